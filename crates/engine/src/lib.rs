@@ -1,1 +1,16 @@
-//! engine
+//! The task machine: what a task is and how it moves from *put* to *done*. Pure: time, look-ups and commits come in as
+//! inputs and go out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at
+//! every write.
+
+mod name;
+mod seam;
+mod task;
+mod time;
+
+pub use name::{Key, NameError, QueueName};
+pub use seam::{
+    Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Reply, Request, RequestId, ShardStore,
+    TaskEffect, Wanted,
+};
+pub use task::{Body, Ended, Extra, LeaseNo, Outcome, PRIORITY_DEFAULT, StoredLease, Task};
+pub use time::{Epoch, Now, Seq, Timestamp};

@@ -1,0 +1,162 @@
+//! The names people give: queues and keys. Validated once, cheap to clone.
+
+use core::fmt;
+use std::sync::Arc;
+
+/// The name of a queue: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, not starting with `-`.
+///
+/// The alphabet is that of beanstalkd's tubes. The part before the first `/` is the namespace.
+///
+/// ```
+/// use tickwheel_engine::QueueName;
+/// assert_eq!(QueueName::new("shop/close").unwrap().as_str(), "shop/close");
+/// assert!(QueueName::new("no spaces").unwrap_err().to_string().contains("byte 2"));
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct QueueName(Arc<str>);
+
+/// The user's name for a task: 1 to 256 bytes of UTF-8 without control characters, unique among the live tasks of its queue.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key(Arc<str>);
+
+/// Why a text is no name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Nothing between the slashes.
+    #[error("the {what} is empty; it takes 1 to {max} bytes")]
+    Empty {
+        /// "queue name" or "key".
+        what: &'static str,
+        /// The longest allowed, bytes.
+        max: usize,
+    },
+    /// Too many bytes.
+    #[error("the {what} has {bytes} bytes; it takes 1 to {max}")]
+    TooLong {
+        /// "queue name" or "key".
+        what: &'static str,
+        /// Its length, bytes.
+        bytes: usize,
+        /// The longest allowed, bytes.
+        max: usize,
+    },
+    /// A character outside the alphabet.
+    #[error("the {what} has {found:?} at byte {at}; it takes {alphabet}")]
+    BadCharacter {
+        /// "queue name" or "key".
+        what: &'static str,
+        /// The offending character.
+        found: char,
+        /// Its byte offset, from 0.
+        at: usize,
+        /// What is allowed, in words.
+        alphabet: &'static str,
+    },
+}
+
+impl QueueName {
+    /// The longest name, bytes.
+    pub const BYTES_MAX: usize = 200;
+    const ALPHABET: &'static str = "A-Z a-z 0-9 and - + / ; . $ _ ( ), and does not start with -";
+
+    /// Checks `name` and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`NameError`] if it is empty, too long, or leaves the alphabet.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        check_length("queue name", name, Self::BYTES_MAX)?;
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-+/;.$_()".contains(c);
+        match name.char_indices().find(|&(at, c)| !allowed(c) || (at == 0 && c == '-')) {
+            None => Ok(Self(name.into())),
+            Some((at, found)) => {
+                Err(NameError::BadCharacter { what: "queue name", found, at, alphabet: Self::ALPHABET })
+            }
+        }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Key {
+    /// The longest key, bytes.
+    pub const BYTES_MAX: usize = 256;
+
+    /// Checks `key` and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`NameError`] if it is empty, too long, or has a control character.
+    pub fn new(key: &str) -> Result<Self, NameError> {
+        check_length("key", key, Self::BYTES_MAX)?;
+        match key.char_indices().find(|&(_, c)| c.is_control()) {
+            None => Ok(Self(key.into())),
+            Some((at, found)) => Err(NameError::BadCharacter {
+                what: "key",
+                found,
+                at,
+                alphabet: "any UTF-8 without control characters",
+            }),
+        }
+    }
+
+    /// The key of a task whose client gave none: its id in decimal.
+    #[must_use]
+    pub fn from_id(id: u64) -> Self {
+        Self(id.to_string().into())
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check_length(what: &'static str, name: &str, max: usize) -> Result<(), NameError> {
+    match name.len() {
+        0 => Err(NameError::Empty { what, max }),
+        bytes if bytes > max => Err(NameError::TooLong { what, bytes, max }),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_names_take_the_tube_alphabet_and_nothing_else() {
+        for good in ["a", "close", "shop/close", "A+b/c;d.e$f_g(h)-9", &"q".repeat(200)] {
+            assert_eq!(QueueName::new(good).expect(good).as_str(), good);
+        }
+        for bad in ["", "-a", "a b", "a\n", "ü", "a%2F", &"q".repeat(201)] {
+            assert!(QueueName::new(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn keys_take_any_text_without_control_characters() {
+        for good in ["order:1", "Ü/%?#", " ", &"k".repeat(256)] {
+            assert_eq!(Key::new(good).expect(good).as_str(), good);
+        }
+        for bad in ["", "a\0", "\n", "\u{85}", &"k".repeat(257)] {
+            assert!(Key::new(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+}

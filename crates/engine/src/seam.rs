@@ -1,0 +1,251 @@
+//! The seam between the task machine and whatever keeps its tasks.
+//!
+//! Nothing here blocks: the driver submits a [`Request`] and later polls its [`Reply`]. The engine knows the near tasks,
+//! the store all that was committed; a reply of the store speaks of the state after the last commit it answered with
+//! [`Reply::Done`], never of one still in flight.
+
+use std::sync::Arc;
+
+use crate::name::{Key, QueueName};
+use crate::task::{Ended, Task};
+use crate::time::{Epoch, Seq, Timestamp};
+
+/// Names one request until its reply.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(pub u64);
+
+/// The right to commit to a shard, and the state it was left in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// Which shard.
+    pub shard: u32,
+    /// This ownership; commits of an older one are [`Reply::Fenced`].
+    pub epoch: Epoch,
+    /// The last change in the store.
+    pub last_seq: Seq,
+}
+
+/// Keeps the tasks of one shard.
+///
+/// The calls of one owner, in order: `Acquire`, then any mix of `Commit` (at most one in flight) and reads, then
+/// `Release`. Replies to reads may come in any order; the reply to a commit says that it is durable as the store promises.
+pub trait ShardStore {
+    /// Hands over a request. Never blocks on the disk for long; the reply comes from [`ShardStore::poll`].
+    fn submit(&mut self, id: RequestId, request: Request);
+    /// Appends the replies that are there, in the order they were made.
+    fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>);
+}
+
+/// What the engine asks of a store.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Take the shard. `wall` is for the record only.
+    Acquire {
+        /// Which shard.
+        shard: u32,
+        /// The wall clock now.
+        wall: Timestamp,
+    },
+    /// Make these effects durable, all or none.
+    Commit {
+        /// From `Acquire`.
+        guard: Guard,
+        /// The last change in the batch; the previous commit's is the change before its first.
+        seq: Seq,
+        /// The wall clock now, for the record.
+        wall: Timestamp,
+        /// The effects.
+        batch: Batch,
+    },
+    /// After [`Reply::Unknown`]: did the commit that ends at `seq` happen?
+    Resolve {
+        /// The commit's `seq`.
+        seq: Seq,
+    },
+    /// Look up tasks by key or by id. Answered by [`Reply::Found`], one entry for each, in order.
+    GetMany(Vec<Wanted>),
+    /// Live tasks in the order of (`due_at`, `put_seq`), strictly after `after`, due at or before `until`, at most `max`.
+    ScanDue {
+        /// Start behind this place.
+        after: Place,
+        /// The last instant wanted.
+        until: Timestamp,
+        /// At most so many, at least 1.
+        max: usize,
+    },
+    /// Live tasks of one queue in the same order, at most `max` looked at.
+    ScanFilter {
+        /// What is wanted.
+        filter: Filter,
+        /// Start behind this place.
+        after: Place,
+        /// At most so many, at least 1.
+        max: usize,
+    },
+    /// Give the shard up: everything is durable and closed when the reply comes.
+    Release {
+        /// From `Acquire`.
+        guard: Guard,
+    },
+}
+
+/// What a store answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// The shard is taken and recovered.
+    Acquired(Acquired),
+    /// Another owner has the shard.
+    Held,
+    /// The commit is durable.
+    Done {
+        /// Bytes of growth the store can still take, its reserve for acks, cancels and a checkpoint not counted.
+        room: u64,
+    },
+    /// A newer epoch owns the shard; nothing was written.
+    Fenced,
+    /// It may be durable or not; ask with [`Request::Resolve`].
+    Unknown,
+    /// It is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
+    Failed {
+        /// What failed, as a sentence fragment with file and cause.
+        why: String,
+    },
+    /// The answer to `Resolve`: whether that commit is durable.
+    Resolved {
+        /// Whether it is.
+        durable: bool,
+    },
+    /// The answer to `GetMany`.
+    Found(Vec<Found>),
+    /// The answer to `ScanDue` and `ScanFilter`.
+    Page(Page),
+    /// The shard is given up.
+    Released,
+}
+
+/// What a new owner needs to know.
+#[derive(Clone, Debug)]
+pub struct Acquired {
+    /// The right to commit.
+    pub guard: Guard,
+    /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new shard.
+    pub last_wall: Timestamp,
+    /// The durable counters.
+    pub counters: Counters,
+    /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
+    pub secret: [u8; 16],
+    /// Live tasks of each queue that has any, in the order of their names.
+    pub queues: Vec<(QueueName, u64)>,
+    /// As in [`Reply::Done`].
+    pub room: u64,
+}
+
+/// Counters that must survive.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Ids below this one may have been given out. A new owner starts here.
+    pub ids_reserved: u64,
+}
+
+/// What one commit carries: at most one final effect for each task. Applying it twice changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Batch {
+    /// One effect for each task.
+    pub effects: Vec<TaskEffect>,
+    /// The counters, if they changed.
+    pub counters: Option<Counters>,
+}
+
+/// What became of one task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TaskEffect {
+    /// It stands like this.
+    Stored {
+        /// The whole record.
+        task: Arc<Task>,
+        /// Whether the store already has this very body, from an earlier commit: then it need not be written again.
+        body_known: bool,
+    },
+    /// It ended.
+    Ended(Ended),
+}
+
+impl TaskEffect {
+    /// The id of the task it is about.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Stored { task, .. } => task.id,
+            Self::Ended(ended) => ended.id,
+        }
+    }
+
+    /// The change it records.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        match self {
+            Self::Stored { task, .. } => task.seq,
+            Self::Ended(ended) => ended.seq,
+        }
+    }
+}
+
+/// What to look up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// The task that has this key now, or had it last.
+    Key(QueueName, Key),
+    /// The task with this id.
+    Id(u64),
+}
+
+/// What a look-up found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// A live task.
+    Live(Arc<Task>),
+    /// None live; the last one that ended, as long as the history remembers it.
+    Ended(Ended),
+    /// Nothing known.
+    Absent,
+}
+
+/// A place in the order of (`due_at`, `put_seq`). Scans go on behind it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The task's `due_at`.
+    pub due_at: Timestamp,
+    /// The task's `put_seq`.
+    pub put_seq: Seq,
+}
+
+impl Place {
+    /// Before every task: no task has `put_seq` 0.
+    pub const START: Self = Self { due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
+
+    /// The place of `task`.
+    #[must_use]
+    pub fn of(task: &Task) -> Self {
+        Self { due_at: task.due_at, put_seq: task.put_seq }
+    }
+}
+
+/// Which tasks a list wants. Whether one is scheduled or ready is the engine's to say: the store filters by `due_at` only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Filter {
+    /// Tasks of this queue.
+    pub queue: QueueName,
+    /// Due at or after.
+    pub due_from: Timestamp,
+    /// Due at or before.
+    pub due_to: Timestamp,
+}
+
+/// One page of a scan.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Page {
+    /// The tasks, in order.
+    pub tasks: Vec<Arc<Task>>,
+    /// Where to go on; `None` if there is nothing behind.
+    pub next: Option<Place>,
+}

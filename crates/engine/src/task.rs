@@ -1,0 +1,120 @@
+//! What a task is, as engine and store hand it to each other.
+
+use std::sync::Arc;
+
+use crate::name::{Key, QueueName};
+use crate::time::{Seq, Timestamp};
+
+/// The priority of a task whose owner gave none. Smaller goes first.
+pub const PRIORITY_DEFAULT: u32 = 1024;
+
+/// The durable unit: one thing to do at one instant, as it stands after its last change.
+///
+/// A `Task` is never changed in place. Each change makes a new one with a higher [`seq`](Task::seq), so engine, the batch
+/// in flight and the store may share it, and of two records of one task the one with the higher `seq` is right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// The server's number of this task: global, rising with each new task, never used twice.
+    pub id: u64,
+    /// The queue it is in.
+    pub queue: QueueName,
+    /// The user's name for it, unique among the live tasks of its queue.
+    pub key: Key,
+    /// The change that made this record.
+    pub seq: Seq,
+    /// The put that made or replaced it: its place among tasks due at one instant.
+    pub put_seq: Seq,
+    /// The owner's last change (put, patch): the ETag. Lease, ack, nack and extend leave it alone.
+    pub version: Seq,
+    /// When it is due. A nack with delay moves it.
+    pub due_at: Timestamp,
+    /// When its put was received; `expire_after` will count from here.
+    pub put_at: Timestamp,
+    /// Smaller goes first among ready tasks.
+    pub priority: u32,
+    /// Leases that ended without an ack and are written down. The attempt of the next lease is one more.
+    pub attempts: u32,
+    /// Lease numbers below this one no longer speak for the task. See [`LeaseNo`].
+    pub lease_fence: LeaseNo,
+    /// The lease that a revoke ended last, so that its token can be told; `None` if none was.
+    pub revoked: Option<LeaseNo>,
+    /// A lease that a graceful stop wrote down.
+    pub lease: Option<StoredLease>,
+    /// What the worker gets.
+    pub body: Arc<Body>,
+    /// Members that later versions use. They are stored and given back untouched.
+    pub extra: Option<Box<Extra>>,
+}
+
+/// What the worker gets and the owner may describe: payload, content type, tags.
+///
+/// Shared between the records of one task, for most changes leave it as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Body {
+    /// The bytes. JSON is kept as the client wrote it.
+    pub payload: Vec<u8>,
+    /// What the bytes are, such as `application/json`.
+    pub content_type: Arc<str>,
+    /// Words to find the task by. Empty until a later version takes them.
+    pub tags: Vec<String>,
+}
+
+/// Members of a task that have their place in the files before a version uses them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Extra {
+    /// Tasks of one group share a limit.
+    pub group: Option<Arc<str>>,
+    /// The lease duration that the producer chose, milliseconds.
+    pub ttr_ms: Option<u64>,
+    /// The door it came through; 0 is HTTP or an embedding program.
+    pub origin: u8,
+    /// Not leased by then: dead.
+    pub expire_at: Option<Timestamp>,
+    /// W3C trace context of the put.
+    pub trace: Option<Arc<str>>,
+}
+
+/// The number of one lease, rising over all restarts of a shard: the epoch in the high half, a count in the low half.
+///
+/// Every record of a task carries a fence: the lowest lease number that may still speak for it. Whatever ends a lease
+/// (expiry, nack, a change by the owner) writes a record with a higher fence, so a token is valid exactly if its number
+/// is not below the fence and nobody else holds the task.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct LeaseNo(pub u64);
+
+/// A lease that a graceful stop wrote down, to go on after the next start.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct StoredLease {
+    /// Its number.
+    pub no: LeaseNo,
+    /// When it ends, by the wall clock.
+    pub until: Timestamp,
+}
+
+/// How a task ended.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// A worker acked it. Its key answers `done`.
+    Done,
+    /// Its owner cancelled it. Its key answers `not_found`.
+    Cancelled,
+    /// Its owner took it back from the worker that held this lease. The lease's token answers `revoked`.
+    Revoked(LeaseNo),
+}
+
+/// What is left of a task that ended: enough to tell `done` from `not_found`, and `revoked` from `expired`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The task's id.
+    pub id: u64,
+    /// The queue it was in.
+    pub queue: QueueName,
+    /// The key it had. A new task may have it by now.
+    pub key: Key,
+    /// The change that ended it.
+    pub seq: Seq,
+    /// When it ended.
+    pub at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+}

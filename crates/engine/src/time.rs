@@ -1,0 +1,160 @@
+//! Instants as the engine sees them: they come in as arguments and are only compared and added.
+
+use core::fmt;
+
+/// A wall instant: milliseconds since the Unix epoch, UTC, never negative.
+///
+/// Tasks are due at a `Timestamp`. It is a promise to a person, so it survives restarts and clock steps unchanged.
+///
+/// ```
+/// use tickwheel_engine::Timestamp;
+/// let midnight = Timestamp::from_ms(1_506_902_400_000).unwrap();
+/// assert_eq!(midnight.plus_ms(250).unwrap().as_ms(), 1_506_902_400_250);
+/// assert!(Timestamp::from_ms(-1).is_none(), "nothing is due before 1970");
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The Unix epoch; earlier than every task.
+    pub const EPOCH: Self = Self(0);
+    /// The last instant there is; nothing can be due then, see [`Timestamp::plus_ms`].
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// The instant `ms` milliseconds after the Unix epoch; `None` before it.
+    #[must_use]
+    pub const fn from_ms(ms: i64) -> Option<Self> {
+        if ms < 0 { None } else { Some(Self(ms)) }
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_ms(self) -> i64 {
+        self.0
+    }
+
+    /// The same count as a wheel tick. Exact: a `Timestamp` is never negative.
+    #[must_use]
+    pub const fn as_tick(self) -> u64 {
+        self.0.unsigned_abs()
+    }
+
+    /// The instant `ms` later, or `None` where time ends.
+    #[must_use]
+    pub fn plus_ms(self, ms: u64) -> Option<Self> {
+        self.0.checked_add_unsigned(ms).map(Self)
+    }
+
+    /// The instant `ms` later, or [`Timestamp::MAX`] where time ends.
+    #[must_use]
+    pub fn saturating_plus_ms(self, ms: u64) -> Self {
+        self.plus_ms(ms).unwrap_or(Self::MAX)
+    }
+
+    /// Milliseconds from `earlier` to `self`; 0 if `earlier` is later.
+    #[must_use]
+    pub fn ms_since(self, earlier: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.0)
+    }
+}
+
+/// Both clocks at one moment. The driver reads them; the engine only compares.
+///
+/// `mono_ns` never goes back while the process lives and runs leases. `wall` is what the clock guard believes and may go
+/// back; it decides what is due. `wall_sub_ns` is what rounding `wall` down to the millisecond cut off, so that a
+/// deadline counted from now can be rounded up.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Now {
+    /// Nanoseconds on the monotonic clock, from an origin of the driver's choosing.
+    pub mono_ns: u64,
+    /// The wall instant, rounded down to the millisecond.
+    pub wall: Timestamp,
+    /// Nanoseconds of the wall clock beyond `wall`, below 1,000,000.
+    pub wall_sub_ns: u32,
+}
+
+impl Now {
+    /// Monotonic milliseconds, rounded down: nothing is due before its millisecond has begun.
+    #[must_use]
+    pub const fn mono_tick(self) -> u64 {
+        self.mono_ns / 1_000_000
+    }
+
+    /// The first wall millisecond that is at least `delay_ms` after this moment; `None` where time ends.
+    #[must_use]
+    pub fn due_after(self, delay_ms: u64) -> Option<Timestamp> {
+        let up = u64::from(self.wall_sub_ns > 0);
+        self.wall.plus_ms(delay_ms.checked_add(up)?)
+    }
+
+    /// The first monotonic millisecond that is at least `ms` after this moment, saturating.
+    #[must_use]
+    pub fn mono_deadline(self, ms: u64) -> u64 {
+        let up = u64::from(!self.mono_ns.is_multiple_of(1_000_000));
+        self.mono_tick().saturating_add(up).saturating_add(ms)
+    }
+}
+
+/// The number of one change of the shard. It rises by one with each change, over all restarts, and is the order of truth:
+/// of two records of one task the one with the higher `Seq` is right.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// Before the first change.
+    pub const ZERO: Self = Self(0);
+
+    /// The number after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of one ownership of a shard; each `Acquire` gets a higher one. A store refuses commits of an older epoch.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Epoch(pub u32);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(mono_ns: u64, wall_ms: i64, wall_sub_ns: u32) -> Now {
+        Now { mono_ns, wall: Timestamp::from_ms(wall_ms).expect("not negative"), wall_sub_ns }
+    }
+
+    #[test]
+    fn a_delay_counts_from_the_exact_moment_and_rounds_up() {
+        assert_eq!(now(0, 100, 0).due_after(30).map(Timestamp::as_ms), Some(130));
+        assert_eq!(now(0, 100, 1).due_after(30).map(Timestamp::as_ms), Some(131));
+        assert_eq!(now(0, 100, 999_999).due_after(0).map(Timestamp::as_ms), Some(101));
+        assert_eq!(now(0, i64::MAX, 0).due_after(1), None);
+        assert_eq!(now(0, 1, 1).due_after(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_lease_ends_never_before_its_length_has_passed() {
+        assert_eq!(now(5_000_000, 0, 0).mono_deadline(10), 15);
+        assert_eq!(now(5_000_001, 0, 0).mono_deadline(10), 16);
+        assert_eq!(now(u64::MAX, 0, 0).mono_deadline(u64::MAX), u64::MAX);
+        assert_eq!(now(5_999_999, 0, 0).mono_tick(), 5);
+    }
+}
