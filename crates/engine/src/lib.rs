@@ -2,11 +2,19 @@
 //! inputs and go out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at
 //! every write.
 
+mod answer;
+mod command;
 mod name;
 mod seam;
 mod task;
 mod time;
+mod token;
 
+pub use answer::{
+    Answer, CancelError, Cancelled, GetError, LATENESS_BOUNDS_MS, Leased, NackError, PatchError, PutError,
+    QueueCounts, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
+};
+pub use command::{Ack, Cancel, Command, Due, Extend, Get, Lease, List, Nack, OnLease, Patch, Put, PutMode};
 pub use name::{Key, NameError, QueueName};
 pub use seam::{
     Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Reply, Request, RequestId, ShardStore,
@@ -14,3 +22,4 @@ pub use seam::{
 };
 pub use task::{Body, Ended, Extra, LeaseNo, Outcome, PRIORITY_DEFAULT, StoredLease, Task};
 pub use time::{Epoch, Now, Seq, Timestamp};
+pub use token::{NotAToken, Token};

@@ -1,0 +1,361 @@
+//! What the machine answers.
+
+use std::sync::Arc;
+
+use crate::name::{Key, QueueName};
+use crate::seam::Place;
+use crate::task::{Body, Task};
+use crate::time::{Seq, Timestamp};
+use crate::token::Token;
+
+/// The answer to a [`Command`](crate::Command), by the command's name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// To a put.
+    Put(Result<Stored, PutError>),
+    /// To a get.
+    Get(Result<TaskView, GetError>),
+    /// To a patch.
+    Patch(Result<TaskView, PatchError>),
+    /// To a cancel.
+    Cancel(Result<Cancelled, CancelError>),
+    /// To a lease. Empty: nothing was ready.
+    Lease(Result<Vec<Leased>, Unavailable>),
+    /// To an ack, one for each token, in their order.
+    Ack(Result<Vec<TokenAnswer>, Unavailable>),
+    /// To a nack, one for each token, in their order.
+    Nack(Result<Vec<TokenAnswer>, NackError>),
+    /// To an extend, one for each token, in their order.
+    Extend(Result<Vec<TokenAnswer>, Unavailable>),
+    /// To a list.
+    List(Result<TaskPage, Unavailable>),
+    /// To queues, in the order of their names.
+    Queues(Result<Vec<QueueCounts>, Unavailable>),
+    /// To stats.
+    Stats(Box<Stats>),
+}
+
+/// Where a live task stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not due yet. Time moves it to ready; its owner may cancel it.
+    Scheduled,
+    /// Due, and nobody has it. A lease moves it on; its owner may cancel it.
+    Ready,
+    /// In a worker's hands. Ack ends it; expiry and nack without delay make it ready, nack with delay scheduled.
+    Leased,
+    /// Given up. No rule leads here yet; its place is kept.
+    Dead,
+}
+
+/// A live task as its owner sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskView {
+    /// The server's number.
+    pub id: u64,
+    /// The queue.
+    pub queue: QueueName,
+    /// The key.
+    pub key: Key,
+    /// The ETag: changes exactly when the owner changes the task.
+    pub version: Seq,
+    /// Where it stands.
+    pub state: State,
+    /// When it is, or was, due.
+    pub due_at: Timestamp,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// Leases begun so far; 0: never leased.
+    pub attempt: u32,
+    /// Payload, content type, tags.
+    pub body: Arc<Body>,
+}
+
+impl TaskView {
+    pub(crate) fn new(task: &Task, state: State) -> Self {
+        let begun = if state == State::Leased { task.attempts.saturating_add(1) } else { task.attempts };
+        Self {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            version: task.version,
+            state,
+            due_at: task.due_at,
+            priority: task.priority,
+            attempt: begun,
+            body: Arc::clone(&task.body),
+        }
+    }
+}
+
+/// A put was taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// Whether the task is new; else it replaced the live one of that key.
+    pub created: bool,
+    /// The task.
+    pub task: TaskView,
+}
+
+/// A task was cancelled.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Cancelled {
+    /// No delivery of it starts from now on.
+    Cancelled,
+    /// A worker had it; its token answers `revoked` from now on.
+    Revoked,
+}
+
+/// A delivery: a ready task in a worker's hands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leased {
+    /// The server's number.
+    pub id: u64,
+    /// The key.
+    pub key: Key,
+    /// When it was due.
+    pub due_at: Timestamp,
+    /// When it became ready, by the believed wall clock: never before `due_at`.
+    pub ready_at: Timestamp,
+    /// The seq of its put: the last part of the ready order.
+    pub put_seq: Seq,
+    /// 1 at the first lease.
+    pub attempt: u32,
+    /// Proves the lease.
+    pub token: Token,
+    /// When the lease ends.
+    pub lease_until: Timestamp,
+    /// What to work on.
+    pub body: Arc<Body>,
+}
+
+/// What became of one token.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TokenAnswer {
+    /// The task is done.
+    Acked,
+    /// The task is given back.
+    Nacked,
+    /// The lease goes on.
+    Extended,
+    /// The lease had ended, or never was.
+    Expired,
+    /// The owner took the task back.
+    Revoked,
+}
+
+/// One page of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskPage {
+    /// The tasks, in the order of `due_at`.
+    pub tasks: Vec<TaskView>,
+    /// Where the next page starts; `None` at the end.
+    pub next: Option<Place>,
+}
+
+/// How many tasks a queue has in each state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueCounts {
+    /// The queue.
+    pub queue: QueueName,
+    /// Not due yet.
+    pub scheduled: u64,
+    /// Due, and nobody has them.
+    pub ready: u64,
+    /// In workers' hands.
+    pub leased: u64,
+    /// Given up.
+    pub dead: u64,
+}
+
+/// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
+pub const LATENESS_BOUNDS_MS: [u64; 14] =
+    [0, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000, 60_000, 3_600_000];
+
+/// The machine's own figures since its start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// The counts of every queue, in the order of their names.
+    pub queues: Vec<QueueCounts>,
+    /// Puts and patches taken.
+    pub scheduled_total: u64,
+    /// Tasks that became ready because their instant came.
+    pub fired_total: u64,
+    /// Tasks cancelled or revoked.
+    pub cancelled_total: u64,
+    /// Leases granted.
+    pub leased_total: u64,
+    /// Leases that ended by ack.
+    pub acked_total: u64,
+    /// Leases that ended by nack.
+    pub nacked_total: u64,
+    /// Leases that ran out.
+    pub expired_total: u64,
+    /// Lateness of what fired, `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
+    pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
+    /// Their sum, milliseconds.
+    pub lateness_sum_ms: u64,
+    /// How long the oldest ready task has been due, milliseconds.
+    pub oldest_due_age_ms: u64,
+    /// Bytes of growth that the store can take.
+    pub room: u64,
+    /// Calls that wait for a ready task.
+    pub waiting: usize,
+    /// Whether the store failed and only reads are answered.
+    pub read_only: bool,
+}
+
+/// The machine cannot answer as asked; not the caller's mistake.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// It is stopping or has stopped. The call had no effect.
+    #[error("the queue is closed; the call had no effect")]
+    Closed,
+    /// The store failed before this call: nothing is changed any more. The call had no effect.
+    #[error("the store is read-only since it failed: {why}; the call had no effect")]
+    ReadOnly {
+        /// What failed.
+        why: Arc<str>,
+    },
+    /// The store failed or the queue stopped while the call was under way: it may have taken effect or not.
+    #[error("the outcome is unknown: {why}; the call may have taken effect or not")]
+    Indeterminate {
+        /// What failed.
+        why: Arc<str>,
+    },
+    /// The disk is full. The call had no effect; acks and cancels are still taken.
+    #[error("the store is full: the call needs {needed} bytes and {room} are left; it had no effect")]
+    Full {
+        /// Bytes the call would add.
+        needed: u64,
+        /// Bytes the store can take.
+        room: u64,
+    },
+}
+
+/// Why a put was refused. None leaves a trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PutError {
+    /// `Create`, and the key is live.
+    #[error("a live task has this key (id {id}, version {version})")]
+    Live {
+        /// Its id.
+        id: u64,
+        /// Its version.
+        version: Seq,
+    },
+    /// `Replace`, and there is none.
+    #[error("no live task has this key")]
+    NotFound,
+    /// A worker has the task.
+    #[error("the task is leased; revoke it or wait for the worker")]
+    Leased,
+    /// The version is another, or there is none.
+    #[error("the version is not the one given: {}", version_prose(.current))]
+    VersionMismatch {
+        /// The live task's version.
+        current: Option<Seq>,
+    },
+    /// Due later than allowed.
+    #[error("the task would be due more than {limit_ms} ms ahead")]
+    TooFar {
+        /// The farthest allowed, milliseconds from now.
+        limit_ms: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a get found nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GetError {
+    /// No live task, and none that was done lately.
+    #[error("no live task has this key")]
+    NotFound,
+    /// The last task of this key was acked.
+    #[error("the task of this key is done")]
+    Done,
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a patch was refused. None leaves a trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// No live task, and none that was done lately.
+    #[error("no live task has this key")]
+    NotFound,
+    /// The last task of this key was acked.
+    #[error("the task of this key is done")]
+    Done,
+    /// A worker has the task.
+    #[error("the task is leased; revoke it or wait for the worker")]
+    Leased,
+    /// The version is another.
+    #[error("the version is not the one given: {}", version_prose(.current))]
+    VersionMismatch {
+        /// The live task's version.
+        current: Option<Seq>,
+    },
+    /// Due later than allowed.
+    #[error("the task would be due more than {limit_ms} ms ahead")]
+    TooFar {
+        /// The farthest allowed, milliseconds from now.
+        limit_ms: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a cancel did not end the task. None leaves a trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CancelError {
+    /// No live task, and none that was done lately.
+    #[error("no live task has this key")]
+    NotFound,
+    /// The last task of this key was acked: the cancel came too late.
+    #[error("the task of this key is done")]
+    Done,
+    /// A worker has the task: a delivery began first.
+    #[error("the task is leased; revoke it or wait for the worker")]
+    Leased,
+    /// The version is another.
+    #[error("the version is not the one given: {}", version_prose(.current))]
+    VersionMismatch {
+        /// The live task's version.
+        current: Option<Seq>,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a nack was refused as a whole.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NackError {
+    /// Due later than allowed.
+    #[error("the task would be due more than {limit_ms} ms ahead")]
+    TooFar {
+        /// The farthest allowed, milliseconds from now.
+        limit_ms: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+fn version_prose(current: &Option<Seq>) -> String {
+    match current {
+        Some(version) => format!("the live task has version {version}"),
+        None => "no live task has this key".to_owned(),
+    }
+}
