@@ -1,1 +1,65 @@
-//! core
+//! Timer queues: values that wait for a deadline.
+//!
+//! One trait, [`TimerQueue`]; one queue to use, [`Wheel`]; one that is too plain to be wrong,
+//! [`Model`]; and one suite, [`conformance`], that both of them pass and every other one must.
+//!
+//! This crate counts ticks. It has no clock, no thread, no lock, no I/O and no dependency, and it
+//! needs `alloc` only. What a tick is, the caller decides; [`ticks`] has the rules of rounding.
+//!
+//! # Example
+//! Orders are to be closed after 30 minutes unless they are paid. Ticks are milliseconds.
+//!
+//! ```
+//! use tickwheel_core::{Refusal, RescheduleError, TimerQueue, Wheel};
+//!
+//! const MINUTE: u64 = 60_000;
+//! let mut wheel = Wheel::new(0);
+//!
+//! // Schedule. The handle is the claim on the entry.
+//! let first = wheel.insert(30 * MINUTE, "order 1").unwrap();
+//! let second = wheel.insert(30 * MINUTE, "order 2").unwrap();
+//! let third = wheel.insert(30 * MINUTE, "order 3").unwrap();
+//!
+//! // Order 1 is paid. A handle works once.
+//! assert_eq!(wheel.cancel(first), Some("order 1"));
+//! assert_eq!(wheel.cancel(first), None);
+//!
+//! // Order 2 gets five minutes more.
+//! let second = wheel.reschedule(second, 35 * MINUTE).unwrap();
+//! assert_eq!(wheel.deadline(second), Some(35 * MINUTE));
+//!
+//! // Sleep until then, however long it is.
+//! assert_eq!(wheel.next_wake(), Some(30 * MINUTE));
+//!
+//! // The driver wakes a little late. What was due fires, with its deadline.
+//! let mut closed = vec![];
+//! wheel.advance_with(30 * MINUTE + 4, |deadline, order| closed.push((deadline, order)));
+//! assert_eq!(closed, [(30 * MINUTE, "order 3")]);
+//!
+//! // What comes too late is told so, and the value comes back.
+//! assert_eq!(wheel.reschedule(third, 40 * MINUTE), Err(RescheduleError::Stale));
+//! let refused = wheel.insert(30 * MINUTE, "order 4").unwrap_err();
+//! assert_eq!((refused.why, refused.value), (Refusal::Elapsed, "order 4"));
+//! ```
+//!
+//! # No standard library
+//! The crate is `#![no_std]`, so nothing in it can name a clock, a file or a thread; its
+//! `clippy.toml` says the same for the tests, which do link the standard library.
+
+#![no_std]
+
+extern crate alloc;
+
+pub mod conformance;
+mod handle;
+mod model;
+mod queue;
+mod refusal;
+pub mod ticks;
+mod wheel;
+
+pub use handle::Handle;
+pub use model::Model;
+pub use queue::TimerQueue;
+pub use refusal::{Refusal, Refused, RescheduleError};
+pub use wheel::Wheel;

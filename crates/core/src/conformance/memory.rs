@@ -1,0 +1,214 @@
+//! Checks of what is held, and for how long: memory, drops, panics.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use super::family::{Catch, Family, fired};
+use crate::TimerQueue;
+
+/// Ten minutes of milliseconds.
+const TEN_MINUTES: u64 = 600_000;
+
+/// WH17: pairs of insert and cancel, ten minutes ahead, hold no memory, whether the clock stands
+/// still or moves; nor do reschedules. A tenth of the behaviour's 10 million, so that plain queues
+/// can run it too.
+pub fn wh17_pairs_and_reschedules_keep_memory_flat<F: Family>() {
+    const PAIRS: u64 = 1_000_000;
+    for step in [0, 1, 977] {
+        let mut queue = F::start(0);
+        let mut moving = queue.insert(TEN_MINUTES, 0).expect("it is ahead");
+        let mut settled = None;
+        for pair in 1..=PAIRS {
+            let now = pair * step;
+            assert_eq!(fired(&mut queue, now), []);
+            let handle = queue.insert(now + TEN_MINUTES, pair).expect("it is ahead");
+            moving = queue.reschedule(moving, now + TEN_MINUTES).expect("it is pending");
+            assert_eq!(queue.len(), 2);
+            assert_eq!(queue.cancel(handle), Some(pair));
+            // By then every level that the distance can reach has been made.
+            if pair == PAIRS / 10 {
+                settled = Some(F::heap_bytes(&queue));
+            }
+        }
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.cancel(moving), Some(0));
+        if let (Some(Some(before)), Some(after)) = (settled, F::heap_bytes(&queue)) {
+            // One more level may have been reached by the clock.
+            assert!(after <= before + 8_192, "memory grew from {before} to {after} bytes");
+        }
+    }
+}
+
+/// A value that writes down its own end.
+struct Tracked {
+    id: usize,
+    drops: Rc<RefCell<Vec<u32>>>,
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.drops.borrow_mut()[self.id] += 1;
+    }
+}
+
+/// The book of drops, and the values to come.
+struct Book(Rc<RefCell<Vec<u32>>>);
+
+impl Book {
+    fn new() -> Self {
+        Self(Rc::default())
+    }
+
+    fn value(&self) -> Tracked {
+        let mut drops = self.0.borrow_mut();
+        drops.push(0);
+        Tracked { id: drops.len() - 1, drops: Rc::clone(&self.0) }
+    }
+
+    fn drops(&self, id: usize) -> u32 {
+        self.0.borrow()[id]
+    }
+
+    fn all_dropped_once(&self) -> bool {
+        self.0.borrow().iter().all(|&drops| drops == 1)
+    }
+}
+
+/// WH18: a value of any type is dropped exactly once: fired, cancelled, refused, or with the queue.
+pub fn wh18_values_are_dropped_exactly_once<F: Family>() {
+    let book = Book::new();
+    let mut queue = F::start(1_000);
+    let mut handles = vec![];
+    for id in 0..100 {
+        let deadline = 1_001 + id * id * 100;
+        handles.push(queue.insert(deadline, book.value()).expect("it is ahead"));
+    }
+    drop(queue.insert(1_000, book.value())); // 100: elapsed
+    drop(queue.insert(u64::MAX, book.value())); // 101: too far
+    assert_eq!((book.drops(100), book.drops(101)), (1, 1));
+    drop(queue.cancel(handles[50]));
+    assert_eq!(book.drops(50), 1);
+    queue.reschedule(handles[60], 1_500).expect("it is pending");
+    queue.advance(1_001 + 30 * 30 * 100, &mut |_, value| drop(value));
+    for id in 0..100 {
+        let gone = id <= 30 || id == 50 || id == 60;
+        assert_eq!(book.drops(id), u32::from(gone), "value {id}");
+    }
+    // Some more into places that were freed.
+    for _ in 0..20 {
+        queue.insert(1 << 40, book.value()).expect("it is ahead");
+    }
+    drop(queue);
+    assert!(book.all_dropped_once());
+
+    // Values without a size, on the heap, and borrowed.
+    let mut queue = F::start(0);
+    queue.insert(5, ()).expect("it is ahead");
+    assert_eq!(fired(&mut queue, 5), [(5, ())]);
+    let mut queue = F::start(0);
+    queue.insert(5, "text".to_string()).expect("it is ahead");
+    assert_eq!(fired(&mut queue, 5), [(5, String::from("text"))]);
+    let local = 7;
+    let mut queue = F::start(0);
+    queue.insert(5, &local).expect("it is ahead");
+    assert_eq!(fired(&mut queue, 5), [(5, &7)]);
+    let mut queue: F::Queue<Box<dyn Fn() -> u8>> = F::start(0);
+    queue.insert(5, Box::new(|| 9)).expect("it is ahead");
+    let called: Vec<u8> = fired(&mut queue, 5).iter().map(|(_, call)| call()).collect();
+    assert_eq!(called, [9]);
+}
+
+/// WH18: a panic in `fire` takes with it only the value being fired. The rest is pending, the
+/// handles are good, time stands before the rest, and the queue goes on in order.
+pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
+    for start in [0, 200, 65_530, 1 << 40] {
+        let book = Book::new();
+        let mut queue = F::start(start);
+        // Three to each tick; the ticks are on several levels.
+        let deadlines: Vec<u64> = [1, 2, 56, 300, 301, 70_000].iter().map(|d| start + d).collect();
+        let mut handles = vec![];
+        for _ in 0..3 {
+            for &deadline in &deadlines {
+                handles.push(queue.insert(deadline, book.value()).expect("it is ahead"));
+            }
+        }
+        let mut expected: Vec<(u64, usize)> =
+            (0..handles.len()).map(|id| (deadlines[id % deadlines.len()], id)).collect();
+        expected.sort_unstable();
+
+        let mut list = vec![];
+        let mut panics = 0;
+        let end = start + 100_000;
+        while queue.len() > 0 {
+            let before = queue.now();
+            let panicked = catch(&mut || {
+                queue.advance(end, &mut |deadline, value| {
+                    list.push((deadline, value.id));
+                    // Each second one, and the last of some ticks.
+                    assert!(list.len() % 2 == 0, "a body fails, on purpose");
+                });
+            });
+            panics += usize::from(panicked);
+            assert_eq!(queue.len(), handles.len() - list.len());
+            if !panicked {
+                break;
+            }
+            let &(deadline, last) = list.last().expect("it panicked on a value");
+            assert_eq!(queue.now(), deadline - 1);
+            assert!(queue.now() >= before, "time ran backwards");
+            assert_eq!(book.drops(last), 1);
+            assert!(queue.cancel(handles[last]).is_none(), "a fired entry was cancelled");
+            for &(deadline, id) in &expected[list.len()..] {
+                assert_eq!(queue.deadline(handles[id]), Some(deadline));
+                assert_eq!(book.drops(id), 0);
+            }
+            match (queue.next_wake(), expected.get(list.len())) {
+                (Some(wake), Some(&(nearest, _))) => {
+                    assert!(queue.now() < wake && wake <= nearest, "{wake} for {nearest}");
+                }
+                (wake, nearest) => assert!(wake.is_none() && nearest.is_none()),
+            }
+            // The queue can be used at once: the tick that was interrupted is still ahead.
+            let extra = queue.insert(deadline, book.value()).expect("time stands before it");
+            let moved = queue.reschedule(extra, deadline + 1).expect("it is pending");
+            let moved = queue.reschedule(moved, deadline).expect("it is pending");
+            assert!(queue.cancel(moved).is_some());
+        }
+        assert_eq!(panics, handles.len() / 2, "each second one panicked");
+        assert_eq!(list, expected, "from {start}");
+        queue.advance(end, &mut |_, _| panic!("nothing is left"));
+        assert_eq!((queue.now(), queue.next_wake()), (end, None));
+        drop(queue);
+        assert!(book.all_dropped_once());
+    }
+}
+
+/// WH19: a cancelled entry does not stay until its deadline: the value is out at once, and the
+/// next entries take its memory.
+pub fn wh19_a_cancelled_entry_is_freed_at_once<F: Family>() {
+    let book = Book::new();
+    let mut queue = F::start(0);
+    let mut peak = None;
+    for round in 0..100 {
+        let mut handles = vec![];
+        for id in 0..1_000 {
+            // Seconds, days, years, and beyond.
+            let deadline = 1_000 << (id % 40);
+            handles.push(queue.insert(deadline, book.value()).expect("it is ahead"));
+        }
+        assert_eq!(queue.len(), 1_000);
+        for handle in handles {
+            assert!(queue.cancel(handle).is_some());
+        }
+        assert_eq!((queue.len(), queue.next_wake()), (0, None));
+        assert!(book.all_dropped_once(), "a cancelled value is still held");
+        match peak {
+            None => peak = Some(F::heap_bytes(&queue)),
+            Some(peak) => assert_eq!(F::heap_bytes(&queue), peak, "memory grew in round {round}"),
+        }
+    }
+}

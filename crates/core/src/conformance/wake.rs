@@ -1,0 +1,136 @@
+//! Checks of `next_wake`, and of idle time.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::family::{Family, fired};
+use super::firing::STARTS;
+use super::random::Random;
+use crate::{Handle, TimerQueue};
+
+/// A queue that asks for stops on the way gets as many for each deadline: more than one for each
+/// level of any wheel, and few enough to tell it from one that ticks.
+const STOPS_PER_DEADLINE: usize = 64;
+
+/// WH4: `next_wake` is after now and never after the nearest deadline, whatever happens; following
+/// it reaches every deadline on time in a bounded number of stops.
+pub fn wh4_next_wake_is_after_now_and_never_late<F: Family>() {
+    for start in STARTS {
+        let mut random = Random::new(start);
+        let mut queue = F::start(start);
+        let mut handles: Vec<Handle> = vec![];
+        let mut changes = 0;
+        for _ in 0..3_000 {
+            let pick = handles.get(random.below(100) as usize).copied();
+            let deadline = queue.now() + 1 + (random.next() >> (24 + random.below(40)));
+            match (random.below(8), pick) {
+                (0, Some(handle)) => {
+                    let _stale_or_gone = queue.cancel(handle);
+                    changes += 1;
+                }
+                (1 | 2, Some(handle)) => {
+                    let _stale_or_moved = queue.reschedule(handle, deadline);
+                    changes += 1;
+                }
+                (3, _) => {
+                    let now = queue.now() + random.below(2_000);
+                    fired(&mut queue, now);
+                }
+                _ => handles.push(queue.insert(deadline, ()).expect("it is ahead")),
+            }
+            handles.retain(|&handle| queue.deadline(handle).is_some());
+            assert_eq!(handles.len(), queue.len());
+            let nearest = handles.iter().filter_map(|&handle| queue.deadline(handle)).min();
+            let wake = queue.next_wake();
+            assert_eq!(wake.is_some(), nearest.is_some());
+            assert!(wake <= nearest, "the wake, {wake:?}, is late for {nearest:?}");
+            assert!(wake.is_none_or(|wake| wake > queue.now()), "the wake, {wake:?}, is past");
+        }
+        let pending = queue.len();
+        let mut stops = 0;
+        while let Some(wake) = queue.next_wake() {
+            for (deadline, ()) in fired(&mut queue, wake) {
+                assert_eq!(deadline, wake, "a deadline was passed on the way");
+            }
+            stops += 1;
+        }
+        assert_eq!(queue.len(), 0);
+        let limit = pending * STOPS_PER_DEADLINE + changes;
+        assert!(stops <= limit, "{stops} stops for {pending} deadlines, {changes} changes");
+    }
+}
+
+/// WH5: a queue that says its `next_wake` is exact needs one stop for each deadline: 1,000 entries
+/// over 30 days of milliseconds take 1,000 stops at most.
+pub fn wh5_next_wake_is_exact<F: Family>() {
+    const MONTH: u64 = 30 * 24 * 3_600_000;
+    for start in STARTS {
+        let mut random = Random::new(start);
+        let mut queue = F::start(start);
+        let mut deadlines = vec![];
+        for _ in 0..1_000 {
+            let deadline = start + 1 + random.below(MONTH);
+            queue.insert(deadline, ()).expect("it is ahead");
+            deadlines.push(deadline);
+        }
+        deadlines.sort_unstable();
+        deadlines.dedup();
+        let mut stops = vec![];
+        while let Some(wake) = queue.next_wake() {
+            fired(&mut queue, wake);
+            stops.push(wake);
+        }
+        if F::EXACT_WAKE {
+            assert_eq!(stops, deadlines);
+        } else {
+            assert!(stops.len() <= deadlines.len() * STOPS_PER_DEADLINE);
+        }
+        assert_eq!(queue.len(), 0);
+    }
+}
+
+/// WH12: when the last entry is cancelled, or has fired, there is no wake.
+pub fn wh12_without_entries_there_is_no_wake<F: Family>() {
+    for start in STARTS {
+        for ahead in [1, 64, 256, 65_536, 1 << 40] {
+            let mut queue = F::start(start);
+            assert_eq!(queue.next_wake(), None);
+            let first = queue.insert(start + ahead, 1).expect("it is ahead");
+            let second = queue.insert(start + ahead, 2).expect("it is ahead");
+            assert_eq!(queue.cancel(first), Some(1));
+            assert!(queue.next_wake().is_some());
+            assert_eq!(queue.cancel(second), Some(2));
+            assert_eq!(queue.next_wake(), None);
+            queue.insert(start + ahead, 3).expect("it is ahead");
+            assert_eq!(fired(&mut queue, start + ahead), [(start + ahead, 3)]);
+            assert_eq!(queue.next_wake(), None);
+        }
+    }
+}
+
+/// WH14: after idle time of any length, now + 1 fires at now + 1, with one stop; and what was
+/// pending all the while is as it was.
+pub fn wh14_idle_time_changes_nothing<F: Family>() {
+    for start in STARTS {
+        for exponent in 0..=45 {
+            let mut queue = F::start(start);
+            let far = start + (1 << 50);
+            let witness = queue.insert(far, "far").expect("it is ahead");
+            let now = start + (1 << exponent);
+            assert_eq!(fired(&mut queue, now), []);
+            queue.insert(now + 1, "next").expect("it is ahead");
+            assert_eq!(queue.next_wake(), Some(now + 1));
+            assert_eq!(fired(&mut queue, now + 1), [(now + 1, "next")]);
+            assert_eq!(queue.deadline(witness), Some(far));
+            assert_eq!(fired(&mut queue, far - 1), []);
+            assert_eq!(fired(&mut queue, far), [(far, "far")]);
+
+            let mut queue = F::start(start);
+            assert_eq!(fired(&mut queue, now), []);
+            queue.insert(now + 1, "next").expect("it is ahead");
+            assert_eq!(queue.next_wake(), Some(now + 1));
+            assert_eq!(fired(&mut queue, now + 1), [(now + 1, "next")]);
+            assert_eq!(queue.next_wake(), None);
+        }
+    }
+}

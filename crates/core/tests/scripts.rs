@@ -1,0 +1,103 @@
+//! Random scripts: the wheel against the model, near the edges of slots and levels.
+
+use proptest::prelude::*;
+use tickwheel_core::Wheel;
+use tickwheel_core::conformance::Family;
+use tickwheel_core::conformance::script::{Aim, Step, replay};
+
+struct Wheels;
+
+impl Family for Wheels {
+    type Queue<T> = Wheel<T>;
+
+    fn start<T>(start: u64) -> Wheel<T> {
+        Wheel::new(start)
+    }
+}
+
+fn start() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(255),
+        Just(65_535),
+        0..1_000_000_u64,
+        (8..64_u32, -300..300_i64).prop_map(|(bits, off)| (1_u64 << bits).wrapping_add_signed(off)),
+        (0..100_000_u64).prop_map(|before| u64::MAX - before),
+        any::<u64>(),
+    ]
+}
+
+/// Slot sizes of this wheel and of others, and every power between.
+fn bits() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(6), Just(8), Just(16), Just(24), Just(32), 0..64_u32]
+}
+
+fn aim() -> impl Strategy<Value = Aim> {
+    prop_oneof![
+        4 => (0..600_u64).prop_map(Aim::Ahead),
+        2 => (0..200_000_u64).prop_map(Aim::Ahead),
+        6 => (bits(), -2..=2_i8).prop_map(|(bits, off)| Aim::Edge { bits, off }),
+        2 => (bits(), any::<i8>()).prop_map(|(bits, off)| Aim::Edge { bits, off }),
+        2 => (0..64_u32, any::<u64>()).prop_map(|(bits, ticks)| Aim::Ahead(ticks >> bits)),
+        1 => (0..1_000_u64).prop_map(Aim::Behind),
+        1 => (0..600_u64).prop_map(|before| Aim::At(u64::MAX - before)),
+        1 => any::<u64>().prop_map(Aim::At),
+    ]
+}
+
+/// Advances are mostly short, so that a script does not run into the end of time at once.
+fn short_aim() -> impl Strategy<Value = Aim> {
+    prop_oneof![
+        4 => (0..10_u64).prop_map(Aim::Ahead),
+        4 => (0..600_u64).prop_map(Aim::Ahead),
+        2 => (0..200_000_u64).prop_map(Aim::Ahead),
+        4 => (0..34_u32, -2..=2_i8).prop_map(|(bits, off)| Aim::Edge { bits, off }),
+        1 => (0..1_000_u64).prop_map(Aim::Behind),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => aim().prop_map(Step::Insert),
+        4 => any::<usize>().prop_map(Step::InsertBeside),
+        3 => any::<usize>().prop_map(Step::Cancel),
+        4 => (any::<usize>(), aim()).prop_map(|(pick, aim)| Step::Reschedule(pick, aim)),
+        4 => any::<(usize, usize)>().prop_map(|(pick, other)| Step::RescheduleBeside(pick, other)),
+        4 => short_aim().prop_map(Step::Advance),
+        2 => Just(Step::Follow),
+    ]
+}
+
+/// A jump to anywhere, rarely.
+fn script() -> impl Strategy<Value = Vec<Step>> {
+    let part = prop::collection::vec(step(), 1..150);
+    let jump = prop::option::of(aim().prop_map(Step::Advance));
+    prop::collection::vec((part, jump), 1..4)
+        .prop_map(|parts| parts.into_iter().flat_map(|(part, jump)| part.into_iter().chain(jump)).collect())
+}
+
+/// Crowds: hundreds of entries in few slots, so that a slot holds more than a cancel looks at.
+fn crowd() -> impl Strategy<Value = Vec<Step>> {
+    let spot = prop_oneof![300..330_u64, 70_000..70_600_u64, Just(256)];
+    let step = prop_oneof![
+        6 => spot.clone().prop_map(|ahead| Step::Insert(Aim::Ahead(ahead))),
+        4 => any::<usize>().prop_map(Step::Cancel),
+        2 => (any::<usize>(), spot).prop_map(|(pick, ahead)| Step::Reschedule(pick, Aim::Ahead(ahead))),
+        1 => (0..3_u64).prop_map(|ahead| Step::Advance(Aim::Ahead(ahead))),
+    ];
+    prop::collection::vec(step, 200..800)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_wheel_agrees_with_the_model(start in start(), script in script()) {
+        replay::<Wheels>(start, &script);
+    }
+
+    #[test]
+    fn a_crowded_wheel_agrees_with_the_model(start in start(), script in crowd()) {
+        replay::<Wheels>(start, &script);
+    }
+}
