@@ -1,0 +1,123 @@
+//! [`Monotonic`]: a reading of a monotonic clock.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tickwheel_core::ticks;
+
+/// Nanoseconds since the origin of a [`Clock`](crate::Clock): 64 bits, which is 584 years.
+///
+/// Arithmetic goes through named methods that say what happens at the ends; nothing wraps. It is
+/// not a date, and readings of two clocks have nothing to do with each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Monotonic(u64);
+
+impl Monotonic {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+
+    /// The last reading there can be.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The reading `nanos` nanoseconds after the origin.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The first nanosecond of a tick, which is when to wake for a deadline at it; saturates at
+    /// [`MAX`](Self::MAX).
+    #[must_use]
+    pub const fn from_tick(tick: u64, tick_nanos: NonZeroU64) -> Self {
+        Self(ticks::nanos_of_tick(tick, tick_nanos))
+    }
+
+    /// Nanoseconds since the origin.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The reading `duration` later; `None` if it is beyond [`MAX`](Self::MAX).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::Monotonic;
+    ///
+    /// let start = Monotonic::from_nanos(5);
+    /// assert_eq!(start.checked_add(Duration::from_micros(1)), Some(Monotonic::from_nanos(1_005)));
+    /// assert_eq!(start.checked_add(Duration::MAX), None);
+    /// ```
+    #[must_use]
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        let nanos = u64::try_from(duration.as_nanos()).ok()?;
+        self.0.checked_add(nanos).map(Self)
+    }
+
+    /// The reading `duration` later, or [`MAX`](Self::MAX).
+    ///
+    /// As a deadline, `MAX` means never: 584 years.
+    #[must_use]
+    pub fn saturating_add(self, duration: Duration) -> Self {
+        self.checked_add(duration).unwrap_or(Self::MAX)
+    }
+
+    /// The time from `earlier` to this reading; `None` if `earlier` is later.
+    #[must_use]
+    pub fn checked_since(self, earlier: Self) -> Option<Duration> {
+        self.0.checked_sub(earlier.0).map(Duration::from_nanos)
+    }
+
+    /// The time from `earlier` to this reading; zero if `earlier` is later.
+    ///
+    /// So `deadline.saturating_since(clock.now())` is how long to sleep.
+    #[must_use]
+    pub fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The tick that has been reached at this reading: rounded down, as *now* always is.
+    #[must_use]
+    pub const fn floor_ticks(self, tick_nanos: NonZeroU64) -> u64 {
+        ticks::ticks_down(self.0, tick_nanos)
+    }
+
+    /// The tick of a deadline at this reading: rounded up, as deadlines always are.
+    #[must_use]
+    pub const fn ceil_ticks(self, tick_nanos: NonZeroU64) -> u64 {
+        ticks::ticks_up(self.0, tick_nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_are_refused_or_saturate_and_never_wrap() {
+        let nano = Duration::from_nanos(1);
+        assert_eq!(Monotonic::MAX.checked_add(nano), None);
+        assert_eq!(Monotonic::MAX.checked_add(Duration::ZERO), Some(Monotonic::MAX));
+        assert_eq!(Monotonic::ZERO.checked_add(Duration::MAX), None);
+        assert_eq!(Monotonic::ZERO.saturating_add(Duration::MAX), Monotonic::MAX);
+        assert_eq!(Monotonic::ZERO.checked_since(Monotonic::from_nanos(1)), None);
+        assert_eq!(Monotonic::ZERO.saturating_since(Monotonic::MAX), Duration::ZERO);
+        let all = Duration::from_nanos(u64::MAX);
+        assert_eq!(Monotonic::MAX.checked_since(Monotonic::ZERO), Some(all));
+        let second = NonZeroU64::new(1_000_000_000).expect("not 0");
+        assert_eq!(Monotonic::from_tick(u64::MAX, second), Monotonic::MAX);
+    }
+
+    #[test]
+    fn now_rounds_down_and_deadlines_round_up() {
+        let tick = NonZeroU64::new(1_000_000).expect("not 0");
+        for (nanos, floor, ceil) in
+            [(0, 0, 0), (1, 0, 1), (999_999, 0, 1), (1_000_000, 1, 1), (1_000_001, 1, 2)]
+        {
+            let reading = Monotonic::from_nanos(nanos);
+            assert_eq!(reading.floor_ticks(tick), floor, "{nanos} ns");
+            assert_eq!(reading.ceil_ticks(tick), ceil, "{nanos} ns");
+            assert!(Monotonic::from_tick(ceil, tick) >= reading, "waking for {nanos} ns is early");
+        }
+    }
+}
