@@ -32,7 +32,7 @@ pub enum Answer {
     /// To queues, in the order of their names.
     Queues(Result<Vec<QueueCounts>, Unavailable>),
     /// To stats.
-    Stats(Box<Stats>),
+    Stats(Result<Box<Stats>, Unavailable>),
 }
 
 /// Where a live task stands.

@@ -4,7 +4,13 @@
 
 mod answer;
 mod command;
+mod input;
+mod machine;
 mod name;
+#[cfg(not(tickwheel_sim))]
+mod planted;
+#[cfg(tickwheel_sim)]
+pub mod planted;
 mod seam;
 mod task;
 mod time;
@@ -15,6 +21,8 @@ pub use answer::{
     QueueCounts, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 pub use command::{Ack, Cancel, Command, Due, Extend, Get, Lease, List, Nack, OnLease, Patch, Put, PutMode};
+pub use input::{CallId, Effect, Input, NextWake};
+pub use machine::{Engine, EngineConfig};
 pub use name::{Key, NameError, QueueName};
 pub use seam::{
     Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Reply, Request, RequestId, ShardStore,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::name::{Key, QueueName};
-use crate::time::{Seq, Timestamp};
+use crate::time::{Epoch, Seq, Timestamp};
 
 /// The priority of a task whose owner gave none. Smaller goes first.
 pub const PRIORITY_DEFAULT: u32 = 1024;
@@ -82,6 +82,27 @@ pub struct Extra {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LeaseNo(pub u64);
 
+impl LeaseNo {
+    /// The lowest number of an epoch's leases.
+    #[must_use]
+    pub const fn first_of(epoch: Epoch) -> Self {
+        Self((epoch.0 as u64) << 32)
+    }
+
+    /// The epoch it was granted in.
+    #[must_use]
+    pub const fn epoch(self) -> Epoch {
+        Epoch((self.0 >> 32) as u32)
+    }
+
+    /// The number after this one. Four thousand million leases into one epoch it runs into the next epoch's numbers;
+    /// the machine stops before that, see `grant`.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
 /// A lease that a graceful stop wrote down, to go on after the next start.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct StoredLease {
@@ -89,6 +110,9 @@ pub struct StoredLease {
     pub no: LeaseNo,
     /// When it ends, by the wall clock.
     pub until: Timestamp,
+    /// The life of the shard whose stop wrote it down. It counts in the very next life only: after a crash in between
+    /// nobody knows whether it still ran.
+    pub written_in: Epoch,
 }
 
 /// How a task ended.

@@ -1,0 +1,76 @@
+//! What goes into the machine and what comes out.
+
+use crate::answer::Answer;
+use crate::command::Command;
+use crate::seam::{Reply, Request, RequestId};
+use crate::time::Timestamp;
+use crate::token::Token;
+
+/// Names one call of a caller until its answer. The driver gives rising numbers.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CallId(pub u64);
+
+/// Everything that can happen to the machine.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A caller asks for something.
+    Call {
+        /// The call.
+        call: CallId,
+        /// What it asks.
+        command: Command,
+    },
+    /// A waiting lease has waited long enough, or its caller is gone. A call that is not waiting: nothing happens.
+    EndWait {
+        /// The call.
+        call: CallId,
+    },
+    /// These deliveries reached nobody: the tasks are ready again and the attempt does not count.
+    Undelivered {
+        /// The tokens of the deliveries.
+        tokens: Vec<Token>,
+    },
+    /// The store answered.
+    Store {
+        /// The request it answers.
+        request: RequestId,
+        /// Its answer.
+        reply: Reply,
+    },
+    /// Time has passed. Every input looks at the time; this one does nothing else.
+    Wake,
+    /// Write the time down with the next commit, whether or not anything changed.
+    NoteTime,
+    /// Take no more calls, end the waits, write the leases down. [`Effect::Stopped`] follows.
+    Stop,
+}
+
+/// Everything the machine wants done.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Ask the store.
+    Request {
+        /// Comes back with the reply.
+        id: RequestId,
+        /// What to ask.
+        request: Request,
+    },
+    /// Answer a caller. Whatever the answer rests on is durable.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// All calls are answered and all is durable; the shard may be released.
+    Stopped,
+}
+
+/// When the machine wants to be woken next: at the earlier of the two, each on its own clock.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct NextWake {
+    /// By the wall clock: a task falls due, or tasks have to be loaded ahead.
+    pub wall: Option<Timestamp>,
+    /// By the monotonic clock, milliseconds: a lease runs out.
+    pub mono_ms: Option<u64>,
+}

@@ -1,0 +1,378 @@
+//! [`Engine`]: the task machine of one shard.
+
+mod commit;
+mod entries;
+mod filling;
+mod gate;
+mod list;
+mod lookup;
+mod owner;
+mod queues;
+mod stop;
+mod time;
+mod window;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use tickwheel_core::{TimerQueue, Wheel};
+
+use self::commit::InFlight;
+use self::entries::{At, Entries, Slot};
+use self::filling::Filling;
+use self::gate::Gate;
+use self::list::Lists;
+use self::lookup::Lookups;
+use self::queues::Queues;
+use self::window::Window;
+use crate::answer::{
+    Answer, CancelError, GetError, LATENESS_BOUNDS_MS, NackError, PatchError, PutError, QueueCounts, Stats,
+    Unavailable,
+};
+use crate::command::Command;
+use crate::input::{CallId, Effect, Input, NextWake};
+use crate::name::QueueName;
+use crate::seam::{Acquired, Counters, Guard, Request, RequestId, TaskEffect};
+use crate::task::{Ended, LeaseNo, Outcome, Task};
+use crate::time::{Now, Seq, Timestamp};
+
+/// What may be chosen about a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EngineConfig {
+    /// Tasks due so far ahead are kept in memory, milliseconds; later ones are loaded in time. At least 2.
+    pub horizon_ms: u64,
+    /// Tasks loaded with one scan.
+    pub scan_max: usize,
+    /// A task may be due so far ahead, milliseconds.
+    pub farthest_ms: u64,
+}
+
+impl Default for EngineConfig {
+    /// An hour in memory, 1,024 tasks a scan, 100 years ahead.
+    fn default() -> Self {
+        Self { horizon_ms: 3_600_000, scan_max: 1_024, farthest_ms: 100 * 365 * 86_400_000 + 25 * 86_400_000 }
+    }
+}
+
+/// The task machine of one shard: single-threaded, without clock, I/O or randomness, so that the same inputs always give
+/// the same effects.
+///
+/// # Families
+/// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
+/// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there: what they need of the store goes out, as
+///   one look-up and one commit for all. That is what makes group commit.
+/// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
+///
+/// # Invariants
+/// - An answer leaves only when all that had been applied when it was made is durable.
+/// - At most one commit is in flight; effects apply in memory at once and are durable in the order of their seq.
+/// - A key has at most one live task: a command on a key that is not in memory waits for a look-up, and later commands on
+///   that key wait behind it.
+/// - A task is ready only if the believed wall clock has reached its `due_at`, and stays ready until a lease, its owner or
+///   a restart moves it.
+/// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's ready index, the lease
+///   wheel, or none.
+#[derive(Debug)]
+pub struct Engine {
+    config: EngineConfig,
+    guard: Guard,
+    secret: [u8; 16],
+    entries: Entries,
+    queues: Queues,
+    /// Queues where something became ready while a call waited.
+    to_serve: BTreeSet<QueueName>,
+    /// Near tasks by `due_at`, milliseconds.
+    wheel: Wheel<Slot>,
+    /// Tasks due after now that the wheel has passed, by `due_at`.
+    rewound: BTreeSet<(Timestamp, Slot)>,
+    /// Leases by their end, monotonic milliseconds.
+    lease_wheel: Wheel<Slot>,
+    /// Running leases, by number.
+    leases: BTreeMap<LeaseNo, Slot>,
+    next_lease: LeaseNo,
+    next_id: u64,
+    counters: Counters,
+    /// The last change applied in memory.
+    applied: Seq,
+    /// The last change known to be durable.
+    durable: Seq,
+    filling: Filling,
+    in_flight: Option<InFlight>,
+    room: u64,
+    gate: Gate,
+    lookups: Lookups,
+    lists: Lists,
+    window: Window,
+    /// Durable entries that nothing needs but a read under way, with the last request made before.
+    lingering: VecDeque<(RequestId, Slot)>,
+    next_request: u64,
+    /// Why nothing is changed any more.
+    failed: Option<Arc<str>>,
+    stopping: bool,
+    stopped: bool,
+    stats: Stats,
+}
+
+impl Engine {
+    /// A machine over a shard that has just been acquired. It starts to load the near tasks at its first
+    /// [`flush`](Self::flush).
+    #[must_use]
+    pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
+        assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
+        let mut queues = Queues::default();
+        for (name, live) in &acquired.queues {
+            queues.open(name).live = *live;
+        }
+        let guard = acquired.guard;
+        Self {
+            config,
+            guard,
+            secret: acquired.secret,
+            entries: Entries::new(acquired.secret),
+            queues,
+            to_serve: BTreeSet::new(),
+            wheel: Wheel::new(now.wall.as_tick()),
+            rewound: BTreeSet::new(),
+            lease_wheel: Wheel::new(now.mono_tick()),
+            leases: BTreeMap::new(),
+            next_lease: LeaseNo::first_of(guard.epoch).next(),
+            next_id: acquired.counters.ids_reserved.max(1),
+            counters: acquired.counters,
+            applied: guard.last_seq,
+            durable: guard.last_seq,
+            filling: Filling::default(),
+            in_flight: None,
+            room: acquired.room,
+            gate: Gate::default(),
+            lookups: Lookups::default(),
+            lists: Lists::default(),
+            window: Window::default(),
+            lingering: VecDeque::new(),
+            next_request: 0,
+            failed: None,
+            stopping: false,
+            stopped: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Takes one input at one moment. What fell due by then fires first.
+    pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        self.pass_time(now);
+        match input {
+            Input::Call { call, command } => self.call(now, call, command),
+            Input::EndWait { call } => {
+                if self.queues.end_wait(call) {
+                    self.answer(call, Answer::Lease(Ok(Vec::new())));
+                }
+            }
+            Input::Undelivered { tokens } => self.take_back(now, &tokens),
+            Input::Store { request, reply } => self.store_replied(now, request, reply, out),
+            Input::Wake => {}
+            Input::NoteTime => self.filling.note_time(),
+            Input::Stop => self.stop(now),
+        }
+        self.serve_waiters(now);
+        self.gate.release(self.durable, out);
+    }
+
+    /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
+    /// flight.
+    pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.load_ahead(now, out);
+        self.look_up(out);
+        self.scan_lists(now, out);
+        self.commit(now, out);
+        self.gate.release(self.durable, out);
+        if self.stopping && !self.stopped && self.is_idle() {
+            self.stopped = true;
+            out.push(Effect::Stopped);
+        }
+    }
+
+    /// When time alone will next change something.
+    #[must_use]
+    pub fn next_wake(&self) -> NextWake {
+        let due = self.wheel.next_wake().map(|tick| {
+            i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
+        });
+        let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
+        let load = self.window.load_at(self.config.horizon_ms);
+        NextWake {
+            wall: [due, rewound, load].into_iter().flatten().min(),
+            mono_ms: self.lease_wheel.next_wake(),
+        }
+    }
+
+    /// Whether all tasks inside the horizon are in memory. Until then, after a start, not all that is due is ready.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.window.is_loaded()
+    }
+
+    /// Whether nothing is under way: every call is answered but the waiting ones, everything applied is durable.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let settled = self.in_flight.is_none() && !self.filling.has_work();
+        let asked = self.lookups.is_empty() && self.lists.is_empty() && !self.window.is_scanning();
+        (settled || self.failed.is_some()) && asked && self.gate.is_empty()
+    }
+
+    /// How many tasks are in memory, for tests and figures.
+    #[must_use]
+    pub fn tasks_in_memory(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn call(&mut self, now: Now, call: CallId, command: Command) {
+        let changes =
+            !matches!(command, Command::Get(_) | Command::List(_) | Command::Queues | Command::Stats);
+        let refusal = match &self.failed {
+            _ if self.stopping => Some(Unavailable::Closed),
+            Some(why) if changes => Some(Unavailable::ReadOnly { why: Arc::clone(why) }),
+            _ => None,
+        };
+        if let Some(why) = refusal {
+            return self.answer(call, unavailable(&command, why));
+        }
+        match command {
+            Command::Put(put) => self.put_called(now, call, put),
+            Command::Get(get) => self.keyed(now, call, lookup::Keyed::Get(get)),
+            Command::Patch(patch) => self.keyed(now, call, lookup::Keyed::Patch(patch)),
+            Command::Cancel(cancel) => self.keyed(now, call, lookup::Keyed::Cancel(cancel)),
+            Command::Lease(lease) => self.lease(now, call, &lease),
+            Command::Ack(ack) => self.tokens(now, call, &ack.queue, &ack.tokens, worker::Verb::Ack),
+            Command::Nack(nack) => self.nack(now, call, &nack),
+            Command::Extend(extend) => {
+                let verb = worker::Verb::Extend { lease_ms: extend.lease_ms };
+                self.tokens(now, call, &extend.queue, &extend.tokens, verb);
+            }
+            Command::List(list) => self.lists.ask(self.applied, call, list),
+            Command::Queues => {
+                let counts = self.counts();
+                self.answer(call, Answer::Queues(Ok(counts)));
+            }
+            Command::Stats => {
+                let stats = self.stats(now);
+                self.answer(call, Answer::Stats(Ok(Box::new(stats))));
+            }
+        }
+    }
+
+    /// Answers a call once all that has been applied so far is durable.
+    fn answer(&mut self, call: CallId, answer: Answer) {
+        // Once the store has failed, no commit comes any more: what is made now rests on durable state alone, see
+        // `Engine::fail`.
+        let seen = if self.failed.is_some() { self.durable } else { self.applied };
+        self.gate.hold(seen, call, answer);
+    }
+
+    /// The next change's number.
+    fn next_seq(&mut self) -> Seq {
+        self.applied = self.applied.next();
+        self.applied
+    }
+
+    fn request(&mut self, request: Request, out: &mut Vec<Effect>) -> RequestId {
+        self.next_request += 1;
+        let id = RequestId(self.next_request);
+        out.push(Effect::Request { id, request });
+        id
+    }
+
+    /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
+    fn record(&mut self, slot: Slot, change: impl FnOnce(&mut Task)) {
+        let seq = self.next_seq();
+        let entry = self.entries.get(slot);
+        let mut task = Task::clone(&entry.task);
+        change(&mut task);
+        task.seq = seq;
+        let body_known = entry.body_sealed && Arc::ptr_eq(&entry.task.body, &task.body);
+        let task = Arc::new(task);
+        self.note(slot, seq, TaskEffect::Stored { task: Arc::clone(&task), body_known });
+        let entry = self.entries.get_mut(slot);
+        entry.task = task;
+        entry.body_sealed = body_known;
+    }
+
+    /// Ends a live task.
+    fn end(&mut self, now: Now, slot: Slot, outcome: Outcome) {
+        self.unplace(slot);
+        let seq = self.next_seq();
+        let task = Arc::clone(&self.entries.get(slot).task);
+        let (queue, key) = (task.queue.clone(), task.key.clone());
+        self.queues.open(&queue).live -= 1;
+        self.queues.tidy(&queue);
+        self.note(
+            slot,
+            seq,
+            TaskEffect::Ended(Ended { id: task.id, queue, key, seq, at: now.wall, outcome }),
+        );
+        self.entries.get_mut(slot).at = At::Ended(outcome);
+    }
+
+    /// Puts an effect into the batch and remembers that the entry is not durable yet.
+    fn note(&mut self, slot: Slot, seq: Seq, effect: TaskEffect) {
+        let filled = self.entries.get(slot).filled;
+        let filled = self.filling.push(slot, filled, effect);
+        let entry = self.entries.get_mut(slot);
+        entry.filled = Some(filled);
+        entry.dirty = Some(seq);
+        if self.filling.is_full() {
+            self.seal();
+        }
+    }
+
+    fn counts(&self) -> Vec<QueueCounts> {
+        self.queues
+            .iter()
+            .map(|(name, queue)| {
+                let ready = queue.ready.len() as u64;
+                let scheduled = queue.live - ready - queue.leased;
+                QueueCounts { queue: name.clone(), scheduled, ready, leased: queue.leased, dead: 0 }
+            })
+            .collect()
+    }
+
+    fn stats(&self, now: Now) -> Stats {
+        let oldest =
+            self.queues.iter().filter_map(|(_, queue)| queue.ready.first()).map(|place| place.due_at).min();
+        Stats {
+            queues: self.counts(),
+            oldest_due_age_ms: oldest.map_or(0, |due_at| now.wall.ms_since(due_at)),
+            room: self.room_left(),
+            waiting: self.queues.waiting(),
+            read_only: self.failed.is_some(),
+            ..self.stats.clone()
+        }
+    }
+
+    fn count_lateness(&mut self, late_ms: u64) {
+        let bucket = LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms);
+        self.stats.lateness[bucket] += 1;
+        self.stats.lateness_sum_ms = self.stats.lateness_sum_ms.saturating_add(late_ms);
+        self.stats.fired_total += 1;
+    }
+
+    fn room_left(&self) -> u64 {
+        self.room.saturating_sub(self.filling.growth())
+    }
+}
+
+/// The answer to `command` that says only why there is no better one.
+fn unavailable(command: &Command, why: Unavailable) -> Answer {
+    match command {
+        Command::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
+        Command::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
+        Command::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
+        Command::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
+        Command::Lease(_) => Answer::Lease(Err(why)),
+        Command::Ack(_) => Answer::Ack(Err(why)),
+        Command::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
+        Command::Extend(_) => Answer::Extend(Err(why)),
+        Command::List(_) => Answer::List(Err(why)),
+        Command::Queues => Answer::Queues(Err(why)),
+        Command::Stats => Answer::Stats(Err(why)),
+    }
+}

@@ -1,0 +1,194 @@
+//! Batches go to the store, and what becomes durable leaves: answers to callers, entries from memory.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::entries::{At, Slot};
+use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
+use crate::input::Effect;
+use crate::seam::{Reply, Request, RequestId};
+use crate::time::{Now, Seq};
+
+/// The one commit on its way.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    request: RequestId,
+    seq: Seq,
+    slots: Vec<Slot>,
+    /// A `Resolve` is on its way: the store could not say whether the commit happened.
+    resolving: bool,
+}
+
+impl Engine {
+    /// Closes the batch that fills.
+    pub(super) fn seal(&mut self) {
+        for slot in self.filling.seal(self.applied) {
+            self.entries.get_mut(slot).body_sealed = true;
+        }
+    }
+
+    /// Hands the next batch over, unless one is in flight.
+    pub(super) fn commit(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.in_flight.is_some() || self.failed.is_some() {
+            return;
+        }
+        if self.filling.notes_time() {
+            self.next_seq();
+        }
+        self.seal();
+        let Some(sealed) = self.filling.next_sealed() else { return };
+        let request =
+            Request::Commit { guard: self.guard, seq: sealed.seq, wall: now.wall, batch: sealed.batch };
+        self.room = self.room.saturating_sub(sealed.growth);
+        let request = self.request(request, out);
+        self.in_flight = Some(InFlight { request, seq: sealed.seq, slots: sealed.slots, resolving: false });
+    }
+
+    pub(super) fn store_replied(
+        &mut self,
+        now: Now,
+        request: RequestId,
+        reply: Reply,
+        out: &mut Vec<Effect>,
+    ) {
+        match reply {
+            Reply::Found(found) => self.looked_up(now, request, found),
+            Reply::Page(page) if self.lists.has_asked(request) => self.listed(now, request, page),
+            Reply::Page(page) => {
+                assert_eq!(
+                    self.window.request(),
+                    Some(request),
+                    "a page answers a list or the scan under way"
+                );
+                self.scanned(now, page, out);
+            }
+            Reply::Done { room } => self.committed(now, request, Some(room)),
+            Reply::Resolved { durable: true } => self.committed(now, request, None),
+            Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
+            Reply::Unknown => self.resolve(request, out),
+            Reply::Fenced => self.fail("another owner has taken the shard"),
+            Reply::Failed { why } => self.fail(&why),
+            Reply::Acquired(_) | Reply::Held | Reply::Released => {
+                unreachable!("the driver acquires and releases the shard, not the machine: {reply:?}")
+            }
+        }
+    }
+
+    fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>) {
+        let done = self.in_flight.take().expect("only a commit in flight is answered");
+        assert_eq!(done.request, request, "commits are answered one by one");
+        assert!(done.seq > self.durable, "commit {} comes after {}", done.seq, self.durable);
+        self.durable = done.seq;
+        self.room = room.unwrap_or(self.room);
+        for slot in done.slots {
+            self.settle(slot, now);
+        }
+    }
+
+    /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
+    fn settle(&mut self, slot: Slot, now: Now) {
+        if !self.entries.has(slot) {
+            return;
+        }
+        let (durable, reads) = (self.durable, self.reads_under_way());
+        let entry = self.entries.get_mut(slot);
+        if entry.dirty.is_some_and(|seq| seq > durable) {
+            return;
+        }
+        entry.dirty = None;
+        match entry.at {
+            At::Ended(_) if reads => self.linger(slot),
+            At::Ended(_) => {
+                self.entries.remove(slot);
+            }
+            At::Far => self.forget_if_far(slot, now),
+            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => {}
+        }
+    }
+
+    fn resolve(&mut self, request: RequestId, out: &mut Vec<Effect>) {
+        let Some(mut in_flight) = self.in_flight.take() else { return };
+        assert_eq!(in_flight.request, request, "commits are answered one by one");
+        assert!(!in_flight.resolving, "a store that answers Unknown can resolve");
+        in_flight.resolving = true;
+        in_flight.request = self.request(Request::Resolve { seq: in_flight.seq }, out);
+        self.in_flight = Some(in_flight);
+    }
+
+    /// The store takes no commit any more. What waits for one has an unknown outcome, and nothing is changed from now on.
+    pub(super) fn fail(&mut self, why: &str) {
+        if self.failed.is_some() {
+            return;
+        }
+        let why: Arc<str> = why.into();
+        self.failed = Some(Arc::clone(&why));
+        self.in_flight = None;
+        let waiting: Vec<_> = self.gate.take_all().collect();
+        for (call, answer) in waiting {
+            let unknown = Unavailable::Indeterminate { why: Arc::clone(&why) };
+            self.answer(call, instead_of(answer, unknown));
+        }
+        while let Some(call) = self.queues.first_waiting() {
+            self.queues.end_wait(call);
+            self.answer(call, Answer::Lease(Err(Unavailable::ReadOnly { why: Arc::clone(&why) })));
+        }
+    }
+
+    pub(super) fn refusal_of_changes(&self) -> Option<Unavailable> {
+        self.failed.as_ref().map(|why| Unavailable::ReadOnly { why: Arc::clone(why) })
+    }
+
+    /// Whether the store is still to answer a read. What such a read says may be older than what memory knows, so entries
+    /// stay until then.
+    pub(super) fn reads_under_way(&self) -> bool {
+        self.oldest_read().is_some()
+    }
+
+    fn oldest_read(&self) -> Option<RequestId> {
+        [self.lookups.oldest(), self.lists.oldest(), self.window.request()].into_iter().flatten().min()
+    }
+
+    /// Keeps a durable entry until every read under way is answered.
+    pub(super) fn linger(&mut self, slot: Slot) {
+        self.lingering.push_back((RequestId(self.next_request), slot));
+    }
+
+    /// Lets go what no read under way can contradict.
+    pub(super) fn retire(&mut self) {
+        let oldest = self.oldest_read();
+        while let Some((_, slot)) =
+            self.lingering.pop_front_if(|(last, _)| oldest.is_none_or(|oldest| *last < oldest))
+        {
+            if !self.entries.has(slot) || self.entries.get(slot).dirty.is_some() {
+                continue;
+            }
+            match self.entries.get(slot).at {
+                At::Far => {
+                    self.left(self.entries.get(slot).task.due_at);
+                    self.entries.remove(slot);
+                }
+                At::Ended(_) => {
+                    self.entries.remove(slot);
+                }
+                At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => {}
+            }
+        }
+    }
+}
+
+/// The answer of the same kind that says only why there is no better one.
+fn instead_of(answer: Answer, why: Unavailable) -> Answer {
+    match answer {
+        Answer::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
+        Answer::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
+        Answer::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
+        Answer::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
+        Answer::Lease(_) => Answer::Lease(Err(why)),
+        Answer::Ack(_) => Answer::Ack(Err(why)),
+        Answer::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
+        Answer::Extend(_) => Answer::Extend(Err(why)),
+        Answer::List(_) => Answer::List(Err(why)),
+        Answer::Queues(_) => Answer::Queues(Err(why)),
+        Answer::Stats(_) => Answer::Stats(Err(why)),
+    }
+}

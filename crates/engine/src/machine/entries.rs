@@ -1,0 +1,188 @@
+//! The tasks the machine holds, by slot, by key and by id.
+
+use core::hash::Hasher;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use siphasher::sip::SipHasher13;
+use tickwheel_core::Handle;
+
+use crate::answer::State;
+use crate::name::{Key, QueueName};
+use crate::task::{LeaseNo, Outcome, Task};
+use crate::time::{Seq, Timestamp};
+
+/// The place of an entry, valid until the entry is removed.
+pub(super) type Slot = u32;
+
+/// One task in memory.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) task: Arc<Task>,
+    pub(super) at: At,
+    /// Its last change, while that is not known to be durable.
+    pub(super) dirty: Option<Seq>,
+    /// Its effect in the batch that fills: the batch's number and the index in it.
+    pub(super) filled: Option<(u64, u32)>,
+    /// Whether the store has this body, or an earlier batch brings it.
+    pub(super) body_sealed: bool,
+}
+
+/// Where an entry stands.
+#[derive(Debug)]
+pub(super) enum At {
+    /// Due beyond the horizon; leaves memory once it is durable.
+    Far,
+    /// In the wheel.
+    Waiting(Handle),
+    /// Due after now though the wheel has passed it: the wall clock stepped back.
+    Rewound,
+    /// Due, in its queue's ready index.
+    Ready {
+        /// When it became ready.
+        since: Timestamp,
+    },
+    /// In a worker's hands.
+    Leased(Held),
+    /// Ended; leaves memory once that is durable.
+    Ended(Outcome),
+}
+
+/// A lease that runs.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) no: LeaseNo,
+    pub(super) timer: Handle,
+    pub(super) until: Timestamp,
+    /// When the task had become ready.
+    pub(super) ready_since: Timestamp,
+}
+
+impl Entry {
+    /// The state its owner sees; `None` once it has ended.
+    pub(super) fn state(&self) -> Option<State> {
+        match self.at {
+            At::Far | At::Waiting(_) | At::Rewound => Some(State::Scheduled),
+            At::Ready { .. } => Some(State::Ready),
+            At::Leased(_) => Some(State::Leased),
+            At::Ended(_) => None,
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.state().is_some()
+    }
+}
+
+/// A slab of entries and its two indexes. The hash is keyed with the shard's secret, so no client can choose collisions,
+/// and nothing ever iterates over it.
+#[derive(Debug)]
+pub(super) struct Entries {
+    slots: Vec<Option<Entry>>,
+    free: Vec<Slot>,
+    by_key: HashTable<Slot>,
+    by_id: HashTable<Slot>,
+    secret: [u8; 16],
+}
+
+impl Entries {
+    pub(super) fn new(secret: [u8; 16]) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: HashTable::new(),
+            by_id: HashTable::new(),
+            secret,
+        }
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> &Entry {
+        self.slots[slot as usize].as_ref().expect("a slot is only used while its entry is there")
+    }
+
+    pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
+        self.slots[slot as usize].as_mut().expect("a slot is only used while its entry is there")
+    }
+
+    /// Whether the slot still has an entry; only deferred removals may ask.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        self.slots[slot as usize].is_some()
+    }
+
+    pub(super) fn by_key(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        let hash = hash_key(&self.secret, queue, key);
+        self.by_key
+            .find(hash, |&slot| {
+                let task = &self.get(slot).task;
+                task.key == *key && task.queue == *queue
+            })
+            .copied()
+    }
+
+    pub(super) fn by_id(&self, id: u64) -> Option<Slot> {
+        self.by_id.find(hash_id(&self.secret, id), |&slot| self.get(slot).task.id == id).copied()
+    }
+
+    /// Adds an entry whose id is not there yet. If its key is there, on a task that has ended, the key now finds this one.
+    pub(super) fn insert(&mut self, entry: Entry) -> Slot {
+        let key_hash = hash_key(&self.secret, &entry.task.queue, &entry.task.key);
+        let id_hash = hash_id(&self.secret, entry.task.id);
+        let before = self.by_key(&entry.task.queue, &entry.task.key);
+        assert!(before.is_none_or(|slot| !self.get(slot).is_live()), "one live task for each key");
+        debug_assert!(self.by_id(entry.task.id).is_none());
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(entry);
+                slot
+            }
+            None => {
+                let slot = Slot::try_from(self.slots.len()).expect("fewer than 2^32 tasks in memory");
+                self.slots.push(Some(entry));
+                slot
+            }
+        };
+        let Self { slots, by_key, by_id, secret, .. } = self;
+        let task = |&slot: &Slot| &slots[slot as usize].as_ref().expect("indexed entries are there").task;
+        match before.and_then(|before| by_key.find_mut(key_hash, |&s| s == before)) {
+            Some(found) => *found = slot,
+            None => {
+                by_key.insert_unique(key_hash, slot, |s| hash_key(secret, &task(s).queue, &task(s).key));
+            }
+        }
+        by_id.insert_unique(id_hash, slot, |s| hash_id(secret, task(s).id));
+        slot
+    }
+
+    /// Takes an entry out of memory.
+    pub(super) fn remove(&mut self, slot: Slot) -> Entry {
+        let task = Arc::clone(&self.get(slot).task);
+        let key_hash = hash_key(&self.secret, &task.queue, &task.key);
+        if let Ok(found) = self.by_key.find_entry(key_hash, |&s| s == slot) {
+            found.remove();
+        }
+        if let Ok(found) = self.by_id.find_entry(hash_id(&self.secret, task.id), |&s| s == slot) {
+            found.remove();
+        }
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("a slot is only removed while its entry is there")
+    }
+
+    /// How many tasks are in memory.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+fn hash_key(secret: &[u8; 16], queue: &QueueName, key: &Key) -> u64 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    hasher.write(queue.as_str().as_bytes());
+    hasher.write_u8(0);
+    hasher.write(key.as_str().as_bytes());
+    hasher.finish()
+}
+
+fn hash_id(secret: &[u8; 16], id: u64) -> u64 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    hasher.write_u64(id);
+    hasher.finish()
+}

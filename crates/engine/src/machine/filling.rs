@@ -1,0 +1,134 @@
+//! The batch that fills while another is in flight.
+
+use std::collections::VecDeque;
+
+use super::entries::Slot;
+use crate::seam::{Batch, Counters, TaskEffect};
+use crate::time::Seq;
+
+/// A batch is closed at 4,096 effects or 1 MiB: a flood must not grow one frame, and its first waiters' time, without end.
+const EFFECTS_MAX: usize = 4_096;
+const BYTES_MAX: u64 = 1 << 20;
+
+/// A closed batch on its way to the store.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    pub(super) batch: Batch,
+    /// Entries it touches, once for each effect.
+    pub(super) slots: Vec<Slot>,
+    /// The last change in it.
+    pub(super) seq: Seq,
+    /// Growth it brings, as estimated when the room was checked.
+    pub(super) growth: u64,
+}
+
+/// Collects effects, one for each task, into batches.
+#[derive(Debug, Default)]
+pub(super) struct Filling {
+    /// Counts the batches, so that an entry can tell whether its effect is in this one.
+    number: u64,
+    batch: Batch,
+    slots: Vec<Slot>,
+    bytes: u64,
+    growth: u64,
+    note_time: bool,
+    sealed: VecDeque<Sealed>,
+    /// Growth in the sealed batches.
+    growth_sealed: u64,
+}
+
+impl Filling {
+    /// Adds what became of the task in `slot`; replaces what this batch said of it before, found at `filled`. Returns
+    /// where it stands now.
+    pub(super) fn push(&mut self, slot: Slot, filled: Option<(u64, u32)>, effect: TaskEffect) -> (u64, u32) {
+        self.bytes += bytes_of(&effect);
+        match filled {
+            Some((number, index)) if number == self.number => {
+                let before = &mut self.batch.effects[index as usize];
+                assert_eq!(before.id(), effect.id(), "an entry's place in the batch is its own");
+                *before = effect;
+                (number, index)
+            }
+            _ => {
+                let index =
+                    u32::try_from(self.batch.effects.len()).expect("a batch is closed long before 2^32");
+                self.batch.effects.push(effect);
+                self.slots.push(slot);
+                (self.number, index)
+            }
+        }
+    }
+
+    pub(super) fn set_counters(&mut self, counters: Counters) {
+        self.batch.counters = Some(counters);
+    }
+
+    pub(super) fn note_time(&mut self) {
+        self.note_time = true;
+    }
+
+    pub(super) fn notes_time(&self) -> bool {
+        self.note_time
+    }
+
+    pub(super) fn grow(&mut self, bytes: u64) {
+        self.growth += bytes;
+    }
+
+    /// Growth that no commit has covered yet.
+    pub(super) fn growth(&self) -> u64 {
+        self.growth + self.growth_sealed
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.effects.len() >= EFFECTS_MAX || self.bytes >= BYTES_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.batch.effects.is_empty() && self.batch.counters.is_none() && !self.note_time
+    }
+
+    /// Closes the batch, whose last change is `seq`. Returns the entries whose bodies it brings.
+    pub(super) fn seal(&mut self, seq: Seq) -> Vec<Slot> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let slots = core::mem::take(&mut self.slots);
+        let growth = core::mem::take(&mut self.growth);
+        self.growth_sealed += growth;
+        self.sealed.push_back(Sealed {
+            batch: core::mem::take(&mut self.batch),
+            slots: slots.clone(),
+            seq,
+            growth,
+        });
+        self.number += 1;
+        self.bytes = 0;
+        self.note_time = false;
+        slots
+    }
+
+    /// The oldest closed batch.
+    pub(super) fn next_sealed(&mut self) -> Option<Sealed> {
+        let sealed = self.sealed.pop_front()?;
+        self.growth_sealed -= sealed.growth;
+        Some(sealed)
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.sealed.is_empty() || !self.is_empty()
+    }
+}
+
+/// What a task adds to the store, about: its texts, its payload and a fixed part.
+pub(super) fn bytes_of(effect: &TaskEffect) -> u64 {
+    const FIXED: usize = 160;
+    let bytes = match effect {
+        TaskEffect::Stored { task, body_known } => {
+            let body = if *body_known { 0 } else { task.body.payload.len() + task.body.content_type.len() };
+            FIXED + task.queue.as_str().len() + task.key.as_str().len() + body
+        }
+        TaskEffect::Ended(ended) => FIXED + ended.queue.as_str().len() + ended.key.as_str().len(),
+    };
+    bytes as u64
+}

@@ -1,0 +1,89 @@
+//! Lists: pages of live tasks, read from the store and shown as memory knows them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tickwheel_core::TimerQueue;
+
+use super::Engine;
+use super::entries::At;
+use crate::answer::{Answer, State, TaskPage, TaskView};
+use crate::command::List;
+use crate::input::{CallId, Effect};
+use crate::seam::{Filter, Page, Place, Request, RequestId};
+use crate::task::Task;
+use crate::time::{Now, Seq, Timestamp};
+
+/// Lists under way.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// Wait until the store has all that had been applied when they came.
+    waiting: VecDeque<(Seq, CallId, List)>,
+    asked: BTreeMap<RequestId, (CallId, List)>,
+}
+
+impl Lists {
+    pub(super) fn ask(&mut self, applied: Seq, call: CallId, list: List) {
+        self.waiting.push_back((applied, call, list));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.asked.is_empty()
+    }
+
+    pub(super) fn has_asked(&self, request: RequestId) -> bool {
+        self.asked.contains_key(&request)
+    }
+
+    pub(super) fn oldest(&self) -> Option<RequestId> {
+        self.asked.first_key_value().map(|(&id, _)| id)
+    }
+}
+
+impl Engine {
+    /// Asks the store for the lists that it can answer by now.
+    pub(super) fn scan_lists(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let (durable, failed) = (self.durable, self.failed.is_some());
+        while let Some((_, call, list)) =
+            self.lists.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
+        {
+            // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
+            let latest =
+                Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
+            let (due_from, due_to) = match list.state {
+                None => (Timestamp::EPOCH, Timestamp::MAX),
+                Some(State::Scheduled) => (now.wall.saturating_plus_ms(1), Timestamp::MAX),
+                Some(State::Ready | State::Leased | State::Dead) => (Timestamp::EPOCH, latest.max(now.wall)),
+            };
+            let filter = Filter { queue: list.queue.clone(), due_from, due_to };
+            let after = list.after.unwrap_or(Place::START);
+            let id = self.request(Request::ScanFilter { filter, after, max: list.max.max(1) }, out);
+            self.lists.asked.insert(id, (call, list));
+        }
+    }
+
+    pub(super) fn listed(&mut self, now: Now, request: RequestId, page: Page) {
+        let (call, list) = self.lists.asked.remove(&request).expect("the page answers a list under way");
+        let tasks = page
+            .tasks
+            .iter()
+            .filter_map(|task| self.view_of(now, task))
+            .filter(|view| list.state.is_none_or(|state| state == view.state))
+            .collect();
+        self.answer(call, Answer::List(Ok(TaskPage { tasks, next: page.next })));
+        self.retire();
+    }
+
+    /// A task of the store as memory knows it; `None` if it has ended meanwhile.
+    fn view_of(&self, now: Now, task: &Arc<Task>) -> Option<TaskView> {
+        match self.entries.by_id(task.id) {
+            // After a failure only what is durable may be shown.
+            Some(slot) if self.failed.is_some() && self.entries.get(slot).dirty.is_some() => {}
+            Some(slot) if matches!(self.entries.get(slot).at, At::Ended(_)) => return None,
+            Some(slot) => return Some(self.view(slot)),
+            None => {}
+        }
+        let state = if task.due_at <= now.wall { State::Ready } else { State::Scheduled };
+        Some(TaskView::new(task, state))
+    }
+}

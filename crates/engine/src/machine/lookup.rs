@@ -1,0 +1,183 @@
+//! Commands on tasks that are not in memory wait here for the store, and later commands on the same key behind them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::Engine;
+use super::entries::{At, Entry, Slot};
+use super::worker::TokenCall;
+use crate::command::{Cancel, Get, Patch, Put};
+use crate::input::{CallId, Effect};
+use crate::name::{Key, QueueName};
+use crate::seam::{Found, Request, RequestId, Wanted};
+use crate::task::{Ended, LeaseNo, Task};
+use crate::time::Now;
+
+/// A command on one key.
+#[derive(Debug)]
+pub(super) enum Keyed {
+    Put {
+        put: Put,
+        key: Key,
+        /// Taken already, for a put without a key.
+        id: Option<u64>,
+    },
+    Get(Get),
+    Patch(Patch),
+    Cancel(Cancel),
+}
+
+impl Keyed {
+    fn place(&self) -> (QueueName, Key) {
+        match self {
+            Self::Put { put, key, .. } => (put.queue.clone(), key.clone()),
+            Self::Get(get) => (get.queue.clone(), get.key.clone()),
+            Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
+            Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+        }
+    }
+}
+
+/// Why something is looked up.
+#[derive(Clone, Debug)]
+enum Purpose {
+    Key(QueueName, Key),
+    Token { call: CallId, index: usize, id: u64, no: LeaseNo },
+}
+
+/// The look-ups under way and what waits for them.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    /// Commands held back, by key, in the order they came.
+    held: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
+    pub(super) token_calls: BTreeMap<CallId, TokenCall>,
+    /// To be asked at the end of the turn.
+    wanted: Vec<Purpose>,
+    asked: BTreeMap<RequestId, Vec<Purpose>>,
+}
+
+impl Lookups {
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && self.asked.is_empty()
+    }
+
+    pub(super) fn want_id(&mut self, call: CallId, index: usize, id: u64, no: LeaseNo) {
+        self.wanted.push(Purpose::Token { call, index, id, no });
+    }
+
+    /// The oldest look-up that has no reply yet.
+    pub(super) fn oldest(&self) -> Option<RequestId> {
+        self.asked.first_key_value().map(|(&id, _)| id)
+    }
+}
+
+impl Engine {
+    /// Runs a command on one key: at once if memory knows the key, else after a look-up.
+    pub(super) fn keyed(&mut self, now: Now, call: CallId, command: Keyed) {
+        let place = command.place();
+        if let Some(held) = self.lookups.held.get_mut(&place) {
+            held.push_back((call, command));
+        } else if self.entries.by_key(&place.0, &place.1).is_some() {
+            self.run(now, call, command, None);
+        } else {
+            self.lookups.wanted.push(Purpose::Key(place.0.clone(), place.1.clone()));
+            self.lookups.held.insert(place, VecDeque::from([(call, command)]));
+        }
+    }
+
+    /// Runs a command whose key is in memory, or of which `gone` says what the store knows.
+    fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
+        match command {
+            Keyed::Put { put, key, id } => match self.refusal_of_changes() {
+                None => self.put(now, call, put, key, id),
+                Some(why) => self.answer(call, crate::Answer::Put(Err(why.into()))),
+            },
+            Keyed::Get(get) => self.get(call, &get, gone),
+            Keyed::Patch(patch) => match self.refusal_of_changes() {
+                None => self.patch(now, call, patch, gone),
+                Some(why) => self.answer(call, crate::Answer::Patch(Err(why.into()))),
+            },
+            Keyed::Cancel(cancel) => match self.refusal_of_changes() {
+                None => self.cancel(now, call, &cancel, gone),
+                Some(why) => self.answer(call, crate::Answer::Cancel(Err(why.into()))),
+            },
+        }
+    }
+
+    /// Sends out the look-ups that the turn has collected.
+    pub(super) fn look_up(&mut self, out: &mut Vec<Effect>) {
+        if self.lookups.wanted.is_empty() {
+            return;
+        }
+        let purposes = core::mem::take(&mut self.lookups.wanted);
+        let wanted = purposes
+            .iter()
+            .map(|purpose| match purpose {
+                Purpose::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
+                Purpose::Token { id, .. } => Wanted::Id(*id),
+            })
+            .collect();
+        let id = self.request(Request::GetMany(wanted), out);
+        self.lookups.asked.insert(id, purposes);
+    }
+
+    /// Whether `request` was a look-up; then `found` is dealt out.
+    pub(super) fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
+        let Some(purposes) = self.lookups.asked.remove(&request) else {
+            unreachable!("{request:?} was answered with look-ups but asked for none")
+        };
+        assert_eq!(purposes.len(), found.len(), "one find for each look-up");
+        for (purpose, found) in purposes.into_iter().zip(found) {
+            match purpose {
+                Purpose::Key(queue, key) => self.key_found(now, &(queue, key), found),
+                Purpose::Token { call, index, id, no } => self.token_found(now, call, index, id, no, found),
+            }
+        }
+        self.retire();
+    }
+
+    fn key_found(&mut self, now: Now, place: &(QueueName, Key), found: Found) {
+        let mut gone = None;
+        let mut loaded = None;
+        match found {
+            // Memory may have got to know the key meanwhile, from a scan or a token; then it knows it better.
+            _ if self.entries.by_key(&place.0, &place.1).is_some() => {}
+            Found::Live(task) => loaded = self.load(now, task),
+            Found::Ended(ended) => gone = Some(ended),
+            Found::Absent => {}
+        }
+        for (call, command) in self.lookups.held.remove(place).unwrap_or_default() {
+            self.run(now, call, command, gone.as_ref());
+        }
+        if let Some(slot) = loaded {
+            self.forget_if_far(slot, now);
+        }
+    }
+
+    /// Takes a live task of the store into memory, and what a stop wrote down of its lease. `None` if memory has it already.
+    pub(super) fn load(&mut self, now: Now, task: Arc<Task>) -> Option<Slot> {
+        if self.entries.by_id(task.id).is_some() {
+            return None;
+        }
+        if let Some(slot) = self.entries.by_key(&task.queue, &task.key)
+            && self.entries.get(slot).is_live()
+        {
+            unreachable!(
+                "the store has task {} on a key that task {} holds",
+                task.id,
+                self.entries.get(slot).task.id
+            )
+        }
+        let stored = task.lease;
+        let entry = Entry { task, at: At::Far, dirty: None, filled: None, body_sealed: true };
+        let slot = self.entries.insert(entry);
+        match stored {
+            Some(lease) if lease.written_in.0 + 1 == self.guard.epoch.0 => {
+                let left_ms = lease.until.ms_since(now.wall);
+                self.hold(slot, lease.no, now.wall, left_ms, now);
+            }
+            _ => self.place(slot, now),
+        }
+        Some(slot)
+    }
+}

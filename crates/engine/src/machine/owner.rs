@@ -1,0 +1,299 @@
+//! The owner's verbs: put, get, patch, cancel. Each is decided here, at one point in the order of all changes.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::entries::{At, Entry, Slot};
+use super::filling::bytes_of;
+use super::lookup::Keyed;
+use crate::answer::{
+    Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
+};
+use crate::command::{Cancel, Due, Get, OnLease, Patch, Put, PutMode};
+use crate::input::CallId;
+use crate::name::Key;
+use crate::seam::TaskEffect;
+use crate::task::{Ended, LeaseNo, Outcome, PRIORITY_DEFAULT, Task};
+use crate::time::{Now, Seq, Timestamp};
+
+/// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
+const IDS_BLOCK: u64 = 4_096;
+
+/// The instant is beyond what is allowed.
+struct TooFar;
+
+impl Engine {
+    /// A put with a key goes its way; one without gets an id first, and the id's decimal as its key.
+    pub(super) fn put_called(&mut self, now: Now, call: CallId, put: Put) {
+        match put.key.clone() {
+            Some(key) => self.keyed(now, call, Keyed::Put { put, key, id: None }),
+            None => {
+                let id = self.take_id();
+                self.keyed(now, call, Keyed::Put { put, key: Key::from_id(id), id: Some(id) });
+            }
+        }
+    }
+
+    /// Puts a task whose key is in memory, or known not to be live.
+    pub(super) fn put(&mut self, now: Now, call: CallId, put: Put, key: Key, id: Option<u64>) {
+        let live = self.live(&put.queue, &key);
+        if id.is_some() && live.is_some() {
+            // Somebody uses this decimal number as a key of their own: take the next one.
+            return self.put_called(now, call, put);
+        }
+        let answer = self.decide_put(now, put, key, id, live);
+        self.answer(call, Answer::Put(answer));
+    }
+
+    fn decide_put(
+        &mut self,
+        now: Now,
+        put: Put,
+        key: Key,
+        id: Option<u64>,
+        live: Option<Slot>,
+    ) -> Result<Stored, PutError> {
+        let current = live.map(|slot| self.entries.get(slot).task.version);
+        if put.if_version.is_some() && put.if_version != current {
+            return Err(PutError::VersionMismatch { current });
+        }
+        match (put.mode, live) {
+            (PutMode::Create, Some(slot)) => {
+                let task = &self.entries.get(slot).task;
+                return Err(PutError::Live { id: task.id, version: task.version });
+            }
+            (PutMode::Replace, None) => return Err(PutError::NotFound),
+            _ => {}
+        }
+        let limit_ms = self.config.farthest_ms;
+        let due_at = self.instant(now, put.due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        let revoked = match live {
+            Some(slot) => self.may_change(slot, put.on_lease).map_err(|Held| PutError::Leased)?,
+            None => None,
+        };
+
+        let task = Task {
+            id: id.unwrap_or(0),
+            queue: put.queue,
+            key,
+            seq: Seq::ZERO,
+            put_seq: Seq::ZERO,
+            version: Seq::ZERO,
+            due_at,
+            put_at: now.wall,
+            priority: PRIORITY_DEFAULT,
+            attempts: 0,
+            lease_fence: LeaseNo::default(),
+            revoked,
+            lease: None,
+            body: Arc::new(put.body),
+            extra: None,
+        };
+        let task = Arc::new(task);
+        self.take_room(&TaskEffect::Stored { task: Arc::clone(&task), body_known: false })?;
+        let task = Arc::try_unwrap(task).unwrap_or_else(|shared| Task::clone(&shared));
+        let slot = match live {
+            Some(slot) => self.replace(slot, task),
+            None => self.create(task),
+        };
+        self.stats.scheduled_total += 1;
+        self.place(slot, now);
+        Ok(Stored { created: live.is_none(), task: self.view(slot) })
+    }
+
+    fn create(&mut self, mut task: Task) -> Slot {
+        if task.id == 0 {
+            task.id = self.take_id();
+        }
+        let queue = self.queues.open(&task.queue);
+        queue.live += 1;
+        let entry =
+            Entry { task: Arc::new(task), at: At::Far, dirty: None, filled: None, body_sealed: false };
+        let slot = self.entries.insert(entry);
+        let fence = self.next_lease;
+        let put_seq = self.applied.next();
+        self.record(slot, |task| {
+            task.put_seq = put_seq;
+            task.version = put_seq;
+            task.lease_fence = fence;
+        });
+        slot
+    }
+
+    fn replace(&mut self, slot: Slot, new: Task) -> Slot {
+        self.unplace(slot);
+        let fence = self.next_lease;
+        let put_seq = self.applied.next();
+        self.record(slot, |task| {
+            let revoked = new.revoked.or(task.revoked);
+            *task = Task { id: task.id, put_seq, version: put_seq, lease_fence: fence, revoked, ..new };
+        });
+        slot
+    }
+
+    pub(super) fn get(&mut self, call: CallId, get: &Get, gone: Option<&Ended>) {
+        let answer = match self.live(&get.queue, &get.key) {
+            Some(slot) => match (&self.failed, self.entries.get(slot).dirty) {
+                (Some(why), Some(_)) => {
+                    Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
+                }
+                _ => Ok(self.view(slot)),
+            },
+            None if self.is_done(&get.queue, &get.key, gone) => Err(GetError::Done),
+            None => Err(GetError::NotFound),
+        };
+        self.answer(call, Answer::Get(answer));
+    }
+
+    pub(super) fn patch(&mut self, now: Now, call: CallId, patch: Patch, gone: Option<&Ended>) {
+        let answer = self.decide_patch(now, patch, gone);
+        self.answer(call, Answer::Patch(answer));
+    }
+
+    fn decide_patch(&mut self, now: Now, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
+        let Some(slot) = self.live(&patch.queue, &patch.key) else {
+            let done = self.is_done(&patch.queue, &patch.key, gone);
+            return Err(if done { PatchError::Done } else { PatchError::NotFound });
+        };
+        let current = Some(self.entries.get(slot).task.version);
+        if patch.if_version.is_some() && patch.if_version != current {
+            return Err(PatchError::VersionMismatch { current });
+        }
+        let limit_ms = self.config.farthest_ms;
+        let due_at = match patch.due {
+            Some(due) => Some(self.instant(now, due).map_err(|TooFar| PatchError::TooFar { limit_ms })?),
+            None => None,
+        };
+        let revoked = self.may_change(slot, patch.on_lease).map_err(|Held| PatchError::Leased)?;
+        let old = &self.entries.get(slot).task;
+        let mut new = Task::clone(old);
+        if let Some(body) = patch.body {
+            new.body = Arc::new(body);
+        }
+        let body_known = Arc::ptr_eq(&new.body, &old.body);
+        self.take_room(&TaskEffect::Stored { task: Arc::new(new.clone()), body_known })?;
+
+        let was_ready_since = match &self.entries.get(slot).at {
+            At::Ready { since } => Some(*since),
+            At::Leased(held) => Some(held.ready_since),
+            _ => None,
+        };
+        self.unplace(slot);
+        let fence = self.next_lease;
+        let version = self.applied.next();
+        self.record(slot, |task| {
+            task.body = new.body;
+            task.due_at = due_at.unwrap_or(task.due_at);
+            task.version = version;
+            task.lease_fence = fence;
+            task.lease = None;
+            task.revoked = revoked.or(task.revoked);
+        });
+        self.stats.scheduled_total += 1;
+        match (due_at, was_ready_since) {
+            // Only the body changed, and ready stays ready.
+            (None, Some(since)) => self.make_ready(slot, since),
+            _ => self.place(slot, now),
+        }
+        Ok(self.view(slot))
+    }
+
+    pub(super) fn cancel(&mut self, now: Now, call: CallId, cancel: &Cancel, gone: Option<&Ended>) {
+        let answer = self.decide_cancel(now, cancel, gone);
+        self.answer(call, Answer::Cancel(answer));
+    }
+
+    fn decide_cancel(
+        &mut self,
+        now: Now,
+        cancel: &Cancel,
+        gone: Option<&Ended>,
+    ) -> Result<Cancelled, CancelError> {
+        let Some(slot) = self.live(&cancel.queue, &cancel.key) else {
+            let done = self.is_done(&cancel.queue, &cancel.key, gone);
+            return Err(if done { CancelError::Done } else { CancelError::NotFound });
+        };
+        let current = Some(self.entries.get(slot).task.version);
+        if cancel.if_version.is_some() && cancel.if_version != current {
+            return Err(CancelError::VersionMismatch { current });
+        }
+        let revoked = self.may_change(slot, cancel.on_lease).map_err(|Held| CancelError::Leased)?;
+        self.stats.cancelled_total += 1;
+        match revoked {
+            None => {
+                self.end(now, slot, Outcome::Cancelled);
+                Ok(Cancelled::Cancelled)
+            }
+            Some(lease) => {
+                self.end(now, slot, Outcome::Revoked(lease));
+                Ok(Cancelled::Revoked)
+            }
+        }
+    }
+
+    /// Whether the owner may change the task now; if that takes it from a worker, the lease that is revoked.
+    fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, Held> {
+        match (&self.entries.get(slot).at, on_lease) {
+            (At::Leased(_), OnLease::Refuse) => Err(Held),
+            (At::Leased(held), OnLease::Revoke) => Ok(Some(held.no)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The live task of this key, if it is in memory.
+    fn live(&self, queue: &crate::name::QueueName, key: &Key) -> Option<Slot> {
+        self.entries.by_key(queue, key).filter(|&slot| self.entries.get(slot).is_live())
+    }
+
+    /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
+    fn is_done(&self, queue: &crate::name::QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+        match self.entries.by_key(queue, key).map(|slot| &self.entries.get(slot).at) {
+            Some(At::Ended(outcome)) => *outcome == Outcome::Done,
+            _ => gone.is_some_and(|ended| ended.outcome == Outcome::Done),
+        }
+    }
+
+    pub(super) fn view(&self, slot: Slot) -> TaskView {
+        let entry = self.entries.get(slot);
+        TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled))
+    }
+
+    /// The instant that `due` means now.
+    fn instant(&self, now: Now, due: Due) -> Result<Timestamp, TooFar> {
+        let due_at = match due {
+            Due::Now => now.wall,
+            Due::After { ms } => now.due_after(ms).ok_or(TooFar)?,
+            Due::At(instant) => instant,
+        };
+        let farthest = now.wall.saturating_plus_ms(self.config.farthest_ms);
+        // A delay of exactly the limit is allowed, though rounding it up may add a millisecond.
+        if due_at > farthest.saturating_plus_ms(1) { Err(TooFar) } else { Ok(due_at) }
+    }
+
+    pub(super) fn nack_instant(&self, now: Now, delay_ms: u64) -> Option<Timestamp> {
+        self.instant(now, Due::After { ms: delay_ms }).ok()
+    }
+
+    fn take_room(&mut self, effect: &TaskEffect) -> Result<(), Unavailable> {
+        let needed = bytes_of(effect);
+        let room = self.room_left();
+        if needed > room {
+            return Err(Unavailable::Full { needed, room });
+        }
+        self.filling.grow(needed);
+        Ok(())
+    }
+
+    fn take_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        if self.next_id > self.counters.ids_reserved {
+            self.counters.ids_reserved = self.next_id + IDS_BLOCK;
+            self.filling.set_counters(self.counters);
+        }
+        id
+    }
+}
+
+/// A worker has the task.
+struct Held;

@@ -1,0 +1,148 @@
+//! Time passes: tasks fall due, leases run out. And the one place that says where a task stands.
+
+use tickwheel_core::{Handle, TimerQueue};
+
+use super::Engine;
+use super::entries::{At, Held, Slot};
+use super::queues::ReadyPlace;
+use crate::planted;
+use crate::task::LeaseNo;
+use crate::time::{Now, Timestamp};
+
+impl Engine {
+    /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
+    /// place among those that are due.
+    pub(super) fn pass_time(&mut self, now: Now) {
+        let mut due: Vec<Slot> = Vec::new();
+        self.wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
+        while let Some(&(due_at, slot)) = self.rewound.first()
+            && due_at <= now.wall
+        {
+            self.rewound.pop_first();
+            due.push(slot);
+        }
+        for slot in due {
+            if planted::is("old-instant-fires") && !matches!(self.entries.get(slot).at, At::Waiting(_)) {
+                continue;
+            }
+            let late_ms = now.wall.ms_since(self.entries.get(slot).task.due_at);
+            self.count_lateness(late_ms);
+            self.make_ready(slot, now.wall);
+        }
+
+        let mut ended: Vec<Slot> = Vec::new();
+        self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
+        for slot in ended {
+            self.stats.expired_total += 1;
+            self.lease_ended(slot, now, None);
+        }
+    }
+
+    /// A lease ended without an ack: the attempt counts, and the task is ready in its old place, or due again later.
+    pub(super) fn lease_ended(&mut self, slot: Slot, now: Now, due_at: Option<Timestamp>) {
+        self.unplace(slot);
+        if self.failed.is_some() {
+            // Nothing can be written down any more, so nothing may be said of it; the next life makes it ready anyway.
+            return self.make_ready(slot, now.wall);
+        }
+        let fence = self.next_lease;
+        self.record(slot, |task| {
+            task.attempts = task.attempts.saturating_add(1);
+            task.lease_fence = fence;
+            task.lease = None;
+            if let Some(due_at) = due_at {
+                task.due_at = due_at;
+            }
+        });
+        match due_at {
+            // Ready stays ready, also if the wall clock has stepped back since.
+            None => self.make_ready(slot, now.wall),
+            Some(_) => self.place(slot, now),
+        }
+    }
+
+    /// Puts an entry that stands nowhere where its `due_at` says.
+    pub(super) fn place(&mut self, slot: Slot, now: Now) {
+        let due_at = self.entries.get(slot).task.due_at;
+        if due_at <= now.wall {
+            self.count_lateness(now.wall.ms_since(due_at));
+            return self.make_ready(slot, now.wall);
+        }
+        self.entries.get_mut(slot).at = if due_at > self.keep_until(now) {
+            At::Far
+        } else {
+            match self.wheel.insert(due_at.as_tick(), slot) {
+                Ok(handle) => At::Waiting(handle),
+                // The wheel has passed it, the wall clock has not: it stepped back.
+                Err(_) => {
+                    self.rewound.insert((due_at, slot));
+                    At::Rewound
+                }
+            }
+        };
+    }
+
+    pub(super) fn make_ready(&mut self, slot: Slot, since: Timestamp) {
+        let entry = self.entries.get_mut(slot);
+        entry.at = At::Ready { since };
+        let place = ReadyPlace::of(&entry.task, slot);
+        let queue = entry.task.queue.clone();
+        let line = self.queues.open(&queue);
+        let added = line.ready.insert(place);
+        assert!(added, "a task is ready once, but {place:?} already was");
+        if !line.waiters.is_empty() {
+            self.to_serve.insert(queue);
+        }
+    }
+
+    /// Puts a task in a worker's hands until both clocks' `lease_ms` from now. The entry stands nowhere.
+    pub(super) fn hold(&mut self, slot: Slot, no: LeaseNo, ready_since: Timestamp, lease_ms: u64, now: Now) {
+        let timer = self.start_lease_timer(slot, lease_ms, now);
+        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        self.leases.insert(no, slot);
+        let entry = self.entries.get_mut(slot);
+        entry.at = At::Leased(Held { no, timer, until, ready_since });
+        let queue = entry.task.queue.clone();
+        self.queues.open(&queue).leased += 1;
+    }
+
+    pub(super) fn start_lease_timer(&mut self, slot: Slot, lease_ms: u64, now: Now) -> Handle {
+        let deadline = now.mono_deadline(lease_ms).clamp(self.lease_wheel.now() + 1, u64::MAX - 1);
+        match self.lease_wheel.insert(deadline, slot) {
+            Ok(handle) => handle,
+            Err(refused) => {
+                unreachable!("deadline {deadline} is inside the wheel's range: {:?}", refused.why)
+            }
+        }
+    }
+
+    /// Takes an entry out of whatever index it stands in. Its caller gives it a new place at once.
+    pub(super) fn unplace(&mut self, slot: Slot) {
+        let entry = self.entries.get_mut(slot);
+        let task = &entry.task;
+        match core::mem::replace(&mut entry.at, At::Far) {
+            At::Far | At::Ended(_) => {}
+            At::Waiting(handle) => {
+                if !planted::is("old-instant-fires") {
+                    let found = self.wheel.cancel(handle);
+                    assert_eq!(found, Some(slot), "a waiting task is in the wheel");
+                }
+            }
+            At::Rewound => {
+                self.rewound.remove(&(task.due_at, slot));
+            }
+            At::Ready { .. } => {
+                let place = ReadyPlace::of(task, slot);
+                let queue = task.queue.clone();
+                let found = self.queues.open(&queue).ready.remove(&place);
+                assert!(found, "a ready task is in its queue's index, but {place:?} was not");
+            }
+            At::Leased(held) => {
+                let queue = task.queue.clone();
+                self.leases.remove(&held.no);
+                self.lease_wheel.cancel(held.timer);
+                self.queues.open(&queue).leased -= 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The worker's verbs: lease, ack, nack, extend.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::entries::{At, Slot};
+use super::queues::Waiter;
+use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
+use crate::command::{Lease, Nack};
+use crate::input::CallId;
+use crate::name::QueueName;
+use crate::seam::Found;
+use crate::task::{LeaseNo, Outcome};
+use crate::time::{Now, Timestamp};
+use crate::token::Token;
+
+/// What a worker wants done with its leases.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Verb {
+    Ack,
+    /// With the instant at which the task is due again; `None`: at once, in its old place.
+    Nack {
+        due_at: Option<Timestamp>,
+    },
+    Extend {
+        lease_ms: u64,
+    },
+}
+
+/// A call whose tokens are not all decided: some tasks have to be looked up.
+#[derive(Debug)]
+pub(super) struct TokenCall {
+    verb: Verb,
+    queue: QueueName,
+    answers: Vec<Option<TokenAnswer>>,
+    undecided: usize,
+}
+
+impl Engine {
+    pub(super) fn lease(&mut self, now: Now, call: CallId, lease: &Lease) {
+        let first_in_line = self.queues.get(&lease.queue).is_none_or(|queue| queue.waiters.is_empty());
+        let granted =
+            if first_in_line { self.grant(now, &lease.queue, lease.max, lease.lease_ms) } else { Vec::new() };
+        if granted.is_empty() && lease.wait {
+            self.queues.wait(&lease.queue, call, Waiter { max: lease.max, lease_ms: lease.lease_ms });
+        } else {
+            self.answer(call, Answer::Lease(Ok(granted)));
+        }
+    }
+
+    /// Gives what is ready to the calls that wait, in the order they asked.
+    pub(super) fn serve_waiters(&mut self, now: Now) {
+        if self.failed.is_some() {
+            return;
+        }
+        while let Some(name) = self.to_serve.pop_first() {
+            while let Some((call, waiter)) = self.queues.get(&name).and_then(|queue| {
+                let (&call, &waiter) = queue.waiters.first_key_value()?;
+                Some((call, waiter))
+            }) {
+                let granted = self.grant(now, &name, waiter.max, waiter.lease_ms);
+                if granted.is_empty() {
+                    break;
+                }
+                self.queues.end_wait(call);
+                self.answer(call, Answer::Lease(Ok(granted)));
+            }
+        }
+    }
+
+    fn grant(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: u64) -> Vec<Leased> {
+        let first = |engine: &Self| engine.queues.get(queue).and_then(|queue| queue.ready.first().copied());
+        let mut granted = Vec::new();
+        while granted.len() < max
+            && let Some(place) = first(self)
+        {
+            granted.push(self.grant_one(now, place.slot, lease_ms));
+        }
+        granted
+    }
+
+    fn grant_one(&mut self, now: Now, slot: Slot, lease_ms: u64) -> Leased {
+        let At::Ready { since } = self.entries.get(slot).at else {
+            unreachable!("the ready index holds ready tasks only, not {:?}", self.entries.get(slot).at)
+        };
+        self.unplace(slot);
+        let no = self.next_lease;
+        self.next_lease = no.next();
+        assert_eq!(self.next_lease.epoch(), self.guard.epoch, "an epoch has fewer than 2^32 leases");
+        if self.entries.get(slot).task.lease_fence.epoch() != self.guard.epoch {
+            // A worker of an earlier life may hold a token of this task. From the moment somebody else gets it that token
+            // is void, so this is written down, and the delivery waits for it.
+            self.record(slot, |task| {
+                task.lease_fence = no;
+                task.lease = None;
+            });
+        }
+        self.hold(slot, no, since, lease_ms, now);
+        self.stats.leased_total += 1;
+        let entry = self.entries.get(slot);
+        let At::Leased(held) = &entry.at else { unreachable!("it was just leased") };
+        let task = &entry.task;
+        Leased {
+            id: task.id,
+            key: task.key.clone(),
+            due_at: task.due_at,
+            ready_at: since,
+            put_seq: task.put_seq,
+            attempt: task.attempts.saturating_add(1),
+            token: Token::issue(&self.secret, task.id, no),
+            lease_until: held.until,
+            body: Arc::clone(&task.body),
+        }
+    }
+
+    /// Deliveries that reached nobody: as if they had not been made.
+    pub(super) fn take_back(&mut self, now: Now, tokens: &[Token]) {
+        for token in tokens {
+            let Some((id, no)) = token.verify(&self.secret) else { continue };
+            let Some(slot) = self.entries.by_id(id) else { continue };
+            let since = match &self.entries.get(slot).at {
+                At::Leased(held) if held.no == no => held.ready_since,
+                _ => continue,
+            };
+            self.unplace(slot);
+            self.make_ready(slot, since.min(now.wall));
+        }
+    }
+
+    pub(super) fn nack(&mut self, now: Now, call: CallId, nack: &Nack) {
+        let due_at = match nack.delay_ms {
+            None => None,
+            Some(ms) => match self.nack_instant(now, ms) {
+                Some(due_at) => Some(due_at),
+                None => {
+                    let limit_ms = self.config.farthest_ms;
+                    return self.answer(call, Answer::Nack(Err(NackError::TooFar { limit_ms })));
+                }
+            },
+        };
+        self.tokens(now, call, &nack.queue, &nack.tokens, Verb::Nack { due_at });
+    }
+
+    /// Decides each token; those whose task is not in memory are looked up first.
+    pub(super) fn tokens(&mut self, now: Now, call: CallId, queue: &QueueName, tokens: &[Token], verb: Verb) {
+        let mut pending =
+            TokenCall { verb, queue: queue.clone(), answers: Vec::with_capacity(tokens.len()), undecided: 0 };
+        for (index, token) in tokens.iter().enumerate() {
+            let answer = match token.verify(&self.secret) {
+                None => Some(TokenAnswer::Expired),
+                Some((id, no)) => match self.entries.by_id(id) {
+                    Some(slot) => Some(self.decide_token(now, slot, queue, no, verb)),
+                    None => {
+                        self.lookups.want_id(call, index, id, no);
+                        pending.undecided += 1;
+                        None
+                    }
+                },
+            };
+            pending.answers.push(answer);
+        }
+        if pending.undecided == 0 {
+            self.answer_tokens(call, pending);
+        } else {
+            self.lookups.token_calls.insert(call, pending);
+        }
+    }
+
+    /// The store answered for one token.
+    pub(super) fn token_found(
+        &mut self,
+        now: Now,
+        call: CallId,
+        index: usize,
+        id: u64,
+        no: LeaseNo,
+        found: Found,
+    ) {
+        let Some((queue, verb)) = self.lookups.token_calls.get(&call).map(|c| (c.queue.clone(), c.verb))
+        else {
+            return;
+        };
+        let known = self.entries.by_id(id);
+        let loaded = match (&found, known) {
+            (Found::Live(task), None) => self.load(now, Arc::clone(task)),
+            (Found::Live(_), Some(_)) | (Found::Ended(_) | Found::Absent, _) => None,
+        };
+        let slot = known.or(loaded);
+        let answer = match (slot, &found) {
+            (Some(_), _) if self.failed.is_some() => TokenAnswer::Expired,
+            (Some(slot), _) => self.decide_token(now, slot, &queue, no, verb),
+            (None, Found::Ended(ended)) if ended.queue == queue && ended.outcome == Outcome::Revoked(no) => {
+                TokenAnswer::Revoked
+            }
+            (None, _) => TokenAnswer::Expired,
+        };
+        if let Some(slot) = loaded {
+            self.forget_if_far(slot, now);
+        }
+        let pending = self.lookups.token_calls.get_mut(&call).expect("it was there");
+        pending.answers[index] = Some(answer);
+        pending.undecided -= 1;
+        if pending.undecided == 0 {
+            let pending = self.lookups.token_calls.remove(&call).expect("it was there");
+            self.answer_tokens(call, pending);
+        }
+    }
+
+    fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
+        let answers = pending.answers.into_iter().map(|a| a.expect("all tokens are decided")).collect();
+        let answer = match (pending.verb, self.failed.clone()) {
+            (Verb::Ack, None) => Answer::Ack(Ok(answers)),
+            (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),
+            (Verb::Extend { .. }, None) => Answer::Extend(Ok(answers)),
+            (Verb::Ack, Some(why)) => Answer::Ack(Err(Unavailable::Indeterminate { why })),
+            (Verb::Nack { .. }, Some(why)) => {
+                Answer::Nack(Err(NackError::Unavailable(Unavailable::Indeterminate { why })))
+            }
+            (Verb::Extend { .. }, Some(why)) => Answer::Extend(Err(Unavailable::Indeterminate { why })),
+        };
+        self.answer(call, answer);
+    }
+
+    fn decide_token(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        queue: &QueueName,
+        no: LeaseNo,
+        verb: Verb,
+    ) -> TokenAnswer {
+        let entry = self.entries.get(slot);
+        if entry.task.queue != *queue {
+            return TokenAnswer::Expired;
+        }
+        let speaks = match &entry.at {
+            At::Ended(Outcome::Revoked(revoked)) if *revoked == no => return TokenAnswer::Revoked,
+            At::Ended(_) => return TokenAnswer::Expired,
+            _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
+            At::Leased(held) => held.no == no,
+            // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
+            // and its owner left it as it was: either would have raised the fence.
+            At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
+                no >= entry.task.lease_fence && no.epoch() < self.guard.epoch
+            }
+        };
+        if !speaks {
+            return TokenAnswer::Expired;
+        }
+        match verb {
+            Verb::Ack => {
+                self.stats.acked_total += 1;
+                self.end(now, slot, Outcome::Done);
+                TokenAnswer::Acked
+            }
+            Verb::Nack { due_at } => {
+                self.stats.nacked_total += 1;
+                self.lease_ended(slot, now, due_at);
+                TokenAnswer::Nacked
+            }
+            Verb::Extend { lease_ms } => {
+                self.extend(now, slot, no, lease_ms);
+                TokenAnswer::Extended
+            }
+        }
+    }
+
+    /// Keeps a lease for longer; one of an earlier life is taken up again.
+    fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
+        let since = match &self.entries.get(slot).at {
+            At::Leased(held) => held.ready_since,
+            At::Ready { since } => *since,
+            _ => now.wall,
+        };
+        self.unplace(slot);
+        self.hold(slot, no, since, lease_ms, now);
+    }
+}

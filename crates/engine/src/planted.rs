@@ -1,0 +1,24 @@
+//! Bugs put in on purpose, so that the simulator can show that it would find them. Only a build with
+//! `--cfg tickwheel_sim` has any of it; in every other build [`is`] is the constant `false`.
+
+/// Whether the bug `name` is switched on.
+#[cfg(not(tickwheel_sim))]
+#[inline(always)]
+pub(crate) const fn is(_name: &str) -> bool {
+    false
+}
+
+#[cfg(tickwheel_sim)]
+static SELECTED: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+/// Whether the bug `name` is switched on.
+#[cfg(tickwheel_sim)]
+pub(crate) fn is(name: &str) -> bool {
+    SELECTED.get().is_some_and(|selected| selected == name)
+}
+
+/// Switches one bug on for the rest of the process. The first call counts.
+#[cfg(tickwheel_sim)]
+pub fn select(name: &str) {
+    SELECTED.get_or_init(|| name.to_owned());
+}
