@@ -1,0 +1,91 @@
+//! What the wheel holds: small when empty, flat under churn. One test to a process would be best
+//! for resident memory, so there is only one that reads it.
+
+use tickwheel_core::{TimerQueue, Wheel};
+
+/// WH17 at full length: 10 million pairs of insert and cancel, ten minutes ahead, with the clock
+/// still and moving, and 10 million reschedules, leave the resident memory where it was.
+#[test]
+fn ten_million_pairs_and_reschedules_leave_resident_memory_flat() {
+    const PAIRS: u64 = 10_000_000;
+    const TEN_MINUTES: u64 = 600_000;
+    // A page here and there belongs to the test's own threads.
+    const SLACK_BYTES: u64 = 1 << 20;
+
+    for step in [0, 1] {
+        let mut wheel = Wheel::new(0);
+        let mut settled = None;
+        for pair in 0..PAIRS {
+            let now = pair * step;
+            wheel.advance_with(now, |_, _: u64| panic!("everything was cancelled"));
+            let handle = wheel.insert(now + TEN_MINUTES, pair).expect("it is ahead");
+            assert_eq!(wheel.cancel(handle), Some(pair));
+            if pair == PAIRS / 100 {
+                settled = resident_bytes();
+            }
+        }
+        assert_eq!(wheel.len(), 0);
+        assert_flat("pairs", settled, SLACK_BYTES);
+        assert!(wheel.heap_bytes() <= 8 * 4_160 + 4 * 40, "{} bytes", wheel.heap_bytes());
+
+        let mut wheel = Wheel::new(0);
+        let mut handle = wheel.insert(TEN_MINUTES, 0_u64).expect("it is ahead");
+        for round in 1..=PAIRS {
+            let now = round * step;
+            wheel.advance_with(now, |_, _| panic!("it is always moved in time"));
+            // Later and earlier, by up to a level.
+            let ahead = TEN_MINUTES + (round * 7_919) % 300_000 - 150_000;
+            handle = wheel.reschedule(handle, now + ahead).expect("it is pending");
+            if round == PAIRS / 100 {
+                settled = resident_bytes();
+            }
+        }
+        assert_eq!(wheel.len(), 1);
+        assert_flat("reschedules", settled, SLACK_BYTES);
+        assert!(wheel.heap_bytes() <= 8 * 4_160 + 4 * 40, "{} bytes", wheel.heap_bytes());
+    }
+}
+
+fn assert_flat(what: &str, before: Option<u64>, slack_bytes: u64) {
+    // Elsewhere than on Linux, `heap_bytes` has to do.
+    if let (Some(before), Some(after)) = (before, resident_bytes()) {
+        assert!(after <= before + slack_bytes, "{what}: from {before} to {after} bytes resident");
+    }
+}
+
+/// The memory this process holds; `None` where the system does not say.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system is asked about the process, from outside the wheel"
+)]
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1_024)
+}
+
+#[test]
+fn a_new_wheel_holds_nothing_and_a_sparse_one_little() {
+    let mut wheel = Wheel::new(0);
+    assert_eq!(wheel.heap_bytes(), 0);
+    // 1,000 entries over 30 days of milliseconds.
+    for entry in 1..=1_000_u64 {
+        wheel.insert(entry * 2_592_000, entry).expect("it is ahead");
+    }
+    let bytes = wheel.heap_bytes();
+    assert!(bytes <= 64 << 10, "1,000 entries hold {bytes} bytes");
+}
+
+#[test]
+fn the_capacity_that_was_asked_for_is_there_and_is_no_limit() {
+    let mut wheel = Wheel::with_capacity(0, 1_000);
+    let before = wheel.heap_bytes();
+    assert_eq!(before, 1_000 * 32, "an entry with a u32 is 32 bytes");
+    for entry in 0..1_000_u32 {
+        wheel.insert(1, entry).expect("it is ahead");
+    }
+    assert_eq!(wheel.heap_bytes(), before + 4_160, "one level was made, no entry moved");
+    wheel.insert(1, 1_000).expect("the wheel grows");
+    assert_eq!(wheel.len(), 1_001);
+}
