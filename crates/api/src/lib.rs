@@ -1,1 +1,80 @@
-//! api
+//! What goes over the wire: the requests and answers of the HTTP API, its times, durations and problems.
+//!
+//! This crate is pure. It has no socket and no clock, it never sees the engine, and it decides nothing about tasks. It turns
+//! bytes into typed requests and typed answers into bytes. The bytes are taken for hostile: no parser panics, none does more
+//! work than the input is long, and every refusal says what is wrong, where, and what to do instead ([`BadRequest`]).
+//!
+//! The families, by who needs them:
+//!
+//! - requests, each with `parse(&[u8])` for the server and `to_json()` for a client: [`PutBody`], [`PatchBody`],
+//!   [`LeaseBody`], [`AckBody`], [`NackBody`], [`ExtendBody`], [`BatchLine`], [`AdvanceBody`];
+//! - the rest of a request: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`], [`if_match`];
+//! - answers: [`TaskBody`], [`PutAnswer`], [`LeasedTasks`], [`TasksPage`], [`QueuesBody`], [`TokenResults`],
+//!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for everything that went wrong;
+//! - text for people: [`duration`] (`30m`) and [`time`] (RFC 3339);
+//! - [`replay`]: the lines of `tickwheel replay`;
+//! - with the feature `client`: a blocking HTTP client, in the module `client`.
+//!
+//! # Example
+//!
+//! ```
+//! use tickwheel_api::{BadRequest, Due, Problem, PutBody};
+//!
+//! let body = PutBody::parse(br#"{"delay": "30m", "payload": {"order": 1}}"#)?;
+//! assert_eq!(body.due, Due::After(1_800_000));
+//! assert_eq!(body.payload.bytes, br#"{"order": 1}"#);
+//!
+//! let refused = PutBody::parse(br#"{"dealy": "30m"}"#).unwrap_err();
+//! let problem = Problem::bad_request(&refused);
+//! assert_eq!(problem.status, 400);
+//! assert_eq!(problem.detail, "`dealy`: is not a member of this request");
+//! assert_eq!(problem.hint.as_deref(), Some("did you mean `delay`?"));
+//! # Ok::<(), BadRequest>(())
+//! ```
+
+mod bad_request;
+mod batch;
+mod cancel;
+#[cfg(feature = "client")]
+pub mod client;
+mod clock;
+mod due;
+pub mod duration;
+mod if_match;
+mod json;
+mod lease;
+mod payload;
+mod problem;
+mod put;
+mod query;
+mod queues;
+pub mod replay;
+mod task;
+pub mod time;
+mod tokens;
+mod value;
+
+pub use bad_request::{BadRequest, Place};
+pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
+pub use cancel::{CancelAnswer, CancelOutcome};
+pub use clock::{AdvanceBody, NowBody};
+pub use due::Due;
+pub use if_match::{etag, if_match};
+pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
+pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
+pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
+pub use put::{PatchBody, PutBody};
+pub use query::{
+    CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PutMode, PutQuery, no_query,
+};
+pub use queues::{QueueCounts, QueuesBody};
+pub use task::{LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage};
+pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
+
+/// How deep the JSON of a request may nest, the request's own object included.
+///
+/// 64 levels: far beyond what people send, and far below what would trouble any reader's stack.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// The largest integer a request may carry: 2^53, up to which every JSON reader keeps integers exact.
+pub const INTEGER_MAX: u64 = 1 << 53;

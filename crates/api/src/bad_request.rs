@@ -1,0 +1,160 @@
+//! A request that cannot be understood: what is wrong, where, and what to do.
+
+use std::fmt;
+
+/// Where in a request the fault is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The body as a whole, for instance because it is not JSON.
+    Body,
+    /// A member of the body, by path: `at_ms`, `tokens[3]`.
+    Member(String),
+    /// A parameter of the query string.
+    Parameter(String),
+    /// A header, by its usual spelling.
+    Header(&'static str),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Body => f.write_str("the body"),
+            Self::Member(path) => write!(f, "`{path}`"),
+            Self::Parameter(name) => write!(f, "parameter `{name}`"),
+            Self::Header(name) => write!(f, "header `{name}`"),
+        }
+    }
+}
+
+/// Why a request was refused before anybody looked at a task. It is always the caller's fault and answers 400.
+///
+/// `Display` joins place and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to a few dozen
+/// characters and with control characters escaped, so they can be logged and shown in a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRequest {
+    /// Where the fault is.
+    pub place: Place,
+    /// What is wrong there, with the value and the limit.
+    pub what: String,
+    /// What to do instead.
+    pub hint: String,
+}
+
+impl fmt::Display for BadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl std::error::Error for BadRequest {}
+
+impl BadRequest {
+    /// A fault of the body as a whole.
+    pub fn body(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { place: Place::Body, what: what.into(), hint: hint.into() }
+    }
+
+    /// A fault of the member with this path.
+    pub fn member(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { place: Place::Member(path.into()), what: what.into(), hint: hint.into() }
+    }
+
+    /// A fault of the query parameter with this name.
+    pub fn parameter(name: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { place: Place::Parameter(name.into()), what: what.into(), hint: hint.into() }
+    }
+
+    /// A fault of the header with this name.
+    pub fn header(name: &'static str, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { place: Place::Header(name), what: what.into(), hint: hint.into() }
+    }
+}
+
+/// 48 characters of what a caller sent are enough to find the place, and too few to flood a log.
+const SHOWN_CHARS_MAX: usize = 48;
+
+/// `text` as it may stand in an error: cut, and with control characters escaped.
+pub(crate) fn shown(text: &str) -> String {
+    let mut out = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == SHOWN_CHARS_MAX {
+            out.push('…');
+            break;
+        }
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// `bytes` as they may stand in an error: as [`shown`], bytes that are no UTF-8 as U+FFFD.
+pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
+    // Four bytes a character at most: nothing beyond this prefix could be shown.
+    let prefix = &bytes[..bytes.len().min(SHOWN_CHARS_MAX * 4 + 4)];
+    shown(&String::from_utf8_lossy(prefix))
+}
+
+/// The name of `names` that `name` was most likely meant to be, if one is close.
+pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    // Longer than any name by more than the distance allowed: nothing to compare, however long it is.
+    let longest = names.iter().map(|known| known.len()).max()?;
+    if name.len() > longest + 2 {
+        return None;
+    }
+    let (distance, known) = names.iter().map(|known| (distance(name, known), *known)).min()?;
+    // Two slips in a long name, one in a short one; `at` is not a misspelt `by`.
+    let slips = if known.len() >= 5 { 2 } else { 1 };
+    (distance <= slips).then_some(known)
+}
+
+/// Edit distance where swapping two neighbours counts as one slip. O(a * b), both short.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    rows[0] = (0..=b.len()).collect();
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_cuts_and_escapes() {
+        assert_eq!(shown("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
+        assert_eq!(shown(&"x".repeat(100)).chars().count(), SHOWN_CHARS_MAX + 1);
+        assert_eq!(shown_bytes(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+        assert_eq!(shown_bytes("é".repeat(500).as_bytes()), format!("{}…", "é".repeat(SHOWN_CHARS_MAX)));
+    }
+
+    #[test]
+    fn nearest_names() {
+        let names = &["delay", "at", "at_ms", "payload"];
+        assert_eq!(nearest("dealy", names), Some("delay"));
+        assert_eq!(nearest("delya", names), Some("delay"));
+        assert_eq!(nearest("at_m", names), Some("at_ms"));
+        assert_eq!(nearest("Payload", names), Some("payload"));
+        assert_eq!(nearest("by", names), None);
+        assert_eq!(nearest("", names), None);
+        assert_eq!(nearest(&"d".repeat(1 << 20), names), None);
+        assert_eq!(nearest("x", &[]), None);
+    }
+
+    #[test]
+    fn display_says_where_first() {
+        assert_eq!(BadRequest::member("tokens[3]", "is empty", "x").to_string(), "`tokens[3]`: is empty");
+        assert_eq!(BadRequest::header("If-Match", "is weak", "x").to_string(), "header `If-Match`: is weak");
+    }
+}

@@ -1,0 +1,1 @@
+//! A small blocking HTTP client.

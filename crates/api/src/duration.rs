@@ -1,0 +1,411 @@
+//! Durations as people write them: `250ms`, `30m`, `1h30m`, `1.5s`, `15d`.
+//!
+//! A duration is one or more parts, each a number and a unit, the largest unit first and no unit twice. The units are `ms`,
+//! `s`, `m`, `h`, `d` (24 hours) and `w` (7 days); there is none below the millisecond and none above the week, because a
+//! month has no length. The last part may have decimals. The result is whole milliseconds, rounded **up**, so that nothing
+//! becomes due early.
+//!
+//! | text | milliseconds | |
+//! |---|---|---|
+//! | `250ms` | 250 | |
+//! | `1.5s` | 1,500 | decimals in the last part |
+//! | `1h30m` | 5,400,000 | parts add up |
+//! | `0.1ms` | 1 | rounded up |
+//! | `0s` | 0 | zero needs its unit, too |
+//! | `30` | refused | which unit? |
+//! | `-5s` | refused | no delay is negative |
+//! | `30m1h` | refused | the larger unit comes first |
+//! | `1.5h30m` | refused | decimals before the last part |
+
+use crate::INTEGER_MAX;
+use crate::bad_request::shown;
+use thiserror::Error;
+
+/// The longest duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.
+pub const DURATION_MS_MAX: u64 = INTEGER_MAX;
+
+/// Longer text than this is refused unread. The longest sensible one (`52w6d23h59m59s999.999999999ms`) has 29.
+pub const DURATION_BYTES_MAX: usize = 64;
+
+/// Decimals in the last part: nine reach the nanosecond of a second.
+const DECIMALS_MAX: usize = 9;
+
+/// The units, smallest first, with their length in milliseconds.
+const UNITS: [(&str, u64); 6] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
+
+/// Why a text is no duration. [`hint`](Self::hint) says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DurationError {
+    /// Nothing there.
+    #[error("is empty, not a duration")]
+    Empty,
+    /// More than [`DURATION_BYTES_MAX`] bytes.
+    #[error("has {bytes} bytes; a duration has at most {DURATION_BYTES_MAX}")]
+    TooLong {
+        /// How many were given.
+        bytes: usize,
+    },
+    /// It begins with a minus sign.
+    #[error("`{text}` is negative")]
+    Negative {
+        /// The text.
+        text: String,
+    },
+    /// A part does not begin with a digit, or its decimals are missing.
+    #[error("`{text}` is not a duration: expected a number at `{rest}`")]
+    NoNumber {
+        /// The text.
+        text: String,
+        /// From where on it was not understood.
+        rest: String,
+    },
+    /// A number without a unit.
+    #[error("`{text}` has no unit after {number}")]
+    NoUnit {
+        /// The text.
+        text: String,
+        /// The number that lacks one.
+        number: String,
+    },
+    /// A unit that is not one of ours.
+    #[error("`{text}` has the unknown unit `{unit}`")]
+    UnknownUnit {
+        /// The text.
+        text: String,
+        /// The unit.
+        unit: String,
+    },
+    /// A unit that is not smaller than the one before it.
+    #[error("`{text}` has `{unit}` out of order or twice")]
+    UnitOrder {
+        /// The text.
+        text: String,
+        /// The unit that comes too late.
+        unit: &'static str,
+    },
+    /// Decimals in a part that is not the last.
+    #[error("`{text}` has decimals before its last part")]
+    EarlyDecimals {
+        /// The text.
+        text: String,
+    },
+    /// More decimals than nine.
+    #[error("`{text}` has more than {DECIMALS_MAX} decimals")]
+    TooManyDecimals {
+        /// The text.
+        text: String,
+    },
+    /// Longer than [`DURATION_MS_MAX`].
+    #[error("`{text}` is longer than {DURATION_MS_MAX} ms")]
+    TooLarge {
+        /// The text.
+        text: String,
+    },
+}
+
+impl DurationError {
+    /// What to write instead.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Empty | Self::TooLong { .. } | Self::NoNumber { .. } => {
+                "write a number and a unit, for example `250ms`, `30m`, `1h30m` or `15d`".to_owned()
+            }
+            Self::Negative { .. } => "write `0s` for now; no duration is negative".to_owned(),
+            Self::NoUnit { number, .. } => {
+                format!("write `{number}ms`, `{number}s` or `{number}m`; the units are ms s m h d w")
+            }
+            Self::UnknownUnit { unit, .. } => match unit.to_ascii_lowercase().as_str() {
+                "us" | "µs" | "μs" | "ns" => "the smallest unit is `ms`; `0.5ms` is rounded up".to_owned(),
+                "y" | "mo" | "month" | "months" | "year" | "years" => {
+                    "write days, for example `365d`".to_owned()
+                }
+                _ => "the units are ms s m h d w, in lower case".to_owned(),
+            },
+            Self::UnitOrder { .. } => {
+                "write each unit once, the largest first, for example `1h30m`".to_owned()
+            }
+            Self::EarlyDecimals { .. } => {
+                "write decimals in the last part only, for example `1h1.5m`".to_owned()
+            }
+            Self::TooManyDecimals { .. } => {
+                "leave out decimals; times are kept to the millisecond".to_owned()
+            }
+            Self::TooLarge { .. } => {
+                "write a shorter duration; a server refuses more than 100 years".to_owned()
+            }
+        }
+    }
+}
+
+/// Reads a duration as milliseconds, rounded up.
+///
+/// # Errors
+///
+/// Every text that is not exactly a duration, see the module's table. Cost: one pass; long text is refused unread.
+///
+/// # Examples
+///
+/// ```
+/// use tickwheel_api::duration::parse;
+///
+/// assert_eq!(parse("1h30m")?, 5_400_000);
+/// assert_eq!(parse("0.0001ms")?, 1, "never early");
+///
+/// let error = parse("30").unwrap_err();
+/// assert_eq!(error.to_string(), "`30` has no unit after 30");
+/// assert_eq!(error.hint(), "write `30ms`, `30s` or `30m`; the units are ms s m h d w");
+/// # Ok::<(), tickwheel_api::duration::DurationError>(())
+/// ```
+pub fn parse(text: &str) -> Result<u64, DurationError> {
+    if text.is_empty() {
+        return Err(DurationError::Empty);
+    }
+    if text.len() > DURATION_BYTES_MAX {
+        return Err(DurationError::TooLong { bytes: text.len() });
+    }
+    if text.starts_with('-') {
+        return Err(DurationError::Negative { text: shown(text) });
+    }
+    let mut rest = text;
+    let mut total_ms: u128 = 0;
+    let mut smallest = UNITS.len();
+    while !rest.is_empty() {
+        let part = Part::split(text, rest)?;
+        if part.unit >= smallest {
+            return Err(DurationError::UnitOrder { text: shown(text), unit: UNITS[part.unit].0 });
+        }
+        smallest = part.unit;
+        if !part.decimals.is_empty() && !part.rest.is_empty() {
+            return Err(DurationError::EarlyDecimals { text: shown(text) });
+        }
+        let part_ms = part.ms().ok_or_else(|| DurationError::TooLarge { text: shown(text) })?;
+        // Six parts of at most 2^128 / 2^6 each cannot wrap; `ms` keeps far below that.
+        total_ms += part_ms;
+        rest = part.rest;
+    }
+    match u64::try_from(total_ms) {
+        Ok(ms) if ms <= DURATION_MS_MAX => Ok(ms),
+        _ => Err(DurationError::TooLarge { text: shown(text) }),
+    }
+}
+
+/// One number with its unit, and what follows.
+struct Part<'a> {
+    whole: &'a str,
+    decimals: &'a str,
+    /// Index in [`UNITS`].
+    unit: usize,
+    rest: &'a str,
+}
+
+impl<'a> Part<'a> {
+    fn split(text: &str, from: &'a str) -> Result<Self, DurationError> {
+        let no_number = || DurationError::NoNumber { text: shown(text), rest: shown(from) };
+        let (whole, after) = digits(from);
+        if whole.is_empty() {
+            return Err(no_number());
+        }
+        let (decimals, after) = match after.strip_prefix('.') {
+            None => ("", after),
+            Some(after) => match digits(after) {
+                ("", _) => return Err(no_number()),
+                (decimals, _) if decimals.len() > DECIMALS_MAX => {
+                    return Err(DurationError::TooManyDecimals { text: shown(text) });
+                }
+                found => found,
+            },
+        };
+        let unit_bytes = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, rest) = after.split_at(unit_bytes);
+        if unit.is_empty() {
+            let number = &from[..from.len() - after.len()];
+            return Err(DurationError::NoUnit { text: shown(text), number: number.to_owned() });
+        }
+        let unit = UNITS
+            .iter()
+            .position(|(name, _)| *name == unit)
+            .ok_or_else(|| DurationError::UnknownUnit { text: shown(text), unit: shown(unit) })?;
+        Ok(Self { whole, decimals, unit, rest })
+    }
+
+    /// The part in milliseconds, rounded up; `None` if the number itself is beyond `u64`.
+    fn ms(&self) -> Option<u128> {
+        let unit_ms = u128::from(UNITS[self.unit].1);
+        let whole: u64 = self.whole.parse().ok()?;
+        let mut ms = u128::from(whole) * unit_ms;
+        if !self.decimals.is_empty() {
+            let decimals: u64 = self.decimals.parse().ok()?;
+            let scale = 10_u128.pow(u32::try_from(self.decimals.len()).ok()?);
+            ms += (u128::from(decimals) * unit_ms).div_ceil(scale);
+        }
+        Some(ms)
+    }
+}
+
+/// The ASCII digits at the front, and the rest.
+fn digits(text: &str) -> (&str, &str) {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at(count)
+}
+
+/// Writes a duration so that [`parse`] reads the same number of milliseconds back: `1h30m`, `1.5s`, `250ms`, `0s`.
+///
+/// Days are the largest unit, parts that are zero are left out, and milliseconds are decimals of the seconds unless they
+/// stand alone.
+///
+/// ```
+/// use tickwheel_api::duration::format;
+///
+/// assert_eq!(format(5_400_000), "1h30m");
+/// assert_eq!(format(61_250), "1m1.25s");
+/// assert_eq!(format(15 * 86_400_000), "15d");
+/// ```
+pub fn format(ms: u64) -> String {
+    if ms == 0 {
+        return "0s".to_owned();
+    }
+    if ms < 1_000 {
+        return format!("{ms}ms");
+    }
+    let mut out = String::new();
+    let mut rest_ms = ms;
+    for (name, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000)] {
+        let count = rest_ms / unit_ms;
+        rest_ms %= unit_ms;
+        if count > 0 {
+            out.push_str(&format!("{count}{name}"));
+        }
+    }
+    let (seconds, milliseconds) = (rest_ms / 1_000, rest_ms % 1_000);
+    if milliseconds > 0 {
+        let decimals = format!("{milliseconds:03}");
+        out.push_str(&format!("{seconds}.{}s", decimals.trim_end_matches('0')));
+    } else if seconds > 0 {
+        out.push_str(&format!("{seconds}s"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn read() {
+        for (text, ms) in [
+            ("250ms", 250),
+            ("30m", 1_800_000),
+            ("15d", 1_296_000_000),
+            ("1h30m", 5_400_000),
+            ("2h", 7_200_000),
+            ("5s", 5_000),
+            ("1.5s", 1_500),
+            ("0s", 0),
+            ("0ms", 0),
+            ("0.0s", 0),
+            ("007s", 7_000),
+            ("2w", 1_209_600_000),
+            ("1w1d1h1m1s1ms", 694_861_001),
+            ("1.0005s", 1_001),
+            ("0.000000001ms", 1),
+            ("0.1w", 60_480_000),
+            ("9007199254740992ms", DURATION_MS_MAX),
+            ("9007199254740991.5ms", DURATION_MS_MAX),
+        ] {
+            assert_eq!(parse(text), Ok(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for (text, what) in [
+            ("", "is empty, not a duration"),
+            ("30", "`30` has no unit after 30"),
+            ("1h30", "`1h30` has no unit after 30"),
+            ("-5s", "`-5s` is negative"),
+            ("+5s", "`+5s` is not a duration: expected a number at `+5s`"),
+            ("s", "`s` is not a duration: expected a number at `s`"),
+            (".5s", "`.5s` is not a duration: expected a number at `.5s`"),
+            ("5.s", "`5.s` is not a duration: expected a number at `5.s`"),
+            ("PT30M", "`PT30M` is not a duration: expected a number at `PT30M`"),
+            ("30M", "`30M` has the unknown unit `M`"),
+            ("30 m", "`30 m` has the unknown unit ` m`"),
+            ("30m ", "`30m ` has the unknown unit `m `"),
+            ("5us", "`5us` has the unknown unit `us`"),
+            ("1e3s", "`1e3s` has the unknown unit `e`"),
+            ("٣s", "`٣s` is not a duration: expected a number at `٣s`"),
+            ("30m1h", "`30m1h` has `h` out of order or twice"),
+            ("1h1h", "`1h1h` has `h` out of order or twice"),
+            ("1.5h30m", "`1.5h30m` has decimals before its last part"),
+            ("1.0000000001s", "`1.0000000001s` has more than 9 decimals"),
+            ("9007199254740993ms", "`9007199254740993ms` is longer than 9007199254740992 ms"),
+            ("9007199254740992.1ms", "`9007199254740992.1ms` is longer than 9007199254740992 ms"),
+            ("18446744073709551615w", "`18446744073709551615w` is longer than 9007199254740992 ms"),
+            ("99999999999999999999s", "`99999999999999999999s` is longer than 9007199254740992 ms"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert_eq!(error.to_string(), what);
+            assert!(!error.hint().is_empty());
+        }
+        let long = "1".repeat(DURATION_BYTES_MAX + 1);
+        assert_eq!(parse(&long), Err(DurationError::TooLong { bytes: 65 }));
+    }
+
+    #[test]
+    fn hints_of_units() {
+        assert_eq!(
+            parse("5us").expect_err("no us").hint(),
+            "the smallest unit is `ms`; `0.5ms` is rounded up"
+        );
+        assert_eq!(parse("1y").expect_err("no years").hint(), "write days, for example `365d`");
+    }
+
+    #[test]
+    fn written() {
+        for (ms, text) in [
+            (0, "0s"),
+            (1, "1ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (1_500, "1.5s"),
+            (1_001, "1.001s"),
+            (60_000, "1m"),
+            (60_500, "1m0.5s"),
+            (86_400_000, "1d"),
+            (1_296_000_000, "15d"),
+            (u64::MAX, "213503982334d14h25m51.615s"),
+        ] {
+            assert_eq!(format(ms), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(ms in 0..=DURATION_MS_MAX) {
+            prop_assert_eq!(parse(&format(ms)), Ok(ms));
+        }
+
+        /// Never early: the result is the smallest whole number of ms that is not below what was written.
+        #[test]
+        fn decimals_round_up(whole in 0_u64..1_000_000, decimals in "[0-9]{1,9}", unit in 0..UNITS.len()) {
+            let (name, unit_ms) = UNITS[unit];
+            let ms = u128::from(parse(&format!("{whole}.{decimals}{name}")).expect("in range"));
+            let scale = 10_u128.pow(decimals.len() as u32);
+            let exact = (u128::from(whole) * scale + decimals.parse::<u128>().expect("digits")) * u128::from(unit_ms);
+            prop_assert!(ms * scale >= exact, "early");
+            prop_assert!(ms == 0 || (ms - 1) * scale < exact, "later than needed");
+        }
+
+        #[test]
+        fn never_panics(text in ".{0,80}", close in "[0-9a-z.µ -]{0,24}") {
+            for text in [text, close] {
+                if let Ok(ms) = parse(&text) {
+                    prop_assert!(ms <= DURATION_MS_MAX);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Versions in headers: `ETag` out, `If-Match` in.
+
+use crate::bad_request::{BadRequest, shown_bytes};
+
+const HEADER: &str = "If-Match";
+
+/// The `ETag` of a task with this version: the number in quotes.
+pub fn etag(version: u64) -> String {
+    format!("\"{version}\"")
+}
+
+/// Reads the value of an `If-Match` header: one version, as the `ETag` has it (`"41"`) or bare (`41`).
+///
+/// # Errors
+///
+/// - `*`: whether the key is live is asked by `mode=replace`, which every endpoint answers the same way;
+/// - a weak tag, `W/"41"`: versions are compared exactly, so a weak one can never match;
+/// - more than one tag, or anything that is no version.
+///
+/// # Examples
+///
+/// ```
+/// use tickwheel_api::if_match;
+///
+/// assert_eq!(if_match(b"\"41\""), Ok(41));
+/// assert_eq!(if_match(b"41"), Ok(41));
+/// assert_eq!(if_match(b"*").unwrap_err().to_string(), "header `If-Match`: `*` names no version");
+/// ```
+pub fn if_match(value: &[u8]) -> Result<u64, BadRequest> {
+    const ONE: &str = "send the one version you saw, for example `\"41\"`";
+    let value = value.trim_ascii();
+    if value == b"*" {
+        let hint = "use `?mode=replace` to ask for a live task, or send a version, for example `\"41\"`";
+        return Err(BadRequest::header(HEADER, "`*` names no version", hint));
+    }
+    if value.starts_with(b"W/") {
+        let hint = "send the version without `W/`, for example `\"41\"`";
+        return Err(BadRequest::header(HEADER, format!("`{}` is a weak tag", shown_bytes(value)), hint));
+    }
+    if value.contains(&b',') {
+        return Err(BadRequest::header(
+            HEADER,
+            format!("`{}` names several versions", shown_bytes(value)),
+            ONE,
+        ));
+    }
+    let bare = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value);
+    let digits = !bare.is_empty() && bare.iter().all(u8::is_ascii_digit);
+    let version = digits.then(|| std::str::from_utf8(bare).ok()?.parse().ok()).flatten();
+    version
+        .ok_or_else(|| BadRequest::header(HEADER, format!("`{}` is not a version", shown_bytes(value)), ONE))
+}

@@ -1,0 +1,367 @@
+//! The strict reader of a request's JSON object: known members once each, the rest refused and named.
+
+use crate::JSON_DEPTH_MAX;
+use crate::bad_request::{BadRequest, nearest, shown};
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Which members a request may have.
+pub(crate) struct Shape {
+    /// The members it understands.
+    pub(crate) known: &'static [&'static str],
+    /// Members that the documents promise and this version does not have: refused as such, not as a slip of the pen.
+    pub(crate) later: &'static [&'static str],
+    /// Members that belong elsewhere in the request, and where.
+    pub(crate) elsewhere: &'static [(&'static str, &'static str)],
+}
+
+/// The members of one JSON object, as the bytes the caller sent.
+///
+/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read by the rule of
+/// its member, not through a float.
+#[derive(Debug)]
+pub(crate) struct Members<'a> {
+    found: Vec<(&'static str, &'a RawValue)>,
+}
+
+impl<'a> Members<'a> {
+    /// Reads `bytes` as one object. No bytes at all (or only white space) are an object without members, because the members
+    /// of most requests all have defaults and many clients cannot send an empty object.
+    pub(crate) fn read(bytes: &'a [u8], shape: &Shape) -> Result<Self, BadRequest> {
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Self { found: Vec::new() });
+        }
+        check_depth(bytes)?;
+        check_object(bytes)?;
+        let mut refused = None;
+        let reader = MembersReader { shape, refused: &mut refused };
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        let read = reader.deserialize(&mut json).and_then(|members| json.end().map(|()| members));
+        read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
+    }
+
+    /// The value of the member, if it is there.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
+    }
+
+    /// The value of the member, or a refusal that shows how one would look.
+    pub(crate) fn required(&self, name: &'static str, example: &str) -> Result<&'a RawValue, BadRequest> {
+        self.get(name)
+            .ok_or_else(|| BadRequest::member(name, "is missing", format!("add for example `{example}`")))
+    }
+
+    /// The names that are there, in the caller's order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.found.iter().map(|(name, _)| *name)
+    }
+}
+
+/// Refuses text that is plainly something else than an object, in words of this crate.
+fn check_object(bytes: &[u8]) -> Result<(), BadRequest> {
+    let kind = match bytes.trim_ascii() {
+        [b'[', ..] => "an array",
+        [b'"', ..] => "a string",
+        [b'-' | b'0'..=b'9', ..] => "a number",
+        b"true" | b"false" => "a boolean",
+        b"null" => "null",
+        [0xEF, 0xBB, 0xBF, ..] => {
+            return Err(BadRequest::body("begins with a byte order mark", "send UTF-8 without one"));
+        }
+        _ => return Ok(()),
+    };
+    Err(BadRequest::body(format!("expected a JSON object, got {kind}"), OBJECT_HINT))
+}
+
+const OBJECT_HINT: &str = "send one JSON object in UTF-8, such as `{\"delay\": \"30m\"}`";
+
+/// Refuses nesting beyond [`JSON_DEPTH_MAX`] before anything else reads the text.
+///
+/// `RawValue` skips values without counting levels, so without this a payload of a million brackets would be accepted and
+/// meet the first recursive reader further on. One pass, no allocation; text that is not JSON is left to the parser.
+pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), BadRequest> {
+    match too_deep_at(bytes, JSON_DEPTH_MAX) {
+        None => Ok(()),
+        Some(at) => Err(BadRequest::body(
+            format!("nests deeper than {JSON_DEPTH_MAX} levels at byte {at}"),
+            "flatten it, or send deeper data as `payload_base64`",
+        )),
+    }
+}
+
+/// The byte at which `bytes` nests deeper than `depth_max`, if it does.
+pub(crate) fn too_deep_at(bytes: &[u8], depth_max: usize) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in bytes.iter().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > depth_max {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The refusal of text that is not JSON.
+pub(crate) fn malformed(error: &serde_json::Error) -> BadRequest {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let why = text.strip_suffix(&place).unwrap_or(&text);
+    // Line 1 goes unsaid: lines of a batch or replay have a number of their own, and a second one would confuse.
+    let at = match error.line() {
+        0 => String::new(),
+        1 => format!(" at column {}", error.column()),
+        _ => place,
+    };
+    BadRequest::body(format!("is not JSON: {}{at}", shown_reason(why)), OBJECT_HINT)
+}
+
+/// `serde_json` quotes strings of the input in its reasons, at any length.
+fn shown_reason(why: &str) -> String {
+    let mut reason: String = why.chars().filter(|c| !c.is_control()).take(160).collect();
+    if reason.len() < why.len() {
+        reason.push('…');
+    }
+    reason
+}
+
+/// Reads the object. A refusal of ours goes out through `refused`, since an error of `serde` is only text.
+struct MembersReader<'s> {
+    shape: &'s Shape,
+    refused: &'s mut Option<BadRequest>,
+}
+
+impl<'de> DeserializeSeed<'de> for MembersReader<'_> {
+    type Value = Members<'de>;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Members<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for MembersReader<'_> {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+        let mut found: Vec<(&'static str, &'de RawValue)> = Vec::new();
+        // Every pass either adds a new known name or ends the loop: the list stays as short as the shape.
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            let known = self.shape.known.iter().find(|known| **known == name);
+            let refusal = match known {
+                None => unknown(&name, self.shape),
+                Some(known) if found.iter().any(|(earlier, _)| earlier == known) => {
+                    BadRequest::member(*known, "is given twice", "leave one of them out")
+                }
+                Some(known) => {
+                    found.push((known, map.next_value()?));
+                    continue;
+                }
+            };
+            *self.refused = Some(refusal);
+            return Err(de::Error::custom("refused"));
+        }
+        Ok(Members { found })
+    }
+}
+
+fn unknown(name: &str, shape: &Shape) -> BadRequest {
+    if shape.later.contains(&name) {
+        return BadRequest::member(name, "is not supported by this version", "leave it out");
+    }
+    if let Some((_, place)) = shape.elsewhere.iter().find(|(known, _)| *known == name) {
+        return BadRequest::member(name, "is not a member of this request", *place);
+    }
+    let hint = match nearest(name, shape.known) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => format!("it may have {}", list(shape.known)),
+    };
+    BadRequest::member(shown(name), "is not a member of this request", hint)
+}
+
+/// `` `a`, `b` and `c` ``.
+pub(crate) fn list(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "no members".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// The text of the member `name` of an object that was refused, to say whose refusal it is. Best effort: `None` if the text
+/// is not JSON, nests too deep, or has no such member, or one that is no string.
+pub(crate) fn find_text(bytes: &[u8], name: &str) -> Option<String> {
+    struct Finder<'n>(&'n str);
+    impl<'de> Visitor<'de> for Finder<'_> {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+            let mut found = None;
+            while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+                if name == self.0 && found.is_none() {
+                    let raw: &RawValue = map.next_value()?;
+                    found = serde_json::from_str::<String>(raw.get()).ok();
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(found)
+        }
+    }
+    check_depth(bytes).ok()?;
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    de::Deserializer::deserialize_map(&mut json, Finder(name)).ok().flatten()
+}
+
+/// Writes a type of ours as JSON. All of them have text keys and no failing writer below them.
+pub(crate) fn write(value: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("types of this crate have string keys and write into memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SHAPE: Shape = Shape {
+        known: &["delay", "at", "payload"],
+        later: &["tags"],
+        elsewhere: &[("mode", "it is a query parameter: `?mode=create`")],
+    };
+
+    fn refused(text: &str) -> (String, String) {
+        let refused = Members::read(text.as_bytes(), &SHAPE).expect_err(text);
+        (refused.to_string(), refused.hint)
+    }
+
+    #[test]
+    fn empty_bodies_have_no_members() {
+        for text in ["", "  \r\n", "{}", " { } "] {
+            let members = Members::read(text.as_bytes(), &SHAPE).expect(text);
+            assert_eq!(members.names().count(), 0);
+        }
+    }
+
+    #[test]
+    fn values_are_kept_to_the_byte() {
+        let text = br#" {"payload" : {"b":1.0, "a":1e999,"b":"\ud800"} , "d\u0065lay":"1s"}"#;
+        let members = Members::read(text, &SHAPE).expect("known members");
+        assert_eq!(
+            members.get("payload").expect("it is there").get(),
+            r#"{"b":1.0, "a":1e999,"b":"\ud800"}"#
+        );
+        assert_eq!(members.names().collect::<Vec<_>>(), ["payload", "delay"]);
+        assert!(members.get("at").is_none());
+    }
+
+    #[test]
+    fn refusals_name_the_member() {
+        for (text, what, hint) in [
+            (r#"{"dealy":1}"#, "`dealy`: is not a member of this request", "did you mean `delay`?"),
+            (
+                r#"{"zzz":1}"#,
+                "`zzz`: is not a member of this request",
+                "it may have `delay`, `at` and `payload`",
+            ),
+            (r#"{"tags":[]}"#, "`tags`: is not supported by this version", "leave it out"),
+            (
+                r#"{"mode":1}"#,
+                "`mode`: is not a member of this request",
+                "it is a query parameter: `?mode=create`",
+            ),
+            (r#"{"at":1,"d\u0065lay":1,"delay":2}"#, "`delay`: is given twice", "leave one of them out"),
+            (
+                r#"{"a\nb":1}"#,
+                "`a\\nb`: is not a member of this request",
+                "it may have `delay`, `at` and `payload`",
+            ),
+        ] {
+            assert_eq!(refused(text), (what.to_owned(), hint.to_owned()));
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_one_object() {
+        for (text, what) in [
+            ("[]", "the body: expected a JSON object, got an array"),
+            ("\"x\"", "the body: expected a JSON object, got a string"),
+            ("17", "the body: expected a JSON object, got a number"),
+            ("null", "the body: expected a JSON object, got null"),
+            ("nul", "the body: is not JSON: EOF while parsing a value at column 3"),
+            ("{", "the body: is not JSON: EOF while parsing an object at column 1"),
+            ("{}{}", "the body: is not JSON: trailing characters at column 3"),
+            ("{\n\"at\":1,\n}", "the body: is not JSON: trailing comma at line 3 column 1"),
+            ("\u{feff}{}", "the body: begins with a byte order mark"),
+            ("{\"at\":NaN}", "the body: is not JSON: expected value at column 7"),
+        ] {
+            assert_eq!(refused(text).0, what);
+        }
+        let not_utf8 = Members::read(b"{\"payload\":\"\xff\"}", &SHAPE).expect_err("not UTF-8");
+        assert_eq!(not_utf8.to_string(), "the body: is not JSON: invalid unicode code point at column 13");
+        let long = Members::read(format!("{{\"at\":x{}}}", "x".repeat(10_000)).as_bytes(), &SHAPE)
+            .expect_err("no value");
+        assert!(long.what.len() < 300, "{}", long.what.len());
+    }
+
+    #[test]
+    fn nesting_stops_at_its_limit() {
+        let nested =
+            |levels: usize| format!("{{\"payload\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        Members::read(nested(JSON_DEPTH_MAX).as_bytes(), &SHAPE).expect("64 levels are allowed");
+        for text in [
+            nested(JSON_DEPTH_MAX + 1),
+            nested(1_000_000),
+            "[".repeat(1_000_000),
+            "{\"a\":".repeat(1_000_000),
+        ] {
+            assert!(refused(&text).0.starts_with("the body: nests deeper than 64 levels at byte "));
+        }
+        let brackets_in_text = format!(r#"{{"payload":"\"{}"}}"#, "[".repeat(1_000));
+        Members::read(brackets_in_text.as_bytes(), &SHAPE).expect("brackets in a string are text");
+        let side_by_side = format!("{{\"payload\":[{}[]]}}", "[],".repeat(1_000));
+        Members::read(side_by_side.as_bytes(), &SHAPE).expect("many, but not deep");
+    }
+
+    #[test]
+    fn find_text_of_a_refused_object() {
+        assert_eq!(find_text(br#"{"zzz":[1],"key":"a\u00e9","key":"b"}"#, "key"), Some("aé".to_owned()));
+        assert_eq!(find_text(br#"{"key":7}"#, "key"), None);
+        assert_eq!(find_text(br#"{"key":"a","#, "key"), None);
+        assert_eq!(find_text(b"[]", "key"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64), close in r#"[\[\]{}",:a-z0-9\\ ]{0,40}"#) {
+            for bytes in [bytes.as_slice(), close.as_bytes()] {
+                let _ = Members::read(bytes, &SHAPE);
+                let _ = find_text(bytes, "key");
+            }
+        }
+    }
+}

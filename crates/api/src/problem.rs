@@ -1,0 +1,531 @@
+//! Everything that went wrong, as RFC 9457 `application/problem+json`.
+
+use crate::bad_request::{BadRequest, Place, shown};
+use crate::cancel::CancelOutcome;
+use crate::{duration, json};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The content type of an answer that carries a [`Problem`].
+pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
+
+/// Every kind of problem there is. Each has its own type URI, a status and a title; what it says of one case is the detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// The request cannot be understood. The caller changes it.
+    BadRequest,
+    /// A queue name or key that no task can have.
+    BadName,
+    /// Due later than the server allows.
+    TooFar,
+    /// No live task has this key.
+    NotFound,
+    /// The last task of this key is done.
+    Done,
+    /// No such endpoint.
+    NoEndpoint,
+    /// The endpoint exists on servers with a virtual clock only.
+    NoVirtualClock,
+    /// The endpoint does not know this method.
+    BadMethod,
+    /// A web page of another site sent the request through a browser.
+    ForeignOrigin,
+    /// The request is for a host that this server is not.
+    ForeignHost,
+    /// The request did not arrive in time.
+    Timeout,
+    /// `mode=create`, and a live task has this key.
+    Live,
+    /// A worker has the task.
+    Leased,
+    /// The task's version is another than `If-Match` says.
+    VersionMismatch,
+    /// The body is above the limit.
+    BodyTooLarge,
+    /// The URI is above the limit.
+    UriTooLong,
+    /// The body has a content type or encoding that the server does not read.
+    BadMediaType,
+    /// The headers are above the limit.
+    HeadersTooLarge,
+    /// A limit on calls or connections is reached. The caller waits.
+    Busy,
+    /// A mistake of the server. It may have happened or not.
+    Internal,
+    /// The server has started and has not recovered its tasks yet.
+    Starting,
+    /// The server stops. The call had no effect.
+    Stopping,
+    /// The store failed: nothing is changed any more until the server is started again. The call had no effect.
+    ReadOnly,
+    /// The store failed or the server stopped while the call was under way: it may have happened or not.
+    Indeterminate,
+    /// The disk is full. The call had no effect; acks and cancels are still taken.
+    StorageFull,
+}
+
+impl ProblemKind {
+    /// Every kind.
+    pub const ALL: [Self; 25] = [
+        Self::BadRequest,
+        Self::BadName,
+        Self::TooFar,
+        Self::NotFound,
+        Self::Done,
+        Self::NoEndpoint,
+        Self::NoVirtualClock,
+        Self::BadMethod,
+        Self::ForeignOrigin,
+        Self::ForeignHost,
+        Self::Timeout,
+        Self::Live,
+        Self::Leased,
+        Self::VersionMismatch,
+        Self::BodyTooLarge,
+        Self::UriTooLong,
+        Self::BadMediaType,
+        Self::HeadersTooLarge,
+        Self::Busy,
+        Self::Internal,
+        Self::Starting,
+        Self::Stopping,
+        Self::ReadOnly,
+        Self::Indeterminate,
+        Self::StorageFull,
+    ];
+
+    /// The relative URI that names the kind, the HTTP status and the title.
+    const fn parts(self) -> (&'static str, u16, &'static str) {
+        match self {
+            Self::BadRequest => ("/problems/bad-request", 400, "the request cannot be understood"),
+            Self::BadName => ("/problems/bad-name", 400, "the queue name or key is not allowed"),
+            Self::TooFar => ("/problems/too-far", 400, "the task would be due too far in the future"),
+            Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
+            Self::Done => ("/problems/done", 404, "the task is done"),
+            Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
+            Self::NoVirtualClock => ("/problems/no-virtual-clock", 404, "the server runs on real time"),
+            Self::BadMethod => ("/problems/bad-method", 405, "the endpoint does not know this method"),
+            Self::ForeignOrigin => {
+                ("/problems/foreign-origin", 403, "the request comes from another site's page")
+            }
+            Self::ForeignHost => ("/problems/foreign-host", 421, "the request is for another host"),
+            Self::Timeout => ("/problems/timeout", 408, "the request did not arrive in time"),
+            Self::Live => ("/problems/live", 409, "a live task has this key"),
+            Self::Leased => ("/problems/leased", 409, "a worker has the task"),
+            Self::VersionMismatch => ("/problems/version-mismatch", 412, "the task has another version"),
+            Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
+            Self::UriTooLong => ("/problems/uri-too-long", 414, "the URI is too long"),
+            Self::BadMediaType => {
+                ("/problems/bad-media-type", 415, "the body has a form that is not read here")
+            }
+            Self::HeadersTooLarge => ("/problems/headers-too-large", 431, "the headers are too large"),
+            Self::Busy => ("/problems/busy", 429, "too much at once"),
+            Self::Internal => ("/problems/internal", 500, "the server made a mistake"),
+            Self::Starting => ("/problems/starting", 503, "the server is not ready yet"),
+            Self::Stopping => ("/problems/stopping", 503, "the server is stopping"),
+            Self::ReadOnly => ("/problems/read-only", 503, "the server is read-only"),
+            Self::Indeterminate => ("/problems/indeterminate", 503, "the outcome is unknown"),
+            Self::StorageFull => ("/problems/storage-full", 507, "the disk is full"),
+        }
+    }
+
+    /// The relative URI that names the kind: `/problems/version-mismatch`.
+    pub const fn type_uri(self) -> &'static str {
+        self.parts().0
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        self.parts().1
+    }
+
+    /// The title, the same for every problem of the kind.
+    pub const fn title(self) -> &'static str {
+        self.parts().2
+    }
+}
+
+/// A problem, as it is sent. A member that does not apply is absent; members that a reader does not know are skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The kind, as a relative URI.
+    #[serde(rename = "type")]
+    pub type_uri: String,
+    /// What this kind is, in a few words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong in this case, with the value and the limit.
+    pub detail: String,
+    /// The path of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The member of the body that is at fault, by path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// The query parameter that is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
+    /// The header that is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// What a cancel found, or why a task could not be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CancelOutcome>,
+    /// The live task's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// After how many seconds to try again; the header `Retry-After` says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u32>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.title, self.status, self.detail)?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Problem {
+    /// A problem of this kind, with what is wrong in this case.
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        Self {
+            type_uri: kind.type_uri().to_owned(),
+            title: kind.title().to_owned(),
+            status: kind.status(),
+            detail: detail.into(),
+            instance: None,
+            hint: None,
+            member: None,
+            parameter: None,
+            header: None,
+            result: None,
+            version: None,
+            retry_after_s: None,
+        }
+    }
+
+    /// The kind; `None` for one that this version does not know.
+    pub fn kind(&self) -> Option<ProblemKind> {
+        ProblemKind::ALL.into_iter().find(|kind| kind.type_uri() == self.type_uri)
+    }
+
+    /// The problem as JSON, the body of the answer.
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    /// The same problem, with what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same problem, with the path of the request.
+    #[must_use]
+    pub fn with_instance(mut self, path: impl Into<String>) -> Self {
+        self.instance = Some(path.into());
+        self
+    }
+
+    /// The same problem, with the number of seconds after which to try again.
+    #[must_use]
+    pub fn with_retry_after_s(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    fn with_result(mut self, result: CancelOutcome) -> Self {
+        self.result = Some(result);
+        self
+    }
+
+    /// 400: a request that cannot be understood.
+    pub fn bad_request(refusal: &BadRequest) -> Self {
+        let mut problem = Self::new(ProblemKind::BadRequest, refusal.to_string()).with_hint(&refusal.hint);
+        match &refusal.place {
+            Place::Body => {}
+            Place::Member(path) => problem.member = Some(path.clone()),
+            Place::Parameter(name) => problem.parameter = Some(name.clone()),
+            Place::Header(name) => problem.header = Some((*name).to_owned()),
+        }
+        problem
+    }
+
+    /// 400: a queue name or key that no task can have. `why` says which of the two, and its rule.
+    pub fn bad_name(why: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ProblemKind::BadName, why).with_hint(hint)
+    }
+
+    /// 400: due later than the server allows.
+    pub fn too_far(limit_ms: u64) -> Self {
+        let limit = duration::format(limit_ms);
+        Self::new(ProblemKind::TooFar, format!("the task would be due more than {limit} from now"))
+            .with_hint("name a nearer time")
+    }
+
+    /// What a cancel found when it took no effect: 409 `leased`, 404 `done` or `not_found`.
+    ///
+    /// # Panics
+    ///
+    /// With an outcome that is no problem: `cancelled` or `revoked`.
+    pub fn cancel(outcome: CancelOutcome, queue: &str, key: &str) -> Self {
+        match outcome {
+            CancelOutcome::Leased => Self::leased(queue, key),
+            CancelOutcome::Done => Self::done(queue, key),
+            CancelOutcome::NotFound => Self::not_found(queue, key),
+            CancelOutcome::Cancelled | CancelOutcome::Revoked => {
+                panic!("{} is the outcome of a cancel that took effect, not a problem", outcome.name())
+            }
+        }
+    }
+
+    /// 404: no live task has this key, and none was done lately.
+    pub fn not_found(queue: &str, key: &str) -> Self {
+        let detail = format!("queue `{}` has no live task with the key `{}`", shown(queue), shown(key));
+        Self::new(ProblemKind::NotFound, detail)
+            .with_result(CancelOutcome::NotFound)
+            .with_hint("check queue and key; both are case-sensitive and percent-encoded in the path")
+    }
+
+    /// 404: the last task of this key was acked.
+    pub fn done(queue: &str, key: &str) -> Self {
+        let detail =
+            format!("the last task with the key `{}` in queue `{}` was acked", shown(key), shown(queue));
+        Self::new(ProblemKind::Done, detail)
+            .with_result(CancelOutcome::Done)
+            .with_hint("put a new task if there is more to do; the key is free")
+    }
+
+    /// 409: a worker has the task.
+    pub fn leased(queue: &str, key: &str) -> Self {
+        let detail = format!("the task with the key `{}` in queue `{}` is leased", shown(key), shown(queue));
+        Self::new(ProblemKind::Leased, detail)
+            .with_result(CancelOutcome::Leased)
+            .with_hint("wait for the worker, or take the task from it with `revoke=true`")
+    }
+
+    /// 409: `mode=create`, and a live task has this key.
+    pub fn live(queue: &str, key: &str, version: u64) -> Self {
+        let detail = format!("queue `{}` has a live task with the key `{}`", shown(queue), shown(key));
+        let mut problem = Self::new(ProblemKind::Live, detail)
+            .with_hint("leave `mode=create` out to replace it, or choose another key");
+        problem.version = Some(version);
+        problem
+    }
+
+    /// 412: the task's version is another than the one asked for, or there is no live task at all.
+    pub fn version_mismatch(wanted: u64, current: Option<u64>) -> Self {
+        let detail = match current {
+            Some(current) => format!("the request is for version {wanted}, the task has version {current}"),
+            None => format!("the request is for version {wanted}, and no live task has this key"),
+        };
+        let mut problem = Self::new(ProblemKind::VersionMismatch, detail)
+            .with_hint("get the task, look at what changed, and try again with its version");
+        problem.version = current;
+        problem
+    }
+
+    /// 404: no endpoint has this path.
+    pub fn no_endpoint(path: &str) -> Self {
+        Self::new(ProblemKind::NoEndpoint, format!("nothing is served at `{}`", shown(path)))
+            .with_hint("paths begin with `/v1/queues`; `/` in a key is written `%2F`")
+    }
+
+    /// 404: the endpoint exists on servers with a virtual clock only.
+    pub fn no_virtual_clock() -> Self {
+        Self::new(ProblemKind::NoVirtualClock, "its clock is not virtual and cannot be advanced")
+            .with_hint("start a server for tests with `--virtual-clock`")
+    }
+
+    /// 405: the endpoint does not know this method. `allowed` is the value of the header `Allow`: `GET, PUT`.
+    pub fn bad_method(method: &str, allowed: &str) -> Self {
+        Self::new(ProblemKind::BadMethod, format!("`{}` is not allowed here", shown(method)))
+            .with_hint(format!("allowed: {allowed}"))
+    }
+
+    /// 403: a web page of another site sent the request.
+    pub fn foreign_origin() -> Self {
+        Self::new(
+            ProblemKind::ForeignOrigin,
+            "`Origin` or `Sec-Fetch-Site` names another site; the call had no effect",
+        )
+        .with_hint("call from a program, or from a page that this server itself serves")
+    }
+
+    /// 421: the request is for a host that this server is not. On loopback it answers to names of its own machine only.
+    pub fn foreign_host(host: &str) -> Self {
+        Self::new(
+            ProblemKind::ForeignHost,
+            format!("this server listens on its own machine only and is not `{}`", shown(host)),
+        )
+        .with_hint("write localhost, 127.0.0.1 or [::1] as the host")
+    }
+
+    /// 408: the request did not arrive in time.
+    pub fn timeout(limit_ms: u64) -> Self {
+        let limit = duration::format(limit_ms);
+        Self::new(ProblemKind::Timeout, format!("the request had not arrived after {limit}"))
+            .with_hint("send it again, in one piece")
+    }
+
+    /// 413: the body, or one line of a batch, is above the limit.
+    pub fn body_too_large(limit_bytes: u64) -> Self {
+        Self::new(ProblemKind::BodyTooLarge, format!("the limit is {limit_bytes} bytes"))
+            .with_hint("keep large data elsewhere, and its name in the payload")
+    }
+
+    /// 413: the batch has too many lines.
+    pub fn too_many_lines(limit: usize) -> Self {
+        Self::new(ProblemKind::BodyTooLarge, format!("a batch has at most {limit} lines"))
+            .with_hint("send the rest in another batch")
+    }
+
+    /// 414: the URI is above the limit.
+    pub fn uri_too_long(limit_bytes: usize) -> Self {
+        Self::new(ProblemKind::UriTooLong, format!("the limit is {limit_bytes} bytes"))
+            .with_hint("a queue name has at most 200 bytes, a key 256")
+    }
+
+    /// 415: the body has a content type or an encoding that the server does not read.
+    pub fn bad_media_type(header: &'static str, value: &str, expected: &str) -> Self {
+        let mut problem =
+            Self::new(ProblemKind::BadMediaType, format!("`{header}: {}` is not read here", shown(value)))
+                .with_hint(format!("send {expected}"));
+        problem.header = Some(header.to_owned());
+        problem
+    }
+
+    /// 431: the headers are above the limit.
+    pub fn headers_too_large(limit_bytes: usize) -> Self {
+        Self::new(ProblemKind::HeadersTooLarge, format!("the limit is {limit_bytes} bytes"))
+            .with_hint("send fewer or shorter headers")
+    }
+
+    /// 429: a limit on calls or connections is reached.
+    pub fn busy(what: impl Into<String>, retry_after_s: u32) -> Self {
+        Self::new(ProblemKind::Busy, what).with_hint("try again later").with_retry_after_s(retry_after_s)
+    }
+
+    /// 500: a mistake of the server. `detail` must not hold payloads or keys.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Internal, detail)
+            .with_hint("the call may have taken effect or not; the server's log says more")
+    }
+
+    /// 503: the server has not recovered its tasks yet.
+    pub fn starting() -> Self {
+        Self::new(ProblemKind::Starting, "it is still reading its tasks; the call had no effect")
+            .with_hint("try again; `/readyz` answers 200 once it is ready")
+            .with_retry_after_s(1)
+    }
+
+    /// 503: the server stops.
+    pub fn stopping() -> Self {
+        Self::new(ProblemKind::Stopping, "it takes no more calls; the call had no effect")
+            .with_hint("try again once it has been started again")
+            .with_retry_after_s(1)
+    }
+
+    /// 503: the store failed before this call.
+    pub fn read_only(why: &str) -> Self {
+        Self::new(ProblemKind::ReadOnly, format!("the store failed: {}; the call had no effect", shown(why)))
+            .with_hint("look after the disk and start the server again; gets and lists are still answered")
+    }
+
+    /// 503: the store failed or the server stopped while the call was under way.
+    pub fn indeterminate(why: &str) -> Self {
+        Self::new(
+            ProblemKind::Indeterminate,
+            format!("{}; the call may have taken effect or not", shown(why)),
+        )
+        .with_hint("look at the task, or send the same call again: a put of one key never makes two")
+    }
+
+    /// 507: the disk is full.
+    pub fn storage_full(needed_bytes: u64, room_bytes: u64) -> Self {
+        let detail =
+            format!("the call needs {needed_bytes} bytes and {room_bytes} are left; it had no effect");
+        Self::new(ProblemKind::StorageFull, detail)
+            .with_hint("ack or cancel tasks, or give the disk more space; acks and cancels are still taken")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_distinct() {
+        for (index, kind) in ProblemKind::ALL.into_iter().enumerate() {
+            for other in &ProblemKind::ALL[index + 1..] {
+                assert_ne!(kind, *other);
+                assert_ne!(kind.type_uri(), other.type_uri());
+                assert_ne!(kind.title(), other.title());
+            }
+            assert!((400..=599).contains(&kind.status()), "{kind:?}");
+            let slug = kind.type_uri().strip_prefix("/problems/").expect("one folder of problems");
+            assert!(slug.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{slug}");
+            assert_eq!(Problem::new(kind, "x").kind(), Some(kind));
+        }
+    }
+
+    #[test]
+    fn as_json() {
+        let problem = Problem::cancel(CancelOutcome::NotFound, "close", "order:1")
+            .with_instance("/v1/queues/close/tasks/order:1");
+        assert_eq!(
+            String::from_utf8(problem.to_json()).expect("UTF-8"),
+            concat!(
+                r#"{"type":"/problems/not-found","title":"no live task has this key","status":404,"#,
+                r#""detail":"queue `close` has no live task with the key `order:1`","instance":"/v1/queues/close/tasks/order:1","#,
+                r#""hint":"check queue and key; both are case-sensitive and percent-encoded in the path","result":"not_found"}"#,
+            )
+        );
+        let back: Problem = serde_json::from_slice(&problem.to_json()).expect("our own JSON");
+        assert_eq!(back, problem);
+    }
+
+    #[test]
+    fn a_newer_server_may_say_more() {
+        let text = r#"{"type":"/problems/new","title":"t","status":418,"detail":"d","colour":"red"}"#;
+        let problem: Problem = serde_json::from_str(text).expect("unknown members are skipped");
+        assert_eq!(problem.kind(), None);
+        assert_eq!(problem.to_string(), "t (418): d");
+    }
+
+    #[test]
+    fn the_place_of_a_bad_request() {
+        let member = Problem::bad_request(&BadRequest::member("at_ms", "is late", "hurry"));
+        assert_eq!((member.member.as_deref(), member.status), (Some("at_ms"), 400));
+        assert_eq!(member.to_string(), "the request cannot be understood (400): `at_ms`: is late; hurry");
+        let parameter = Problem::bad_request(&BadRequest::parameter("mode", "is odd", "x"));
+        assert_eq!(parameter.parameter.as_deref(), Some("mode"));
+        let header = Problem::bad_request(&BadRequest::header("If-Match", "is odd", "x"));
+        assert_eq!(header.header.as_deref(), Some("If-Match"));
+        let body = Problem::bad_request(&BadRequest::body("is odd", "x"));
+        assert_eq!((body.member, body.parameter, body.header), (None, None, None));
+    }
+
+    #[test]
+    fn outcomes_keep_their_status() {
+        for outcome in [CancelOutcome::Leased, CancelOutcome::Done, CancelOutcome::NotFound] {
+            let problem = Problem::cancel(outcome, "q", "k");
+            assert_eq!((problem.status, problem.result), (outcome.status(), Some(outcome)));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "cancelled is the outcome of a cancel that took effect")]
+    fn a_cancel_that_took_effect_is_no_problem() {
+        let _ = Problem::cancel(CancelOutcome::Cancelled, "q", "k");
+    }
+}

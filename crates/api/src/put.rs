@@ -1,0 +1,132 @@
+//! The bodies that make and change a task.
+
+use crate::bad_request::BadRequest;
+use crate::due::Due;
+use crate::json::{self, Members, Shape};
+use crate::payload::PayloadBody;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// Members of a task that the documents promise and this version does not have yet.
+pub(crate) const LATER: [&str; 7] =
+    ["level", "timeline", "tags", "group", "priority", "retry", "expire_after"];
+
+/// Where members stand that people look for in the body.
+pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
+    ("mode", "it is a query parameter: `?mode=create`"),
+    ("revoke", "it is a query parameter: `?revoke=true`"),
+    ("if_match", "it is a header: `If-Match: \"41\"`"),
+    ("key", "it stands in the path: PUT /v1/queues/{q}/tasks/{key}"),
+    ("queue", "it stands in the path: /v1/queues/{q}/"),
+    ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
+];
+
+const SHAPE: Shape = Shape {
+    known: &["delay", "at", "at_ms", "payload", "payload_base64", "content_type"],
+    later: &LATER,
+    elsewhere: &ELSEWHERE,
+};
+
+/// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`.
+///
+/// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000, "payload": any JSON}`, every member optional and at
+/// most one of the three that say a time. Instead of `payload` there may be `payload_base64` with `content_type`. An empty body
+/// is an empty object: due now, with the payload `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PutBody {
+    /// When the task is to become due.
+    pub due: Due,
+    /// What the worker gets.
+    pub payload: PayloadBody,
+}
+
+impl PutBody {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, not supported yet or of
+    /// the wrong kind; two members that say a time; an instant before 1970 or a negative delay.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
+        Self::of(&Members::read(bytes, &SHAPE)?)
+    }
+
+    pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
+        Ok(Self {
+            due: Due::of(members)?.unwrap_or_default(),
+            payload: PayloadBody::of(members)?.unwrap_or_default(),
+        })
+    }
+
+    /// The body as [`parse`](Self::parse) reads it.
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    /// Writes the member that says the time, if there is one to write.
+    pub(crate) fn write_due<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        if self.due == Due::Now { Ok(()) } else { self.due.write(map) }
+    }
+}
+
+impl Serialize for PutBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.write_due(&mut map)?;
+        self.payload.write(&mut map)?;
+        map.end()
+    }
+}
+
+/// The body of `PATCH /v1/queues/{q}/tasks/{key}`: the members of [`PutBody`]; what is absent stays as it is.
+///
+/// An empty patch is refused: it would raise the task's version and change nothing, which nobody means to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchBody {
+    /// When the task is to become due from now on. `delay` counts from the receipt of the patch.
+    pub due: Option<Due>,
+    /// What the worker gets from now on.
+    pub payload: Option<PayloadBody>,
+}
+
+impl PatchBody {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutBody::parse`], and a patch without any member.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
+        Self::of(&Members::read(bytes, &SHAPE)?)
+    }
+
+    pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
+        let patch = Self { due: Due::of(members)?, payload: PayloadBody::of(members)? };
+        if patch.due.is_none() && patch.payload.is_none() {
+            return Err(BadRequest::body(
+                "changes nothing",
+                "name a time (`delay`, `at` or `at_ms`; `\"delay\": \"0s\"` for now) or a `payload`",
+            ));
+        }
+        Ok(patch)
+    }
+
+    /// The body as [`parse`](Self::parse) reads it. [`Due::Now`] is written as a delay of 0 and read as that.
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    /// Writes the member that says the time, if there is one to write.
+    pub(crate) fn write_due<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        self.due.map_or(Ok(()), |due| due.write(map))
+    }
+}
+
+impl Serialize for PatchBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.write_due(&mut map)?;
+        if let Some(payload) = &self.payload {
+            payload.write(&mut map)?;
+        }
+        map.end()
+    }
+}

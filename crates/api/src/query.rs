@@ -1,0 +1,327 @@
+//! Query strings: a few known parameters, once each, the rest refused and named.
+
+use crate::bad_request::{BadRequest, nearest, shown};
+use crate::json::list;
+use crate::task::TaskState;
+
+/// Tasks on one page of a list: 1 to 1,000.
+pub const LIST_LIMIT_MAX: usize = 1_000;
+/// Tasks on a page if the request does not say.
+const LIST_LIMIT_DEFAULT: usize = 100;
+/// A cursor has 1 to 256 bytes.
+pub const CURSOR_BYTES_MAX: usize = 256;
+
+/// What a put does about a live task of the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PutMode {
+    /// Replace it, or make a new one.
+    #[default]
+    Upsert,
+    /// There must be none: 409 if there is.
+    Create,
+    /// There must be one: 404 if there is none.
+    Replace,
+}
+
+/// The modes by their names on the wire.
+pub(crate) const MODES: [(&str, PutMode); 3] =
+    [("upsert", PutMode::Upsert), ("create", PutMode::Create), ("replace", PutMode::Replace)];
+
+/// Modes that a later version will have.
+pub(crate) const MODES_LATER: [&str; 1] = ["debounce"];
+
+impl PutMode {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        MODES
+            .iter()
+            .find(|(_, mode)| *mode == self)
+            .map(|(name, _)| *name)
+            .expect("every mode is in the list")
+    }
+}
+
+/// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace&revoke=true|false`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PutQuery {
+    /// What to do about a live task of the same key.
+    pub mode: PutMode,
+    /// Whether to take the task out of a worker's hands.
+    pub revoke: bool,
+}
+
+/// The query of `PATCH /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PatchQuery {
+    /// Whether to take the task out of a worker's hands.
+    pub revoke: bool,
+}
+
+/// The query of `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CancelQuery {
+    /// Whether to take the task out of a worker's hands.
+    pub revoke: bool,
+}
+
+/// The query of `GET /v1/queues/{q}/tasks`: `?state=&limit=&cursor=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery {
+    /// Only tasks in this state.
+    pub state: Option<TaskState>,
+    /// At most so many on the page: 1 to 1,000, by default 100.
+    pub limit: usize,
+    /// Where the page before ended, as its `next_cursor` said: 1 to 256 bytes that mean something to the server only.
+    pub cursor: Option<String>,
+}
+
+impl Default for ListQuery {
+    fn default() -> Self {
+        Self { state: None, limit: LIST_LIMIT_DEFAULT, cursor: None }
+    }
+}
+
+impl PutQuery {
+    /// Reads the text after the `?`; no text at all is a query without parameters.
+    ///
+    /// # Errors
+    ///
+    /// Unknown and repeated parameters, values that are not theirs, and broken percent-encoding.
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["mode", "revoke"], &["max_wait"])?;
+        Ok(Self { mode: found.mode()?, revoke: found.revoke()? })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`. Defaults are left out.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        if self.mode != PutMode::default() {
+            query.add("mode", self.mode.name());
+        }
+        query.add_revoke(self.revoke)
+    }
+}
+
+impl PatchQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        Query::default().add_revoke(self.revoke)
+    }
+}
+
+impl CancelQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        Query::default().add_revoke(self.revoke)
+    }
+}
+
+impl ListQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["state", "limit", "cursor"], &["due_from", "due_to", "tag"])?;
+        let state = found
+            .get("state")
+            .map(|given| word("state", given, &TaskState::ALL.map(|state| (state.name(), state))));
+        let limit = found.get("limit").map(limit);
+        let cursor = found.get("cursor").map(cursor);
+        Ok(Self {
+            state: state.transpose()?,
+            limit: limit.transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
+            cursor: cursor.transpose()?,
+        })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        if let Some(state) = self.state {
+            query.add("state", state.name());
+        }
+        if self.limit != LIST_LIMIT_DEFAULT {
+            query.add("limit", &self.limit.to_string());
+        }
+        if let Some(cursor) = &self.cursor {
+            query.add("cursor", cursor);
+        }
+        query.text
+    }
+}
+
+/// Refuses every parameter, for the endpoints that take none.
+///
+/// # Errors
+///
+/// Any parameter at all: one that was ignored would promise what is not done.
+pub fn no_query(query: &str) -> Result<(), BadRequest> {
+    Parameters::read(query, &[], &[]).map(|_| ())
+}
+
+/// The parameters of a query string, decoded.
+struct Parameters {
+    found: Vec<(&'static str, String)>,
+}
+
+impl Parameters {
+    fn read(query: &str, known: &'static [&'static str], later: &[&str]) -> Result<Self, BadRequest> {
+        let mut found: Vec<(&'static str, String)> = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name =
+                decoded(name).map_err(|what| BadRequest::parameter(shown(name), what, ENCODING_HINT))?;
+            let Some(known) = known.iter().find(|known| **known == name) else {
+                return Err(unknown(&name, known, later));
+            };
+            if found.iter().any(|(earlier, _)| earlier == known) {
+                return Err(BadRequest::parameter(*known, "is given twice", "leave one of them out"));
+            }
+            let value = decoded(value).map_err(|what| BadRequest::parameter(*known, what, ENCODING_HINT))?;
+            found.push((known, value));
+        }
+        Ok(Self { found })
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
+    }
+
+    fn mode(&self) -> Result<PutMode, BadRequest> {
+        match self.get("mode") {
+            None => Ok(PutMode::default()),
+            Some(given) if MODES_LATER.contains(&given) => Err(BadRequest::parameter(
+                "mode",
+                format!("`{given}` is not supported by this version"),
+                "use `upsert`, `create` or `replace`",
+            )),
+            Some(given) => word("mode", given, &MODES),
+        }
+    }
+
+    fn revoke(&self) -> Result<bool, BadRequest> {
+        self.get("revoke")
+            .map_or(Ok(false), |given| word("revoke", given, &[("true", true), ("false", false)]))
+    }
+}
+
+fn unknown(name: &str, known: &[&str], later: &[&str]) -> BadRequest {
+    if later.contains(&name) {
+        return BadRequest::parameter(name, "is not supported by this version", "leave it out");
+    }
+    let hint = match (nearest(name, known), known) {
+        (Some(close), _) => format!("did you mean `{close}`?"),
+        (None, []) => "leave it out; there are none here".to_owned(),
+        (None, _) => format!("there may be {}", list(known)),
+    };
+    BadRequest::parameter(shown(name), "is not a parameter of this request", hint)
+}
+
+fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]) -> Result<T, BadRequest> {
+    let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
+        let hint = format!("it may be {}", list(&names).replace(" and ", " or "));
+        BadRequest::parameter(name, format!("`{}` is not known", shown(given)), hint)
+    })
+}
+
+fn limit(given: &str) -> Result<usize, BadRequest> {
+    let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
+    match given.parse() {
+        Ok(limit) if digits && (1..=LIST_LIMIT_MAX).contains(&limit) => Ok(limit),
+        _ => Err(BadRequest::parameter(
+            "limit",
+            format!("`{}` is not a number from 1 to {LIST_LIMIT_MAX}", shown(given)),
+            "leave it out for 100",
+        )),
+    }
+}
+
+fn cursor(given: &str) -> Result<String, BadRequest> {
+    if (1..=CURSOR_BYTES_MAX).contains(&given.len()) {
+        return Ok(given.to_owned());
+    }
+    Err(BadRequest::parameter(
+        "cursor",
+        format!("has {} bytes, not from 1 to {CURSOR_BYTES_MAX}", given.len()),
+        "send the `next_cursor` of the page before as it is, or leave it out for the first page",
+    ))
+}
+
+const ENCODING_HINT: &str = "write other bytes than letters and digits as `%` and two hex digits, in UTF-8";
+
+/// Percent-decoding, strict: a `%` without two hex digits is refused. `+` is a space, as forms have it.
+fn decoded(text: &str) -> Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let hex = |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16));
+                let (Some(high), Some(low)) = (hex(rest.next()), hex(rest.next())) else {
+                    return Err("has a `%` without two hex digits");
+                };
+                u8::try_from(high * 16 + low).expect("two hex digits are a byte")
+            }
+            _ => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8")
+}
+
+/// `text` with everything but unreserved characters percent-encoded: fit for a path segment and for a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// A query string in the making.
+#[derive(Default)]
+struct Query {
+    text: String,
+}
+
+impl Query {
+    fn add(&mut self, name: &str, value: &str) {
+        if !self.text.is_empty() {
+            self.text.push('&');
+        }
+        self.text.push_str(name);
+        self.text.push('=');
+        self.text.push_str(&encoded(value));
+    }
+
+    fn add_revoke(mut self, revoke: bool) -> String {
+        if revoke {
+            self.add("revoke", "true");
+        }
+        self.text
+    }
+}

@@ -1,0 +1,223 @@
+//! Tasks in answers.
+
+use crate::payload::PayloadBody;
+use crate::time;
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// Where a live task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// Not due yet. Time makes it ready; its owner may cancel it.
+    Scheduled,
+    /// Due, and in nobody's hands. A worker leases it; its owner may cancel it.
+    Ready,
+    /// In a worker's hands. The worker acks, nacks or loses it; its owner may revoke it.
+    Leased,
+    /// Given up. Its owner may cancel it.
+    Dead,
+}
+
+impl TaskState {
+    /// Every state, in the order of a task's life.
+    pub const ALL: [Self; 4] = [Self::Scheduled, Self::Ready, Self::Leased, Self::Dead];
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Ready => "ready",
+            Self::Leased => "leased",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// A task as its owner sees it: the answer to GET, and a line of a list.
+///
+/// As JSON: `queue key id version state due_at payload priority attempt`, in this order; `payload_base64` and `content_type` in the place
+/// of `payload` if that is not JSON. Reading it back needs `serde_json`, which keeps the payload's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskBody {
+    /// The queue.
+    pub queue: String,
+    /// The user's name for the task.
+    pub key: String,
+    /// The server's number for it.
+    pub id: u64,
+    /// Grows with every change by the owner; the ETag.
+    pub version: u64,
+    /// Where it stands.
+    pub state: TaskState,
+    /// When it is or was due, in ms since 1970.
+    pub due_at_ms: i64,
+    /// What the worker gets.
+    pub payload: PayloadBody,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// Leases begun so far; 0 if it was never leased.
+    pub attempt: u32,
+}
+
+/// The answer to PUT, POST and PATCH: the task without its payload, which the caller knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PutAnswer {
+    /// The queue.
+    pub queue: String,
+    /// The user's name for the task, or the server's if the request gave none.
+    pub key: String,
+    /// The server's number for it.
+    pub id: u64,
+    /// Its version after the change; the ETag.
+    pub version: u64,
+    /// Where it stands now.
+    pub state: TaskState,
+    /// When it is due, in ms since 1970.
+    #[serde(rename = "due_at", with = "time::rfc3339")]
+    pub due_at_ms: i64,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// Leases begun so far; 0 if it was never leased.
+    pub attempt: u32,
+}
+
+/// A task in a worker's hands: `key id payload due_at attempt token lease_until`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedTask {
+    /// The user's name for the task.
+    pub key: String,
+    /// The server's number for it.
+    pub id: u64,
+    /// What to work on.
+    pub payload: PayloadBody,
+    /// When it was due, in ms since 1970.
+    pub due_at_ms: i64,
+    /// 1 at the first lease.
+    pub attempt: u32,
+    /// Proves the lease to ack, nack and extend.
+    pub token: String,
+    /// When the lease ends, in ms since 1970.
+    pub lease_until_ms: i64,
+}
+
+/// The answer to a lease: `{"tasks": [...]}`, empty if nothing was ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeasedTasks {
+    /// The tasks, in the order in which they became this worker's.
+    pub tasks: Vec<LeasedTask>,
+}
+
+/// One page of a list: `{"tasks": [...], "next_cursor": "..."}`. A page may be empty and still have a next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TasksPage {
+    /// The tasks, in the order of `due_at`.
+    pub tasks: Vec<TaskBody>,
+    /// What to send as `cursor` for the next page; `null` on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl Serialize for TaskBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("queue", &self.queue)?;
+        map.serialize_entry("key", &self.key)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("version", &self.version)?;
+        map.serialize_entry("state", &self.state)?;
+        map.serialize_entry("due_at", &time::format(self.due_at_ms))?;
+        self.payload.write(&mut map)?;
+        map.serialize_entry("priority", &self.priority)?;
+        map.serialize_entry("attempt", &self.attempt)?;
+        map.end()
+    }
+}
+
+impl Serialize for LeasedTask {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("key", &self.key)?;
+        map.serialize_entry("id", &self.id)?;
+        self.payload.write(&mut map)?;
+        map.serialize_entry("due_at", &time::format(self.due_at_ms))?;
+        map.serialize_entry("attempt", &self.attempt)?;
+        map.serialize_entry("token", &self.token)?;
+        map.serialize_entry("lease_until", &time::format(self.lease_until_ms))?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for TaskBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire {
+            queue: String,
+            key: String,
+            id: u64,
+            version: u64,
+            state: TaskState,
+            #[serde(with = "time::rfc3339")]
+            due_at: i64,
+            payload: Option<Box<RawValue>>,
+            payload_base64: Option<String>,
+            content_type: Option<String>,
+            priority: u32,
+            attempt: u32,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        let payload = PayloadBody::of_answer(
+            wire.payload.as_deref(),
+            wire.payload_base64.as_deref(),
+            wire.content_type,
+        )
+        .map_err(D::Error::custom)?;
+        Ok(Self {
+            queue: wire.queue,
+            key: wire.key,
+            id: wire.id,
+            version: wire.version,
+            state: wire.state,
+            due_at_ms: wire.due_at,
+            payload,
+            priority: wire.priority,
+            attempt: wire.attempt,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for LeasedTask {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire {
+            key: String,
+            id: u64,
+            payload: Option<Box<RawValue>>,
+            payload_base64: Option<String>,
+            content_type: Option<String>,
+            #[serde(with = "time::rfc3339")]
+            due_at: i64,
+            attempt: u32,
+            token: String,
+            #[serde(with = "time::rfc3339")]
+            lease_until: i64,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        let payload = PayloadBody::of_answer(
+            wire.payload.as_deref(),
+            wire.payload_base64.as_deref(),
+            wire.content_type,
+        )
+        .map_err(D::Error::custom)?;
+        Ok(Self {
+            key: wire.key,
+            id: wire.id,
+            payload,
+            due_at_ms: wire.due_at,
+            attempt: wire.attempt,
+            token: wire.token,
+            lease_until_ms: wire.lease_until,
+        })
+    }
+}

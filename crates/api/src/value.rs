@@ -1,0 +1,118 @@
+//! Values of members: each reader names the member, what it expected and what it got.
+
+use crate::bad_request::{BadRequest, nearest, shown};
+use crate::json::list;
+use crate::{INTEGER_MAX, duration, time};
+use serde_json::value::RawValue;
+use std::ops::RangeInclusive;
+
+/// A string.
+pub(crate) fn text(path: &str, raw: &RawValue, example: &str) -> Result<String, BadRequest> {
+    let hint = || format!("write a string, for example `{example}`");
+    if !raw.get().starts_with('"') {
+        return Err(BadRequest::member(path, format!("expected a string, got {}", kind(raw)), hint()));
+    }
+    // The text is valid JSON by now, but an escape may still name half a surrogate pair.
+    serde_json::from_str(raw.get()).map_err(|_| {
+        BadRequest::member(path, "has an escape that is no character", "write `\\u` escapes in full pairs")
+    })
+}
+
+/// An integer, written without a fraction or an exponent.
+pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) -> Result<u64, BadRequest> {
+    let (min, max) = (*range.start(), *range.end());
+    debug_assert!(
+        max <= INTEGER_MAX,
+        "limit {max} is beyond {INTEGER_MAX}, where JSON readers lose integers"
+    );
+    let hint = || format!("write a whole number from {min} to {max}");
+    let text = raw.get();
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    if !digits {
+        let what = match kind(raw) {
+            number if number.starts_with("the number") && text.starts_with('-') => {
+                format!("expected an integer from {min} to {max}, got the negative number {}", shown(text))
+            }
+            other => format!("expected an integer from {min} to {max}, got {other}"),
+        };
+        return Err(BadRequest::member(path, what, hint()));
+    }
+    match text.parse::<u64>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(BadRequest::member(path, format!("{} is not from {min} to {max}", shown(text)), hint())),
+    }
+}
+
+/// `true` or `false`.
+pub(crate) fn boolean(path: &str, raw: &RawValue) -> Result<bool, BadRequest> {
+    match raw.get() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(BadRequest::member(
+            path,
+            format!("expected true or false, got {}", kind(raw)),
+            "write `true` or `false`, without quotes",
+        )),
+    }
+}
+
+/// One of a few words.
+pub(crate) fn word<T: Copy>(path: &str, raw: &RawValue, words: &[(&str, T)]) -> Result<T, BadRequest> {
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    let given = text(path, raw, names[0])?;
+    words.iter().find(|(name, _)| *name == given).map(|(_, value)| *value).ok_or_else(|| {
+        let hint = match nearest(&given, &names) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("it may be {}", list(&names).replace(" and ", " or ")),
+        };
+        BadRequest::member(path, format!("`{}` is not known", shown(&given)), hint)
+    })
+}
+
+/// A duration such as `30m`, in milliseconds.
+pub(crate) fn duration_ms(path: &str, raw: &RawValue) -> Result<u64, BadRequest> {
+    let text = text(path, raw, "30m")?;
+    duration::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
+}
+
+/// A duration within limits, in milliseconds.
+pub(crate) fn duration_ms_within(
+    path: &str,
+    raw: &RawValue,
+    range: RangeInclusive<u64>,
+) -> Result<u64, BadRequest> {
+    let ms = duration_ms(path, raw)?;
+    if range.contains(&ms) {
+        return Ok(ms);
+    }
+    let (min, max) = (duration::format(*range.start()), duration::format(*range.end()));
+    Err(BadRequest::member(
+        path,
+        format!("{} is not from {min} to {max}", duration::format(ms)),
+        format!("write a duration from `{min}` to `{max}`"),
+    ))
+}
+
+/// An RFC 3339 time, in milliseconds since 1970.
+pub(crate) fn instant_ms(path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    let text = text(path, raw, "2017-10-02T11:26:33Z")?;
+    time::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
+}
+
+/// The elements of an array, by their raw text.
+pub(crate) fn array<'a>(path: &str, raw: &'a RawValue, hint: &str) -> Result<Vec<&'a RawValue>, BadRequest> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| BadRequest::member(path, format!("expected an array, got {}", kind(raw)), hint))
+}
+
+/// What kind of value it is, for people.
+pub(crate) fn kind(raw: &RawValue) -> String {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => "a string".to_owned(),
+        Some(b'{') => "an object".to_owned(),
+        Some(b'[') => "an array".to_owned(),
+        Some(b't' | b'f') => shown(raw.get()),
+        Some(b'n') => "null".to_owned(),
+        _ => format!("the number {}", shown(raw.get())),
+    }
+}
