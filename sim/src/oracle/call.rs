@@ -1,0 +1,218 @@
+//! What clients say and hear, in the oracle's own words: the driver translates the product's types into these.
+
+/// The driver's number of one call; never used twice in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallId(pub u64);
+
+/// When a task is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At this wall instant, ms since the Unix epoch.
+    At(i64),
+    /// So many ms after the server took the call.
+    In(u64),
+}
+
+/// How a put treats a live task of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Replace it, or make one.
+    Upsert,
+    /// Refuse: [`Answer::Live`].
+    Create,
+    /// Replace it; refuse if there is none: [`Answer::NotFound`].
+    Replace,
+}
+
+/// One call of a client.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The queue it goes to.
+    pub queue: String,
+    /// The key of put, get, patch and cancel. `None` for the other verbs, and for a put that leaves the key to the
+    /// server; such a put needs a payload that no other has, because that is how its task is recognised.
+    pub key: Option<String>,
+    /// What is asked.
+    pub verb: Verb,
+}
+
+/// What a call asks.
+#[derive(Clone, Debug)]
+pub enum Verb {
+    /// Make or replace the key's task. Answered by `Stored`, `Live`, `Leased`, `NotFound` or `VersionMismatch`.
+    Put {
+        /// `None` is now.
+        due: Option<Due>,
+        /// Hash of the payload.
+        payload: u64,
+        /// What to do with a live task.
+        mode: Mode,
+        /// The version the client expects.
+        if_match: Option<u64>,
+        /// Take it away from a worker who holds it.
+        revoke: bool,
+    },
+    /// Read the task. Answered by `Task` or `NotFound`.
+    Get,
+    /// Change what is named. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done` or `VersionMismatch`.
+    Patch {
+        /// `None` keeps the instant.
+        due: Option<Due>,
+        /// `None` keeps the payload.
+        payload: Option<u64>,
+        /// The version the client expects.
+        if_match: Option<u64>,
+        /// Take it away from a worker who holds it.
+        revoke: bool,
+    },
+    /// End the task. Answered by `Cancelled`, `Revoked`, `Leased`, `Done`, `NotFound` or `VersionMismatch`.
+    Cancel {
+        /// The version the client expects.
+        if_match: Option<u64>,
+        /// Take it away from a worker who holds it.
+        revoke: bool,
+    },
+    /// Take ready tasks, without waiting. Answered by `Delivered`.
+    Lease {
+        /// At most so many.
+        max: usize,
+        /// How long the lease lasts.
+        lease_ms: u64,
+    },
+    /// The work is done. Answered by `Tokens`.
+    Ack {
+        /// One task each.
+        tokens: Vec<String>,
+    },
+    /// The work is given back. Answered by `Tokens`.
+    Nack {
+        /// One task each.
+        tokens: Vec<String>,
+        /// `None`: ready at once, at its old place. `Some`: scheduled again, from now on.
+        delay_ms: Option<u64>,
+    },
+    /// The work takes longer. Answered by `Tokens`.
+    Extend {
+        /// One task each.
+        tokens: Vec<String>,
+        /// The lease's new length, counted from now.
+        lease_ms: u64,
+    },
+    /// All live tasks of the queue, every page of it. Answered by `Listed`.
+    List,
+    /// How many tasks are in each state. Answered by `Counted`.
+    Counts,
+}
+
+/// What a client hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A put or a patch was accepted; the task as it stands now.
+    Stored {
+        /// There was no live task on the key before (201, not 200).
+        created: bool,
+        /// The task.
+        task: View,
+    },
+    /// The task that a get found.
+    Task(View),
+    /// Ended; no delivery starts any more.
+    Cancelled,
+    /// Ended, and taken away from its worker.
+    Revoked,
+    /// Refused: a worker holds it (409).
+    Leased,
+    /// Absent, because its last task was acked (404 `done`).
+    Done,
+    /// Absent (404).
+    NotFound,
+    /// `create` on a live key (409).
+    Live,
+    /// `If-Match` failed (412).
+    VersionMismatch,
+    /// The tasks of a lease call, in the order of the answer.
+    Delivered(Vec<Delivery>),
+    /// One for each token, in their order.
+    Tokens(Vec<TokenAnswer>),
+    /// The whole list.
+    Listed(Vec<View>),
+    /// Tasks by state.
+    Counted {
+        /// Not due yet.
+        scheduled: usize,
+        /// Waiting for a worker.
+        ready: usize,
+        /// In a worker's hands.
+        leased: usize,
+        /// Given up.
+        dead: usize,
+    },
+    /// A definite refusal without a trace (400, 429, 507).
+    Refused,
+    /// It happened or it did not (5xx). The same as [`lost`](super::Oracle::lost).
+    Unknown,
+}
+
+/// What was said of one token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenAnswer {
+    /// The task is done.
+    Acked,
+    /// The task went back.
+    Nacked,
+    /// The lease goes on.
+    Extended,
+    /// The lease had ended, or there never was one.
+    Expired,
+    /// The owner had taken the task away.
+    Revoked,
+}
+
+/// A live task, as get, put, patch and list show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Its key.
+    pub key: String,
+    /// The server's number of it.
+    pub id: u64,
+    /// Number of the owner's last change.
+    pub version: u64,
+    /// Where it stands.
+    pub state: State,
+    /// Wall instant, ms.
+    pub due_at: i64,
+    /// Hash of its payload.
+    pub payload: u64,
+    /// Leases begun so far (one that a crash cut off does not count).
+    pub attempt: u32,
+}
+
+/// The state of a live task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not due yet.
+    Scheduled,
+    /// Due; any worker may have it.
+    Ready,
+    /// In a worker's hands.
+    Leased,
+}
+
+/// A task in a lease answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its key.
+    pub key: String,
+    /// The server's number of it.
+    pub id: u64,
+    /// Wall instant, ms.
+    pub due_at: i64,
+    /// Hash of its payload.
+    pub payload: u64,
+    /// Leases that ended before, plus one.
+    pub attempt: u32,
+    /// Proves the lease.
+    pub token: String,
+    /// Wall instant, ms, at which the lease ends unless it is extended.
+    pub lease_until: i64,
+}
