@@ -1,1 +1,32 @@
-//! store
+//! Where tasks survive.
+//!
+//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] for as long as
+//! the process lives, `DiskStore` for good (in the making). It moves records and has no rule about when a task is due, ready or dead.
+//!
+//! Below `DiskStore` is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
+//! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
+
+mod codec;
+mod disk;
+mod error;
+mod fs_disk;
+mod io;
+mod memory;
+mod options;
+mod report;
+mod table;
+
+pub mod conformance;
+#[cfg(tickwheel_sim)]
+pub mod planted;
+#[cfg(not(tickwheel_sim))]
+mod planted;
+
+pub use disk::{Disk, DiskError, DiskOp};
+pub use error::OpenError;
+pub use fs_disk::FsDisk;
+pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
+pub use memory::MemoryStore;
+pub use options::{ClockMode, StoreOptions};
+pub use report::{RecoveryReport, Torn};
+pub use table::Table;

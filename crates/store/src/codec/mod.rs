@@ -1,0 +1,10 @@
+//! Records as bytes. The tables are in `docs/format.md`; what they say and this folder does is one thing.
+
+mod names;
+mod ops;
+mod task;
+mod wire;
+
+pub(crate) use names::Names;
+pub(crate) use ops::{Op, put_batch, put_ended, put_stored, read_ops};
+pub(crate) use wire::{DecodeError, Reader, put_varint};

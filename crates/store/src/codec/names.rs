@@ -1,0 +1,44 @@
+//! Texts that many records share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_engine::{Body, QueueName};
+
+use super::wire::DecodeError;
+
+/// Gives equal queue names and content types one allocation while records are read.
+#[derive(Debug)]
+pub(crate) struct Names {
+    queues: BTreeMap<String, QueueName>,
+    content_type: Arc<str>,
+    no_body: Arc<Body>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Self {
+        Self { queues: BTreeMap::new(), content_type: "".into(), no_body: Arc::default() }
+    }
+
+    pub(crate) fn queue(&mut self, name: &str, at: usize) -> Result<QueueName, DecodeError> {
+        if let Some(known) = self.queues.get(name) {
+            return Ok(known.clone());
+        }
+        let queue = QueueName::new(name).map_err(|_| DecodeError { what: "no queue name", at })?;
+        self.queues.insert(name.to_owned(), queue.clone());
+        Ok(queue)
+    }
+
+    /// Neighbours mostly have the same one, so the last is remembered, no more.
+    pub(crate) fn content_type(&mut self, text: &str) -> Arc<str> {
+        if *self.content_type != *text {
+            self.content_type = text.into();
+        }
+        Arc::clone(&self.content_type)
+    }
+
+    /// The body of a record that has none.
+    pub(crate) fn no_body(&self) -> Arc<Body> {
+        Arc::clone(&self.no_body)
+    }
+}

@@ -1,0 +1,259 @@
+//! What one frame of the log, or one block of a checkpoint, carries.
+
+use tickwheel_engine::{Batch, Counters, Ended, LeaseNo, Outcome, Seq, Task, TaskEffect};
+
+use super::names::Names;
+use super::task::{key, put_task, put_timestamp, read_task, timestamp};
+use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+
+mod tag {
+    pub(super) const STORED: u8 = 1;
+    pub(super) const STORED_BODY_KNOWN: u8 = 2;
+    pub(super) const ENDED: u8 = 3;
+    pub(super) const COUNTERS: u8 = 4;
+}
+
+mod outcome {
+    pub(super) const DONE: u8 = 0;
+    pub(super) const CANCELLED: u8 = 1;
+    pub(super) const REVOKED: u8 = 2;
+}
+
+/// One record as it stands in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    /// A task, whole.
+    Stored(Task),
+    /// A task whose body stands in an earlier record; here it is empty.
+    StoredBodyKnown(Task),
+    /// A task that ended.
+    Ended(Ended),
+    /// The counters.
+    Counters(Counters),
+}
+
+/// Appends all that a commit carries.
+pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
+    let Batch { effects, counters } = batch;
+    for effect in effects {
+        match effect {
+            TaskEffect::Stored { task, body_known } => put_stored(out, task, !body_known),
+            TaskEffect::Ended(ended) => put_ended(out, ended),
+        }
+    }
+    if let Some(counters) = counters {
+        put_counters(out, *counters);
+    }
+}
+
+/// Appends a task.
+pub(crate) fn put_stored(out: &mut Vec<u8>, task: &Task, with_body: bool) {
+    let tag = if with_body { tag::STORED } else { tag::STORED_BODY_KNOWN };
+    put_op(out, tag, |out| put_task(out, task, with_body));
+}
+
+/// Appends the end of a task.
+pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
+    let Ended { id, queue, key, seq, at, outcome } = ended;
+    put_op(out, tag::ENDED, |out| {
+        put_varint(out, *id);
+        put_varint(out, seq.0);
+        put_timestamp(out, *at);
+        put_bytes(out, queue.as_str().as_bytes());
+        put_bytes(out, key.as_str().as_bytes());
+        match outcome {
+            Outcome::Done => out.push(outcome::DONE),
+            Outcome::Cancelled => out.push(outcome::CANCELLED),
+            Outcome::Revoked(lease) => {
+                out.push(outcome::REVOKED);
+                put_varint(out, lease.0);
+            }
+        }
+    });
+}
+
+fn put_counters(out: &mut Vec<u8>, counters: Counters) {
+    let Counters { ids_reserved } = counters;
+    put_op(out, tag::COUNTERS, |out| put_varint(out, ids_reserved));
+}
+
+/// A tag, the length in four bytes, the record.
+fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
+    out.push(tag);
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    record(out);
+    let bytes = out.len() - at - 4;
+    let length = u32::try_from(bytes).expect("a task is bounded far below 4 GiB by who took it in");
+    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Reads all records of a frame or a block and hands them to `take`, in order.
+///
+/// # Errors
+/// At the first that is none; those before it were handed over.
+pub(crate) fn read_ops<E: From<DecodeError>>(
+    bytes: &[u8],
+    names: &mut Names,
+    mut take: impl FnMut(Op) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        let tag = reader.u8()?;
+        let length = reader.u32_le()? as usize;
+        let start = reader.error("").at;
+        let mut record = Reader::new(reader.take(length)?);
+        let op = read_op(tag, &mut record, names)
+            .map_err(|error| DecodeError { at: start.saturating_add(error.at), ..error })?;
+        take(op)?;
+    }
+    Ok(())
+}
+
+fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, DecodeError> {
+    let op = match tag {
+        tag::STORED => Op::Stored(read_task(reader, names, true)?),
+        tag::STORED_BODY_KNOWN => Op::StoredBodyKnown(read_task(reader, names, false)?),
+        tag::ENDED => Op::Ended(read_ended(reader, names)?),
+        tag::COUNTERS => Op::Counters(Counters { ids_reserved: reader.varint()? }),
+        _ => return Err(reader.error("a record of a later format")),
+    };
+    if reader.is_empty() { Ok(op) } else { Err(reader.error("bytes behind a record")) }
+}
+
+fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, DecodeError> {
+    let id = reader.varint()?;
+    let seq = Seq(reader.varint()?);
+    let ended_at = timestamp(reader)?;
+    let at = reader.error("").at;
+    let queue = names.queue(reader.str()?, at)?;
+    let key = key(reader)?;
+    let outcome = match reader.u8()? {
+        outcome::DONE => Outcome::Done,
+        outcome::CANCELLED => Outcome::Cancelled,
+        outcome::REVOKED => Outcome::Revoked(LeaseNo(reader.varint()?)),
+        _ => return Err(reader.error("an outcome of a later format")),
+    };
+    Ok(Ended { id, queue, key, seq, at: ended_at, outcome })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tickwheel_engine::{Body, Epoch, Extra, StoredLease, Timestamp};
+
+    fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
+        let mut ops = Vec::new();
+        read_ops(bytes, &mut Names::new(), |op| {
+            ops.push(op);
+            Ok::<(), DecodeError>(())
+        })?;
+        Ok(ops)
+    }
+
+    fn full_task() -> Task {
+        let mut task = crate::conformance::sample_task(7, 300, "shop/close", "Ü order:1", 1_506_902_400_250);
+        task.priority = 0;
+        task.attempts = 3;
+        task.lease_fence = LeaseNo(1 << 33);
+        task.revoked = Some(LeaseNo(5));
+        task.lease =
+            Some(StoredLease { no: LeaseNo(u64::MAX), until: Timestamp::MAX, written_in: Epoch(u32::MAX) });
+        task.extra = Some(Box::new(Extra {
+            group: Some("g".into()),
+            ttr_ms: Some(0),
+            origin: 9,
+            expire_at: Some(Timestamp::EPOCH),
+            trace: Some("00-ab".into()),
+        }));
+        task.body = Arc::new(Body {
+            payload: (0..=255).collect(),
+            content_type: "application/octet-stream".into(),
+            tags: vec!["a".into(), String::new(), "a".into()],
+        });
+        task
+    }
+
+    fn sample() -> (Vec<Op>, Vec<u8>) {
+        let full = full_task();
+        let mut plain = crate::conformance::sample_task(8, 301, "q", "k", 0);
+        plain.extra = Some(Box::default());
+        let mut known = full.clone();
+        known.body = Arc::default();
+        let ended = |outcome| Ended {
+            id: 1,
+            queue: full.queue.clone(),
+            key: full.key.clone(),
+            seq: Seq(302),
+            at: Timestamp::MAX,
+            outcome,
+        };
+        let batch = Batch {
+            effects: vec![
+                TaskEffect::Stored { task: Arc::new(full.clone()), body_known: false },
+                TaskEffect::Stored { task: Arc::new(plain.clone()), body_known: false },
+                TaskEffect::Stored { task: Arc::new(full.clone()), body_known: true },
+                TaskEffect::Ended(ended(Outcome::Done)),
+                TaskEffect::Ended(ended(Outcome::Cancelled)),
+                TaskEffect::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
+            ],
+            counters: Some(Counters { ids_reserved: u64::MAX }),
+        };
+        let mut bytes = Vec::new();
+        put_batch(&mut bytes, &batch);
+        let ops = vec![
+            Op::Stored(full.clone()),
+            Op::Stored(plain),
+            Op::StoredBodyKnown(known),
+            Op::Ended(ended(Outcome::Done)),
+            Op::Ended(ended(Outcome::Cancelled)),
+            Op::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
+            Op::Counters(Counters { ids_reserved: u64::MAX }),
+        ];
+        (ops, bytes)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (ops, bytes) = sample();
+        assert_eq!(read_all(&bytes), Ok(ops));
+    }
+
+    #[test]
+    fn a_plain_task_costs_few_bytes_beside_its_texts() {
+        let task = crate::conformance::sample_task(1_000_000, 1_000_000, "q", "k", 1_506_902_400_250);
+        let mut bytes = Vec::new();
+        put_stored(&mut bytes, &task, true);
+        let texts = 2 + task.body.payload.len() + task.body.content_type.len();
+        assert_eq!(bytes.len() - texts, 30);
+    }
+
+    #[test]
+    fn any_bytes_end_in_a_value_or_an_error() {
+        let (ops, bytes) = sample();
+        for cut in 0..bytes.len() {
+            if let Ok(read) = read_all(&bytes[..cut]) {
+                assert!(ops.starts_with(&read) && read.len() < ops.len(), "cut at {cut}: {read:?}");
+            }
+        }
+        for at in 0..bytes.len() {
+            for flip in [1, 0x40, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                // A value or an error, both are well: the checksum around it is what tells damage.
+                drop(read_all(&damaged));
+            }
+        }
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            let mut noise = Vec::new();
+            for _ in 0..state % 40 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                noise.push(if state >> 61 == 0 { (state >> 33) as u8 } else { (state >> 33) as u8 % 20 });
+            }
+            drop(read_all(&noise));
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! One task's record.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Body, Epoch, Extra, Key, LeaseNo, PRIORITY_DEFAULT, Seq, StoredLease, Task, Timestamp,
+};
+
+use super::names::Names;
+use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+
+/// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value
+/// that most tasks have, so a plain task costs no byte for it. Numbers are for ever.
+mod tag {
+    pub(super) const PRIORITY: u8 = 1;
+    pub(super) const ATTEMPTS: u8 = 2;
+    pub(super) const LEASE_FENCE: u8 = 3;
+    pub(super) const REVOKED: u8 = 4;
+    pub(super) const LEASE: u8 = 5;
+    pub(super) const ORIGIN: u8 = 6;
+    pub(super) const TTR_MS: u8 = 7;
+    pub(super) const EXPIRE_AT: u8 = 8;
+    pub(super) const GROUP: u8 = 9;
+    pub(super) const TRACE: u8 = 10;
+    pub(super) const CONTENT_TYPE: u8 = 16;
+    pub(super) const TAG: u8 = 17;
+    pub(super) const PAYLOAD: u8 = 18;
+}
+
+pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
+    // The same bits: a timestamp is never negative.
+    put_varint(out, at.as_tick());
+}
+
+pub(super) fn timestamp(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
+    let ms = reader.number::<i64>()?;
+    Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))
+}
+
+pub(super) fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
+    let text = reader.str()?;
+    Key::new(text).map_err(|_| reader.error("no key"))
+}
+
+/// Appends the record, with or without its body.
+pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
+    let Task {
+        id,
+        queue,
+        key,
+        seq,
+        put_seq,
+        version,
+        due_at,
+        put_at,
+        priority,
+        attempts,
+        lease_fence,
+        revoked,
+        lease,
+        body,
+        extra,
+    } = task;
+    for number in [*id, seq.0, put_seq.0, version.0] {
+        put_varint(out, number);
+    }
+    put_timestamp(out, *due_at);
+    put_timestamp(out, *put_at);
+    put_bytes(out, queue.as_str().as_bytes());
+    put_bytes(out, key.as_str().as_bytes());
+    let mut number = |tag: u8, value: u64, absent: u64| {
+        if value != absent {
+            out.push(tag);
+            put_varint(out, value);
+        }
+    };
+    number(tag::PRIORITY, u64::from(*priority), u64::from(PRIORITY_DEFAULT));
+    number(tag::ATTEMPTS, u64::from(*attempts), 0);
+    number(tag::LEASE_FENCE, lease_fence.0, 0);
+    if let Some(revoked) = revoked {
+        out.push(tag::REVOKED);
+        put_varint(out, revoked.0);
+    }
+    if let Some(StoredLease { no, until, written_in }) = lease {
+        out.push(tag::LEASE);
+        put_varint(out, no.0);
+        put_timestamp(out, *until);
+        put_varint(out, u64::from(written_in.0));
+    }
+    if let Some(extra) = extra {
+        put_extra(out, extra);
+    }
+    if with_body {
+        put_body(out, body);
+    }
+}
+
+fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
+    let Extra { group, ttr_ms, origin, expire_at, trace } = extra;
+    // Also if it is 0: it says that there are extra members at all.
+    out.extend_from_slice(&[tag::ORIGIN, *origin]);
+    if let Some(ttr_ms) = ttr_ms {
+        out.push(tag::TTR_MS);
+        put_varint(out, *ttr_ms);
+    }
+    if let Some(expire_at) = expire_at {
+        out.push(tag::EXPIRE_AT);
+        put_timestamp(out, *expire_at);
+    }
+    for (tag, text) in [(tag::GROUP, group), (tag::TRACE, trace)] {
+        if let Some(text) = text {
+            out.push(tag);
+            put_bytes(out, text.as_bytes());
+        }
+    }
+}
+
+fn put_body(out: &mut Vec<u8>, body: &Body) {
+    let Body { payload, content_type, tags } = body;
+    if !content_type.is_empty() {
+        out.push(tag::CONTENT_TYPE);
+        put_bytes(out, content_type.as_bytes());
+    }
+    for tag in tags {
+        out.push(tag::TAG);
+        put_bytes(out, tag.as_bytes());
+    }
+    out.push(tag::PAYLOAD);
+    put_bytes(out, payload);
+}
+
+/// Reads a record to its end. One without a body gets an empty one.
+pub(super) fn read_task(
+    reader: &mut Reader<'_>,
+    names: &mut Names,
+    with_body: bool,
+) -> Result<Task, DecodeError> {
+    let id = reader.varint()?;
+    let [seq, put_seq, version] = [Seq(reader.varint()?), Seq(reader.varint()?), Seq(reader.varint()?)];
+    let due_at = timestamp(reader)?;
+    let put_at = timestamp(reader)?;
+    let at = reader.error("").at;
+    let queue = names.queue(reader.str()?, at)?;
+    let mut task = Task {
+        id,
+        queue,
+        key: key(reader)?,
+        seq,
+        put_seq,
+        version,
+        due_at,
+        put_at,
+        priority: PRIORITY_DEFAULT,
+        attempts: 0,
+        lease_fence: LeaseNo(0),
+        revoked: None,
+        lease: None,
+        body: names.no_body(),
+        extra: None,
+    };
+    let mut body = Body::default();
+    let mut has_payload = false;
+    let mut last = 0;
+    while !reader.is_empty() {
+        let tag = reader.u8()?;
+        // Each member once, in order; only tags repeat. So one task has one record, bit by bit.
+        if tag < last || (tag == last && tag != tag::TAG) {
+            return Err(reader.error("members out of order"));
+        }
+        last = tag;
+        match tag {
+            tag::PRIORITY => task.priority = reader.number()?,
+            tag::ATTEMPTS => task.attempts = reader.number()?,
+            tag::LEASE_FENCE => task.lease_fence = LeaseNo(reader.varint()?),
+            tag::REVOKED => task.revoked = Some(LeaseNo(reader.varint()?)),
+            tag::LEASE => {
+                let no = LeaseNo(reader.varint()?);
+                let until = timestamp(reader)?;
+                task.lease = Some(StoredLease { no, until, written_in: Epoch(reader.number()?) });
+            }
+            tag::ORIGIN => extra(&mut task).origin = reader.u8()?,
+            tag::TTR_MS => extra(&mut task).ttr_ms = Some(reader.varint()?),
+            tag::EXPIRE_AT => extra(&mut task).expire_at = Some(timestamp(reader)?),
+            tag::GROUP => extra(&mut task).group = Some(reader.str()?.into()),
+            tag::TRACE => extra(&mut task).trace = Some(reader.str()?.into()),
+            tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
+            tag::TAG if with_body => body.tags.push(reader.str()?.to_owned()),
+            tag::PAYLOAD if with_body => {
+                body.payload = reader.bytes()?.to_vec();
+                has_payload = true;
+            }
+            _ => return Err(reader.error("a member of a later format")),
+        }
+    }
+    if with_body {
+        if !has_payload {
+            return Err(reader.error("no payload"));
+        }
+        task.body = Arc::new(body);
+    }
+    Ok(task)
+}
+
+fn extra(task: &mut Task) -> &mut Extra {
+    task.extra.get_or_insert_default()
+}

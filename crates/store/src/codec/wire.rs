@@ -1,0 +1,131 @@
+//! Numbers and byte strings.
+
+/// Bytes that are no record. The record is damaged, or was never one.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what} at byte {at} of the record")]
+pub(crate) struct DecodeError {
+    /// What is wrong.
+    pub(crate) what: &'static str,
+    /// Where, from the start of what was to be decoded.
+    pub(crate) at: usize,
+}
+
+/// Appends a number, seven bits a byte, the lowest first; the high bit says that more follow. 1 to 10 bytes.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a length and the bytes.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Takes bytes apart, front to back. Whatever they are, it ends in a value or in a [`DecodeError`], never in a panic, and
+/// never asks for more memory than there are bytes.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    pub(crate) fn error(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.at }
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        match self.bytes.get(self.at..).and_then(|rest| rest.get(..count)) {
+            Some(taken) => {
+                self.at += count;
+                Ok(taken)
+            }
+            None => Err(self.error("more bytes announced than there are")),
+        }
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
+        self.take(1).map(|byte| byte[0])
+    }
+
+    pub(crate) fn u32_le(&mut self) -> Result<u32, DecodeError> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                break;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(self.error("a number beyond 64 bits"))
+    }
+
+    /// A number that fits a smaller type.
+    pub(crate) fn number<N: TryFrom<u64>>(&mut self) -> Result<N, DecodeError> {
+        let number = self.varint()?;
+        N::try_from(number).map_err(|_| self.error("a number out of its range"))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let count = self.number::<usize>()?;
+        self.take(count)
+    }
+
+    pub(crate) fn str(&mut self) -> Result<&'a str, DecodeError> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map_err(|_| self.error("a text that is no UTF-8"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_round_trip_and_too_long_ones_are_refused() {
+        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, number);
+            assert_eq!(Reader::new(&bytes).varint(), Ok(number));
+            bytes.pop();
+            assert!(Reader::new(&bytes).varint().is_err(), "{number} was read from too few bytes");
+        }
+        assert!(Reader::new(&[0xff; 10]).varint().is_err(), "70 bits were taken for a number");
+        let beyond = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
+        assert!(Reader::new(&beyond).varint().is_err(), "65 bits were taken for a number");
+        assert!(Reader::new(&[0x80; 12]).varint().is_err(), "an endless number was taken");
+    }
+
+    #[test]
+    fn a_length_beyond_the_end_is_refused() {
+        let mut bytes = Vec::new();
+        put_varint(&mut bytes, u64::MAX);
+        assert!(Reader::new(&bytes).bytes().is_err(), "u64::MAX bytes were taken");
+        assert_eq!(
+            Reader::new(&[2, b'a']).bytes(),
+            Err(DecodeError { what: "more bytes announced than there are", at: 1 })
+        );
+        assert!(Reader::new(&[1, 0xff]).str().is_err(), "0xff was taken for a text");
+    }
+}

@@ -1,0 +1,473 @@
+//! What every store has to show. A store's tests call [`volatile`] or [`durable`]; a panic tells what does not hold.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Acquired, Batch, Body, Counters, Ended, Filter, Found, Guard, Key, LeaseNo, Outcome, PRIORITY_DEFAULT,
+    Page, Place, QueueName, Reply, Request, RequestId, Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
+};
+
+/// How a store under test is to be set up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What `Acquired` must hand on.
+    pub secret: [u8; 16],
+    /// Ended tasks remembered for each queue.
+    pub history_per_queue: usize,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { secret: *b"sixteen  secrets", history_per_queue: 5 }
+    }
+}
+
+/// A maker of durable stores.
+pub trait Maker {
+    /// What it makes.
+    type Store: ShardStore;
+    /// A store in a new place.
+    fn create(&mut self, setup: &Setup) -> Self::Store;
+    /// Drops the store and opens its place again.
+    fn reopen(&mut self, setup: &Setup, store: Self::Store) -> Self::Store;
+}
+
+/// Runs what holds for every store; `make` gives a new one.
+///
+/// # Panics
+/// If something does not hold.
+pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
+    let checks: [fn(Owner<S>); 11] = [
+        a_new_shard_is_empty,
+        what_was_put_is_found_by_key_and_id,
+        a_newer_record_replaces_and_an_older_one_does_not,
+        an_ended_task_is_remembered_and_its_key_is_free,
+        the_history_is_bounded,
+        scans_go_by_place_in_pages,
+        a_filter_sees_one_queue_between_two_instants,
+        a_commit_applied_twice_changes_nothing,
+        an_older_epoch_is_fenced,
+        counters_only_rise,
+        a_released_shard_takes_no_commit,
+    ];
+    for check in checks {
+        check(Owner::acquire(make(&Setup::default())));
+    }
+}
+
+/// Runs what holds for every store, and that it holds after the store was opened again.
+///
+/// # Panics
+/// If something does not hold.
+pub fn durable<M: Maker>(maker: &mut M) {
+    {
+        let maker = std::cell::RefCell::new(&mut *maker);
+        volatile(|setup| maker.borrow_mut().create(setup));
+    }
+    for release in [false, true] {
+        survives(maker, release);
+    }
+}
+
+/// A task with plain members, for tests.
+///
+/// # Panics
+/// If a name is none or `due_ms` is negative.
+#[must_use]
+pub fn sample_task(id: u64, seq: u64, queue: &str, key: &str, due_ms: i64) -> Task {
+    Task {
+        id,
+        queue: queue_name(queue),
+        key: Key::new(key).expect("a key"),
+        seq: Seq(seq),
+        put_seq: Seq(seq),
+        version: Seq(seq),
+        due_at: at(due_ms),
+        put_at: at(1),
+        priority: PRIORITY_DEFAULT,
+        attempts: 0,
+        lease_fence: LeaseNo(0),
+        revoked: None,
+        lease: None,
+        body: Arc::new(Body {
+            payload: format!("{{\"seq\":{seq}}}").into_bytes(),
+            content_type: "application/json".into(),
+            tags: Vec::new(),
+        }),
+        extra: None,
+    }
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(ms).expect("not negative")
+}
+
+fn queue_name(name: &str) -> QueueName {
+    QueueName::new(name).expect("a queue name")
+}
+
+fn by_key(queue: &str, key: &str) -> Wanted {
+    Wanted::Key(queue_name(queue), Key::new(key).expect("a key"))
+}
+
+/// The owner of a store in a test: it asks and waits for the answer.
+#[derive(Debug)]
+pub struct Owner<S> {
+    store: S,
+    /// What `Acquire` answered.
+    pub acquired: Acquired,
+    seq: Seq,
+    asked: u64,
+}
+
+impl<S: ShardStore> Owner<S> {
+    /// Takes shard 0 of a store.
+    ///
+    /// # Panics
+    /// If it is not to be had.
+    #[must_use]
+    pub fn acquire(mut store: S) -> Self {
+        let reply = ask(&mut store, 0, Request::Acquire { shard: 0, wall: at(1_000) });
+        let Reply::Acquired(acquired) = reply else { panic!("Acquire was answered {reply:?}") };
+        let seq = acquired.guard.last_seq;
+        Self { store, acquired, seq, asked: 0 }
+    }
+
+    /// The store.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// The next change's number.
+    pub fn next_seq(&self) -> u64 {
+        self.seq.0 + 1
+    }
+
+    /// Asks and waits.
+    pub fn ask(&mut self, request: Request) -> Reply {
+        self.asked += 1;
+        ask(&mut self.store, self.asked, request)
+    }
+
+    /// Commits effects under the guard.
+    pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
+        self.commit_batch(self.acquired.guard, Batch { effects, counters: None })
+    }
+
+    fn commit_batch(&mut self, guard: Guard, batch: Batch) -> Reply {
+        let seq = batch.effects.iter().map(TaskEffect::seq).max().unwrap_or(self.seq).max(self.seq);
+        self.seq = seq;
+        self.ask(Request::Commit { guard, seq, wall: at(2_000), batch })
+    }
+
+    fn done(&mut self, effects: Vec<TaskEffect>) {
+        let reply = self.commit(effects);
+        assert!(matches!(reply, Reply::Done { .. }), "a commit was answered {reply:?}");
+    }
+
+    fn put(&mut self, id: u64, queue: &str, key: &str, due_ms: i64) -> Arc<Task> {
+        let task = Arc::new(sample_task(id, self.next_seq(), queue, key, due_ms));
+        self.done(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }]);
+        task
+    }
+
+    fn end(&mut self, task: &Task, outcome: Outcome) -> Ended {
+        let ended = Ended {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            seq: Seq(self.next_seq()),
+            at: at(3_000),
+            outcome,
+        };
+        self.done(vec![TaskEffect::Ended(ended.clone())]);
+        ended
+    }
+
+    fn find(&mut self, wanted: Vec<Wanted>) -> Vec<Found> {
+        match self.ask(Request::GetMany(wanted)) {
+            Reply::Found(found) => found,
+            other => panic!("GetMany was answered {other:?}"),
+        }
+    }
+
+    fn page(&mut self, request: Request) -> Page {
+        match self.ask(request) {
+            Reply::Page(page) => page,
+            other => panic!("a scan was answered {other:?}"),
+        }
+    }
+}
+
+/// Asks a store and polls it until it has answered.
+///
+/// # Panics
+/// If it answers something else, or never.
+pub fn ask<S: ShardStore>(store: &mut S, id: u64, request: Request) -> Reply {
+    let id = RequestId(id);
+    store.submit(id, request);
+    let mut replies = Vec::new();
+    // A store with a thread answers when the disk has; a hundred million polls are a store that forgot to.
+    for _ in 0..100_000_000_u64 {
+        store.poll(&mut replies);
+        match replies.pop() {
+            None => std::thread::yield_now(),
+            Some((answered, reply)) => {
+                assert_eq!(answered, id, "another request was answered: {reply:?}");
+                assert!(replies.is_empty(), "more than one answer: {replies:?}");
+                return reply;
+            }
+        }
+    }
+    panic!("request {id:?} was never answered");
+}
+
+fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
+    let acquired = &owner.acquired;
+    assert_eq!(acquired.secret, Setup::default().secret);
+    assert_eq!(acquired.guard.last_seq, Seq::ZERO);
+    assert_eq!(acquired.last_wall, Timestamp::EPOCH);
+    assert_eq!(acquired.counters, Counters::default());
+    assert_eq!(acquired.queues, Vec::new());
+    assert!(acquired.room > 0, "a new shard has no room");
+    assert_eq!(owner.find(vec![by_key("q", "a"), Wanted::Id(1)]), [Found::Absent, Found::Absent]);
+    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    assert_eq!(page, Page::default());
+    let reply = owner.ask(Request::Acquire { shard: 1, wall: at(1) });
+    assert!(matches!(reply, Reply::Failed { .. }), "shard 1 was answered {reply:?}");
+}
+
+fn what_was_put_is_found_by_key_and_id<S: ShardStore>(mut owner: Owner<S>) {
+    let a = owner.put(1, "q", "a", 50);
+    let b = owner.put(2, "p", "a", 10);
+    let found =
+        owner.find(vec![by_key("p", "a"), Wanted::Id(1), by_key("q", "b"), by_key("q", "a"), Wanted::Id(3)]);
+    let live = |task: &Arc<Task>| Found::Live(Arc::clone(task));
+    assert_eq!(found, [live(&b), live(&a), Found::Absent, live(&a), Found::Absent]);
+}
+
+fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: Owner<S>) {
+    let first = owner.put(1, "q", "a", 50);
+    let mut moved = (*first).clone();
+    moved.seq = Seq(owner.next_seq());
+    moved.due_at = at(20);
+    let moved = Arc::new(moved);
+    owner.done(vec![TaskEffect::Stored { task: Arc::clone(&moved), body_known: true }]);
+    // A batch may carry what is known already, beside something new.
+    let other = Arc::new(sample_task(2, owner.next_seq(), "q", "b", 30));
+    owner.done(vec![
+        TaskEffect::Stored { task: first, body_known: false },
+        TaskEffect::Stored { task: Arc::clone(&other), body_known: false },
+    ]);
+    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    assert_eq!(page, Page { tasks: vec![moved, other], next: None });
+}
+
+fn an_ended_task_is_remembered_and_its_key_is_free<S: ShardStore>(mut owner: Owner<S>) {
+    let first = owner.put(1, "q", "a", 50);
+    let ended = owner.end(&first, Outcome::Done);
+    let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1)]);
+    assert_eq!(found, [Found::Ended(ended.clone()), Found::Ended(ended.clone())]);
+
+    let second = owner.put(2, "q", "a", 60);
+    let live = Found::Live(Arc::clone(&second));
+    let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1), Wanted::Id(2)]);
+    assert_eq!(found, [live.clone(), Found::Ended(ended.clone()), live]);
+
+    // One commit ends a task and puts its key again; the order of its effects means nothing.
+    let seq = owner.next_seq();
+    let third = Arc::new(sample_task(3, seq + 1, "q", "a", 70));
+    let cancelled = Ended { id: 2, seq: Seq(seq), outcome: Outcome::Revoked(LeaseNo(9)), ..ended };
+    owner.done(vec![
+        TaskEffect::Stored { task: Arc::clone(&third), body_known: false },
+        TaskEffect::Ended(cancelled.clone()),
+    ]);
+    let found = owner.find(vec![by_key("q", "a"), Wanted::Id(2)]);
+    assert_eq!(found, [Found::Live(Arc::clone(&third)), Found::Ended(cancelled)]);
+    let last = owner.end(&third, Outcome::Cancelled);
+    assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Ended(last)]);
+}
+
+fn the_history_is_bounded<S: ShardStore>(mut owner: Owner<S>) {
+    let kept = Setup::default().history_per_queue as u64;
+    let ends: Vec<Ended> = (0..=kept)
+        .map(|n| {
+            let task = owner.put(n + 1, "q", &format!("k{n}"), 5);
+            owner.end(&task, Outcome::Done)
+        })
+        .collect();
+    let wanted = |ended: &Ended| [Wanted::Key(ended.queue.clone(), ended.key.clone()), Wanted::Id(ended.id)];
+    assert_eq!(
+        owner.find(wanted(&ends[0]).to_vec()),
+        [Found::Absent, Found::Absent],
+        "the oldest is remembered"
+    );
+    for ended in &ends[1..] {
+        assert_eq!(
+            owner.find(wanted(ended).to_vec()),
+            [Found::Ended(ended.clone()), Found::Ended(ended.clone())]
+        );
+    }
+    let other = owner.put(100, "other", "x", 5);
+    owner.end(&other, Outcome::Done);
+    assert_ne!(owner.find(vec![Wanted::Id(ends[1].id)]), [Found::Absent], "another queue pushed it out");
+}
+
+fn scans_go_by_place_in_pages<S: ShardStore>(mut owner: Owner<S>) {
+    let due = [30, 10, 20, 10, i64::MAX - 1, 0, 10];
+    let mut tasks: Vec<Arc<Task>> = (1..)
+        .zip(due)
+        .map(|(id, due)| owner.put(id, if id % 2 == 0 { "even" } else { "odd" }, &id.to_string(), due))
+        .collect();
+    tasks.sort_by_key(|task| Place::of(task));
+    for max in [1, 2, 3, 7, 8] {
+        for until in [0, 9, 10, 29, i64::MAX] {
+            let expected: Vec<_> = tasks.iter().filter(|task| task.due_at <= at(until)).cloned().collect();
+            let mut seen = Vec::new();
+            let mut after = Place::START;
+            loop {
+                let page = owner.page(Request::ScanDue { after, until: at(until), max });
+                assert!(page.tasks.len() <= max, "{} tasks on a page of {max}", page.tasks.len());
+                seen.extend(page.tasks);
+                match page.next {
+                    Some(next) => {
+                        assert!(next > after, "a scan stands still at {next:?}");
+                        after = next;
+                    }
+                    None => break,
+                }
+            }
+            assert_eq!(seen, expected, "until {until} in pages of {max}");
+        }
+    }
+    assert_eq!(
+        owner.page(Request::ScanDue { after: Place::of(&tasks[6]), until: at(5), max: 1 }),
+        Page::default()
+    );
+}
+
+fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<S>) {
+    for (id, (queue, due)) in (1..).zip([("q", 10), ("p", 11), ("q", 12), ("q", 20), ("p", 12), ("q", 21)]) {
+        owner.put(id, queue, &id.to_string(), due);
+    }
+    let mut ids = |queue: &str, from: i64, to: i64, after: Place, max: usize| {
+        let filter = Filter { queue: queue_name(queue), due_from: at(from), due_to: at(to) };
+        let page = owner.page(Request::ScanFilter { filter, after, max });
+        (page.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), page.next)
+    };
+    assert_eq!(ids("q", 0, i64::MAX, Place::START, 9), (vec![1, 3, 4, 6], None));
+    assert_eq!(ids("q", 12, 20, Place::START, 9), (vec![3, 4], None));
+    assert_eq!(ids("q", 13, 12, Place::START, 9), (vec![], None));
+    assert_eq!(ids("none", 0, 99, Place::START, 9), (vec![], None));
+    let (first, next) = ids("q", 10, 20, Place::START, 2);
+    assert_eq!(first, [1, 3]);
+    assert_eq!(ids("q", 10, 20, next.expect("there is more"), 2), (vec![4], None));
+}
+
+fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
+    let first = owner.put(1, "q", "a", 50);
+    let seq = owner.next_seq();
+    let second = Arc::new(sample_task(2, seq + 1, "q", "a", 40));
+    let ended = Ended {
+        id: 1,
+        queue: first.queue.clone(),
+        key: first.key.clone(),
+        seq: Seq(seq),
+        at: at(9),
+        outcome: Outcome::Done,
+    };
+    let batch = vec![
+        TaskEffect::Ended(ended.clone()),
+        TaskEffect::Stored { task: Arc::clone(&second), body_known: false },
+    ];
+    for _ in 0..2 {
+        owner.done(batch.clone());
+        let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1)]);
+        assert_eq!(found, [Found::Live(Arc::clone(&second)), Found::Ended(ended.clone())]);
+        let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+        assert_eq!(page, Page { tasks: vec![Arc::clone(&second)], next: None });
+    }
+}
+
+fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
+    owner.put(1, "q", "a", 50);
+    let old = owner.acquired.guard;
+    let reply = owner.ask(Request::Acquire { shard: 0, wall: at(5_000) });
+    let Reply::Acquired(acquired) = reply else { panic!("a second Acquire was answered {reply:?}") };
+    assert!(acquired.guard.epoch > old.epoch, "{} is not after {}", acquired.guard.epoch, old.epoch);
+    assert_eq!(acquired.guard.last_seq, Seq(1));
+    assert_eq!(acquired.queues, [(queue_name("q"), 1)]);
+    let task = Arc::new(sample_task(2, 2, "q", "b", 1));
+    let effects = vec![TaskEffect::Stored { task, body_known: false }];
+    let batch = Batch { effects, counters: None };
+    let reply = owner.commit_batch(old, batch.clone());
+    assert!(matches!(reply, Reply::Fenced), "an old epoch was answered {reply:?}");
+    assert_eq!(owner.find(vec![Wanted::Id(2)]), [Found::Absent]);
+    let reply = owner.ask(Request::Release { guard: old });
+    assert!(matches!(reply, Reply::Fenced), "an old epoch was answered {reply:?}");
+    let reply = owner.commit_batch(acquired.guard, batch);
+    assert!(matches!(reply, Reply::Done { .. }), "the new epoch was answered {reply:?}");
+}
+
+fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
+    let guard = owner.acquired.guard;
+    for ids_reserved in [100, 50] {
+        let batch = Batch { effects: Vec::new(), counters: Some(Counters { ids_reserved }) };
+        let reply = owner.commit_batch(guard, batch);
+        assert!(matches!(reply, Reply::Done { .. }), "counters alone were answered {reply:?}");
+    }
+    let again = Owner::acquire(owner.into_store());
+    assert_eq!(again.acquired.counters, Counters { ids_reserved: 100 });
+    assert_eq!(again.acquired.last_wall, at(2_000));
+}
+
+fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
+    let task = owner.put(1, "q", "a", 50);
+    let reply = owner.ask(Request::Resolve { seq: Seq(1) });
+    assert!(matches!(reply, Reply::Resolved { durable: true }), "change 1 was resolved {reply:?}");
+    let reply = owner.ask(Request::Resolve { seq: Seq(2) });
+    assert!(matches!(reply, Reply::Resolved { durable: false }), "change 2 was resolved {reply:?}");
+    let reply = owner.ask(Request::Release { guard: owner.acquired.guard });
+    assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
+    let task = TaskEffect::Stored { task, body_known: false };
+    let reply = owner.commit(vec![task]);
+    assert!(matches!(reply, Reply::Fenced), "a commit after the release was answered {reply:?}");
+}
+
+fn survives<M: Maker>(maker: &mut M, release: bool) {
+    let setup = Setup::default();
+    let mut owner = Owner::acquire(maker.create(&setup));
+    let epoch = owner.acquired.guard.epoch;
+    let kept = owner.put(1, "q", "kept", 50);
+    let gone = owner.put(2, "q", "gone", 60);
+    let gone = owner.end(&gone, Outcome::Done);
+    let mut patched = (*kept).clone();
+    patched.seq = Seq(owner.next_seq());
+    patched.version = patched.seq;
+    patched.due_at = at(70);
+    let patched = Arc::new(patched);
+    owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
+    let guard = owner.acquired.guard;
+    let counters = Counters { ids_reserved: 77 };
+    owner.commit_batch(guard, Batch { effects: Vec::new(), counters: Some(counters) });
+    if release {
+        let reply = owner.ask(Request::Release { guard });
+        assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
+    }
+
+    for times in 1..4 {
+        owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
+        assert!(owner.acquired.guard.epoch.0 >= epoch.0 + times, "the epoch does not rise");
+        assert_eq!(owner.acquired.guard.last_seq, patched.seq);
+        assert_eq!(owner.acquired.counters, counters);
+        assert_eq!(owner.acquired.secret, setup.secret);
+        assert_eq!(owner.acquired.last_wall, at(2_000));
+        assert_eq!(owner.acquired.queues, [(queue_name("q"), 1)]);
+        let found = owner.find(vec![by_key("q", "kept"), by_key("q", "gone")]);
+        assert_eq!(found, [Found::Live(Arc::clone(&patched)), Found::Ended(gone.clone())]);
+    }
+    let another = owner.put(3, "q", "gone", 1);
+    let mut owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
+    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    assert_eq!(page, Page { tasks: vec![another, patched], next: None });
+}

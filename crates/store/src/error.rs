@@ -1,0 +1,66 @@
+//! Why a data directory was not opened.
+
+use crate::disk::DiskError;
+use crate::options::ClockMode;
+
+/// Why [`DiskStore::open`](crate::DiskStore::open) refused. Each text completes "failed to open the store: ...".
+///
+/// Except for [`OpenError::Io`] the directory is as it was, byte for byte.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{place} belongs to another process; stop that one, or choose another data directory")]
+    Locked {
+        /// The lock file.
+        place: String,
+    },
+    /// A later version wrote it.
+    #[error(
+        "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
+    )]
+    NewerFormat {
+        /// The file that says so.
+        file: String,
+        /// Its format.
+        found: u32,
+        /// The highest format known here.
+        known: u32,
+    },
+    /// It was made for the other clock.
+    #[error(
+        "the directory lives by the {found} clock and was to be opened with the {wanted} one; choose another data directory"
+    )]
+    WrongClock {
+        /// What the directory says.
+        found: ClockMode,
+        /// What was asked for.
+        wanted: ClockMode,
+    },
+    /// Data that had been synced is damaged or missing. Nothing is guessed.
+    #[error("{file} is damaged at byte {offset}: {what}; {hint}")]
+    Corrupt {
+        /// Where.
+        file: String,
+        /// From which byte on.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The disk failed.
+    #[error(transparent)]
+    Io(#[from] DiskError),
+}
+
+impl OpenError {
+    pub(crate) fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            file: file.into(),
+            offset,
+            what: what.into(),
+            hint: "restore the data directory from a copy; it was left untouched",
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The disk of the operating system.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, DiskError, DiskOp};
+
+/// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
+///
+/// Plain `pwrite`, `fdatasync` and `fsync`, so that tools which trace or break system calls see every one of them.
+///
+/// Unix only, as it stands.
+#[derive(Debug)]
+pub struct FsDisk {
+    root: PathBuf,
+    open: BTreeMap<String, File>,
+    lock: Option<File>,
+}
+
+impl FsDisk {
+    /// The name of the file that says who owns the directory. Its content is of no meaning.
+    pub const LOCK_FILE: &'static str = "lock";
+
+    /// Takes the directory `root`, making it and its parents if they are absent.
+    ///
+    /// # Errors
+    /// If it can neither be found nor made, or is no directory.
+    pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
+        let root = root.into();
+        make_dirs(&root).map_err(|e| DiskError::new(DiskOp::CreateDir, root.display().to_string(), e))?;
+        Ok(Self { root, open: BTreeMap::new(), lock: None })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.root.clone() } else { self.root.join(name) }
+    }
+
+    fn error(&self, op: DiskOp, name: &str, source: io::Error) -> DiskError {
+        DiskError::new(op, self.path(name).display().to_string(), source)
+    }
+
+    fn file(&mut self, name: &str) -> Result<&File, DiskError> {
+        if !self.open.contains_key(name) {
+            let opened = OpenOptions::new().read(true).write(true).open(self.path(name));
+            let file = opened.map_err(|e| self.error(DiskOp::Open, name, e))?;
+            self.open.insert(name.to_owned(), file);
+        }
+        Ok(self.open.get(name).expect("it was put in above"))
+    }
+
+    /// Does something with an open file and gives its error a name.
+    fn on<R>(
+        &mut self,
+        op: DiskOp,
+        name: &str,
+        act: impl FnOnce(&File) -> io::Result<R>,
+    ) -> Result<R, DiskError> {
+        let done = act(self.file(name)?);
+        done.map_err(|e| self.error(op, name, e))
+    }
+}
+
+impl Disk for FsDisk {
+    fn lock(&mut self) -> Result<(), DiskError> {
+        let name = Self::LOCK_FILE;
+        let opened =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.path(name));
+        let file = opened.map_err(|e| self.error(DiskOp::Lock, name, e))?;
+        file.try_lock().map_err(|e| {
+            let source = match e {
+                TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+                TryLockError::Error(source) => source,
+            };
+            self.error(DiskOp::Lock, name, source)
+        })?;
+        self.lock = Some(file);
+        Ok(())
+    }
+
+    fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
+        let read = || -> io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(self.path(dir))? {
+                // Names that are no UTF-8 are none of ours.
+                names.extend(entry?.file_name().into_string());
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        read().map_err(|e| self.error(DiskOp::List, dir, e))
+    }
+
+    fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        let made = fs::DirBuilder::new().mode(0o700).create(self.path(dir));
+        made.map_err(|e| self.error(DiskOp::CreateDir, dir, e))
+    }
+
+    fn create(&mut self, name: &str) -> Result<(), DiskError> {
+        let made =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(self.path(name));
+        let file = made.map_err(|e| self.error(DiskOp::Create, name, e))?;
+        self.open.insert(name.to_owned(), file);
+        Ok(())
+    }
+
+    fn open(&mut self, name: &str) -> Result<(), DiskError> {
+        self.file(name).map(drop)
+    }
+
+    fn len(&mut self, name: &str) -> Result<u64, DiskError> {
+        self.on(DiskOp::Len, name, |file| Ok(file.metadata()?.len()))
+    }
+
+    fn read(&mut self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        self.on(DiskOp::Read, name, |file| {
+            let mut done = 0;
+            while done < into.len() {
+                match file.read_at(&mut into[done..], offset + done as u64) {
+                    Ok(0) => break,
+                    Ok(n) => done += n,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            Ok(done)
+        })
+    }
+
+    fn write_at(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        // `write_all_at` goes on after a short write and after an interruption.
+        self.on(DiskOp::Write, name, |file| file.write_all_at(bytes, offset))
+    }
+
+    fn sync_data(&mut self, name: &str) -> Result<(), DiskError> {
+        self.on(DiskOp::Sync, name, File::sync_data)
+    }
+
+    fn set_len(&mut self, name: &str, bytes: u64) -> Result<(), DiskError> {
+        self.on(DiskOp::SetLen, name, |file| file.set_len(bytes))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), DiskError> {
+        fs::rename(self.path(from), self.path(to)).map_err(|e| self.error(DiskOp::Rename, from, e))?;
+        self.open.remove(to);
+        if let Some(file) = self.open.remove(from) {
+            self.open.insert(to.to_owned(), file);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), DiskError> {
+        self.open.remove(name);
+        fs::remove_file(self.path(name)).map_err(|e| self.error(DiskOp::Remove, name, e))
+    }
+
+    fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        sync_directory(&self.path(dir)).map_err(|e| self.error(DiskOp::SyncDir, dir, e))
+    }
+
+    fn close(&mut self, name: &str) {
+        self.open.remove(name);
+    }
+
+    fn free_bytes(&mut self) -> u64 {
+        // A file system that cannot tell does not run out as far as we know; a failing write will say so.
+        rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// Makes a directory and its parents, each durable in the one above it.
+fn make_dirs(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    make_dirs(parent)?;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    sync_directory(parent)
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn files_and_directories_belong_to_their_owner_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().join("a/b");
+        let mut disk = FsDisk::new(&root).expect("made");
+        disk.lock().expect("locked");
+        disk.create_dir("s").expect("made");
+        disk.create("s/f").expect("made");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(&root), 0o700);
+        assert_eq!(mode(&root.join("s")), 0o700);
+        assert_eq!(mode(&root.join("s/f")), 0o600);
+        assert_eq!(mode(&root.join("lock")), 0o600);
+    }
+
+    #[test]
+    fn it_reads_what_it_wrote_under_the_name_it_has_now() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut disk = FsDisk::new(dir.path()).expect("made");
+        disk.create("a").expect("made");
+        disk.write_at("a", 3, b"xyz").expect("written");
+        disk.sync_data("a").expect("synced");
+        disk.rename("a", "b").expect("renamed");
+        disk.sync_dir("").expect("synced");
+        let mut bytes = [9; 8];
+        assert_eq!(disk.read("b", 1, &mut bytes).expect("read"), 5);
+        assert_eq!(&bytes[..5], b"\0\0xyz");
+        assert_eq!(disk.len("b").expect("there"), 6);
+        assert_eq!(disk.open("a").expect_err("gone").source.kind(), io::ErrorKind::NotFound);
+        assert_eq!(disk.create("b").expect_err("there").source.kind(), io::ErrorKind::AlreadyExists);
+        disk.remove("b").expect("removed");
+        assert_eq!(disk.list("").expect("listed"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_second_owner_is_refused_until_the_first_is_gone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut first = FsDisk::new(dir.path()).expect("made");
+        first.lock().expect("locked");
+        let mut second = FsDisk::new(dir.path()).expect("made");
+        assert_eq!(second.lock().expect_err("held").source.kind(), io::ErrorKind::WouldBlock);
+        drop(first);
+        second.lock().expect("free now");
+    }
+}

@@ -1,0 +1,149 @@
+//! The store that forgets.
+
+use tickwheel_engine::{Acquired, Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
+
+use crate::table::Table;
+
+/// Keeps the tasks of one shard in memory. A commit is done at once, and **nothing survives** the process.
+///
+/// For tests, for `--memory`, and as the plain reading of what a store has to do: it answers as `DiskStore` does.
+///
+/// ```
+/// use tickwheel_engine::{Reply, Request, RequestId, ShardStore, Timestamp};
+/// use tickwheel_store::MemoryStore;
+///
+/// let mut store = MemoryStore::new([7; 16]);
+/// store.submit(RequestId(1), Request::Acquire { shard: 0, wall: Timestamp::EPOCH });
+/// let mut replies = Vec::new();
+/// store.poll(&mut replies);
+/// assert!(matches!(replies[..], [(RequestId(1), Reply::Acquired(_))]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    table: Table,
+    secret: [u8; 16],
+    room: u64,
+    epoch: Epoch,
+    owned: bool,
+    last_seq: Seq,
+    last_wall: Timestamp,
+    replies: Vec<(RequestId, Reply)>,
+}
+
+impl MemoryStore {
+    /// An empty store. `secret` is what `Acquired` hands on; the caller makes it, for a store has no randomness.
+    #[must_use]
+    pub fn new(secret: [u8; 16]) -> Self {
+        Self {
+            table: Table::new(Table::HISTORY_PER_QUEUE),
+            secret,
+            room: u64::MAX,
+            epoch: Epoch(0),
+            owned: false,
+            last_seq: Seq::ZERO,
+            last_wall: Timestamp::EPOCH,
+            replies: Vec::new(),
+        }
+    }
+
+    /// Reports this `room`, bytes, with each commit, whatever is stored. Unset it is without bound.
+    #[must_use]
+    pub fn with_room(mut self, room: u64) -> Self {
+        self.room = room;
+        self
+    }
+
+    /// Remembers so many ended tasks of each queue instead of [`Table::HISTORY_PER_QUEUE`]. For an empty store only.
+    #[must_use]
+    pub fn with_history(mut self, history_per_queue: usize) -> Self {
+        self.table = Table::new(history_per_queue);
+        self
+    }
+
+    /// What is stored.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn answer(&mut self, request: Request) -> Reply {
+        match request {
+            Request::Acquire { shard, wall } => self.acquire(shard, wall),
+            Request::Commit { guard, seq, wall, batch } => {
+                if !self.owns(guard) {
+                    return Reply::Fenced;
+                }
+                assert!(
+                    seq >= self.last_seq,
+                    "a commit ends at change {seq}, and {} is committed already",
+                    self.last_seq
+                );
+                batch.effects.iter().for_each(|effect| self.table.apply(effect));
+                if let Some(counters) = batch.counters {
+                    self.table.raise_counters(counters);
+                }
+                self.last_seq = seq;
+                self.last_wall = self.last_wall.max(wall);
+                Reply::Done { room: self.room }
+            }
+            Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.last_seq },
+            Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|w| self.table.find(w)).collect()),
+            Request::ScanDue { after, until, max } => Reply::Page(self.table.scan_due(after, until, max)),
+            Request::ScanFilter { filter, after, max } => {
+                Reply::Page(self.table.scan_filter(&filter, after, max))
+            }
+            Request::Release { guard } => {
+                if !self.owns(guard) {
+                    return Reply::Fenced;
+                }
+                self.owned = false;
+                Reply::Released
+            }
+        }
+    }
+
+    fn acquire(&mut self, shard: u32, wall: Timestamp) -> Reply {
+        if shard != 0 {
+            return Reply::Failed { why: format!("take shard {shard}: this store has shard 0 only") };
+        }
+        self.epoch = Epoch(self.epoch.0 + 1);
+        self.owned = true;
+        let last_wall = self.last_wall;
+        self.last_wall = last_wall.max(wall);
+        Reply::Acquired(Acquired {
+            guard: Guard { shard, epoch: self.epoch, last_seq: self.last_seq },
+            last_wall,
+            counters: self.table.counters(),
+            secret: self.secret,
+            queues: self.table.live_by_queue(),
+            room: self.room,
+        })
+    }
+
+    fn owns(&self, guard: Guard) -> bool {
+        self.owned && guard.shard == 0 && guard.epoch == self.epoch
+    }
+}
+
+impl ShardStore for MemoryStore {
+    fn submit(&mut self, id: RequestId, request: Request) {
+        let reply = self.answer(request);
+        self.replies.push((id, reply));
+    }
+
+    fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
+        replies.append(&mut self.replies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_store() {
+        crate::conformance::volatile(|options| {
+            MemoryStore::new(options.secret).with_history(options.history_per_queue)
+        });
+    }
+}

@@ -1,0 +1,67 @@
+//! What a user of [`DiskStore`](crate::DiskStore) may choose.
+
+use core::fmt;
+
+use crate::table::Table;
+
+/// Which clock the tasks of a directory live by. It is written down when the directory is made, and a store that is opened
+/// with the other one is refused: a virtual clock runs ahead, and what it did would be early by the real one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum ClockMode {
+    /// The wall clock.
+    #[default]
+    Real,
+    /// A clock that stands still until it is moved by hand.
+    Virtual,
+}
+
+impl fmt::Display for ClockMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Real => "real",
+            Self::Virtual => "virtual",
+        })
+    }
+}
+
+/// How a [`DiskStore`](crate::DiskStore) is set up. Start from [`StoreOptions::new`] and change what you need.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoreOptions {
+    /// 16 random bytes, used only if the directory is made now; an existing one has its own.
+    pub secret: [u8; 16],
+    /// Which clock the tasks live by. Default: real.
+    pub clock: ClockMode,
+    /// Bytes of one log file, rounded up to a multiple of 4,096; at least 8,192. Default: 16 MiB. A commit that does not
+    /// fit gets a file of its own size. May change from one opening to the next.
+    pub log_file_bytes: u64,
+    /// A checkpoint starts when the log since the last one has more bytes than this *and* than half of what the live
+    /// tasks take. Default: 64 MiB. Larger: less writing, longer recovery.
+    pub checkpoint_after_bytes: u64,
+    /// Bytes that one step of background work writes and syncs; a commit that comes meanwhile waits for one such step.
+    /// 4,096 to 1 MiB. Default: 512 KiB.
+    pub background_step_bytes: usize,
+    /// Ended tasks remembered for each queue. Default: 10,000.
+    pub history_per_queue: usize,
+}
+
+impl StoreOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new(secret: [u8; 16]) -> Self {
+        Self {
+            secret,
+            clock: ClockMode::Real,
+            log_file_bytes: 16 << 20,
+            checkpoint_after_bytes: 64 << 20,
+            background_step_bytes: 512 << 10,
+            history_per_queue: Table::HISTORY_PER_QUEUE,
+        }
+    }
+
+    /// The same with every number brought into its range.
+    pub(crate) fn in_range(mut self) -> Self {
+        self.log_file_bytes = self.log_file_bytes.clamp(8_192, 1 << 30).next_multiple_of(4_096);
+        self.background_step_bytes = self.background_step_bytes.clamp(4_096, 1 << 20);
+        self
+    }
+}

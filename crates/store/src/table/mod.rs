@@ -1,0 +1,10 @@
+//! The live tasks and the short memory of those that ended.
+
+mod history;
+#[expect(
+    clippy::module_inception,
+    reason = "the folder and the file are the same noun; the folder keeps its parts"
+)]
+mod table;
+
+pub use table::Table;

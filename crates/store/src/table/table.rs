@@ -1,0 +1,391 @@
+//! The table of one shard.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::history::History;
+use tickwheel_engine::{
+    Counters, Ended, Filter, Found, Key, Page, Place, QueueName, Seq, Task, TaskEffect, Timestamp, Wanted,
+};
+
+/// The committed state of one shard: the live tasks, the last ones that ended, the counters.
+///
+/// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only
+/// read. Records are compared by their `seq` alone: an effect that is not newer than what is known of its task changes
+/// nothing. So effects may come twice, and a log may be replayed onto a checkpoint that has newer records already.
+///
+/// It is *not* the judge of anything: whether a task is due, ready or leased is the engine's to say.
+///
+/// Invariants: each live task stands in all four indexes, at one place in each; a key leads to the youngest live task
+/// that has it (there are two only in the middle of a replay); a task is live or ended, never both.
+///
+/// A change costs O(log n). A live task costs about 120 bytes of index beside its record, which is shared, not copied.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    by_id: BTreeMap<u64, Arc<Task>>,
+    by_place: BTreeMap<Place, u64>,
+    queues: BTreeMap<QueueName, QueueTable>,
+    /// Where the history has the task with this id.
+    ended: BTreeMap<u64, (QueueName, Seq)>,
+    counters: Counters,
+    live_bytes: u64,
+    history_per_queue: usize,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct QueueTable {
+    by_key: BTreeMap<Key, u64>,
+    by_place: BTreeMap<Place, u64>,
+    history: History,
+}
+
+impl Table {
+    /// Ended tasks that are remembered for each queue unless a store says otherwise.
+    pub const HISTORY_PER_QUEUE: usize = 10_000;
+
+    /// An empty table that remembers the last `history_per_queue` ended tasks of each queue.
+    #[must_use]
+    pub fn new(history_per_queue: usize) -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            by_place: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            counters: Counters::default(),
+            live_bytes: 0,
+            history_per_queue,
+        }
+    }
+
+    /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
+    pub fn apply(&mut self, effect: &TaskEffect) {
+        if self.known_seq(effect.id()).is_some_and(|known| known >= effect.seq()) {
+            return;
+        }
+        match effect {
+            TaskEffect::Stored { task, body_known: _ } => self.store(Arc::clone(task)),
+            TaskEffect::Ended(ended) => self.end(ended),
+        }
+    }
+
+    /// Takes counters in. They only rise.
+    pub fn raise_counters(&mut self, counters: Counters) {
+        let Counters { ids_reserved } = counters;
+        self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// How many tasks are live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether no task is live.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// How many ended tasks are remembered.
+    #[must_use]
+    pub fn ended_len(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// About how many bytes the live tasks take in a checkpoint. Never less than they do.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// The live task with this id.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<&Arc<Task>> {
+        self.by_id.get(&id)
+    }
+
+    /// Live tasks of each queue that has any, in the order of the queues' names.
+    #[must_use]
+    pub fn live_by_queue(&self) -> Vec<(QueueName, u64)> {
+        self.queues
+            .iter()
+            .filter(|(_, queue)| !queue.by_place.is_empty())
+            .map(|(name, queue)| (name.clone(), queue.by_place.len() as u64))
+            .collect()
+    }
+
+    /// Answers one look-up.
+    #[must_use]
+    pub fn find(&self, wanted: &Wanted) -> Found {
+        let (live, ended) = match wanted {
+            Wanted::Id(id) => (self.by_id.get(id), self.ended_by_id(*id)),
+            Wanted::Key(queue, key) => match self.queues.get(queue) {
+                None => (None, None),
+                Some(queue) => {
+                    (queue.by_key.get(key).and_then(|id| self.by_id.get(id)), queue.history.by_key(key))
+                }
+            },
+        };
+        match (live, ended) {
+            (Some(task), _) => Found::Live(Arc::clone(task)),
+            (None, Some(ended)) => Found::Ended(ended.clone()),
+            (None, None) => Found::Absent,
+        }
+    }
+
+    /// Live tasks behind `after`, due at or before `until`, at most `max` (at least 1), in the order of their places.
+    ///
+    /// The page says where to go on if there are more. O(log n) for each task.
+    #[must_use]
+    pub fn scan_due(&self, after: Place, until: Timestamp, max: usize) -> Page {
+        self.page(&self.by_place, after, until, max)
+    }
+
+    /// The same within one queue, between two instants, both included.
+    #[must_use]
+    pub fn scan_filter(&self, filter: &Filter, after: Place, max: usize) -> Page {
+        let Some(queue) = self.queues.get(&filter.queue) else { return Page::default() };
+        // No task has put_seq 0, so this stands before all that are due at `due_from`.
+        let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
+        self.page(&queue.by_place, after, filter.due_to, max)
+    }
+
+    /// Live tasks in the order of their ids, from `id` on.
+    pub fn tasks_from(&self, id: u64) -> impl Iterator<Item = &Arc<Task>> {
+        self.by_id.range(id..).map(|(_, task)| task)
+    }
+
+    /// The remembered ends, in the order of (queue, seq), strictly after `after`.
+    pub fn ended_after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
+        let start = match after {
+            None => Bound::Unbounded,
+            Some((queue, _)) => Bound::Included(queue),
+        };
+        let behind = move |name: &QueueName| match after {
+            Some((queue, seq)) if queue == name => *seq,
+            _ => Seq::ZERO,
+        };
+        self.queues
+            .range::<QueueName, _>((start, Bound::Unbounded))
+            .flat_map(move |(name, queue)| queue.history.after(behind(name)))
+    }
+
+    fn page(&self, places: &BTreeMap<Place, u64>, after: Place, until: Timestamp, max: usize) -> Page {
+        let end = Place { due_at: until, put_seq: Seq(u64::MAX) };
+        if after >= end {
+            return Page::default();
+        }
+        let mut behind = places.range((Bound::Excluded(after), Bound::Included(end)));
+        let mut page = Page::default();
+        let mut last = after;
+        for (place, id) in behind.by_ref().take(max.max(1)) {
+            let task = self.by_id.get(id);
+            debug_assert!(task.is_some(), "task {id} has a place and no record");
+            page.tasks.extend(task.cloned());
+            last = *place;
+        }
+        page.next = behind.next().map(|_| last);
+        page
+    }
+
+    fn known_seq(&self, id: u64) -> Option<Seq> {
+        let live = self.by_id.get(&id).map(|task| task.seq);
+        live.or_else(|| self.ended.get(&id).map(|(_, seq)| *seq))
+    }
+
+    fn ended_by_id(&self, id: u64) -> Option<&Ended> {
+        let (queue, seq) = self.ended.get(&id)?;
+        self.queues.get(queue)?.history.by_seq(*seq)
+    }
+
+    fn queue_mut(&mut self, name: &QueueName) -> &mut QueueTable {
+        // Not `entry`: it would copy the name each time.
+        if !self.queues.contains_key(name) {
+            let queue = QueueTable {
+                by_key: BTreeMap::new(),
+                by_place: BTreeMap::new(),
+                history: History::new(self.history_per_queue),
+            };
+            self.queues.insert(name.clone(), queue);
+        }
+        self.queues.get_mut(name).expect("it was put in above")
+    }
+
+    fn store(&mut self, task: Arc<Task>) {
+        let id = task.id;
+        let place = Place::of(&task);
+        if let Some(old) = self.by_id.get(&id).cloned() {
+            self.live_bytes -= record_bytes(&old);
+            if old.queue != task.queue || old.key != task.key {
+                self.forget_key(&old);
+            }
+            if Place::of(&old) != place || old.queue != task.queue {
+                self.forget_place(&old);
+            }
+        }
+        self.live_bytes += record_bytes(&task);
+        let known = self.by_place.insert(place, id);
+        debug_assert!(known.is_none_or(|known| known == id), "tasks {known:?} and {id} have one place");
+        let queue = self.queue_mut(&task.queue);
+        queue.by_place.insert(place, id);
+        // Ids rise, so the larger one is the younger task: an old one that is only replayed does not take the key back.
+        match queue.by_key.get_mut(&task.key) {
+            Some(owner) => *owner = (*owner).max(id),
+            None => drop(queue.by_key.insert(task.key.clone(), id)),
+        }
+        self.by_id.insert(id, task);
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        if let Some(task) = self.by_id.remove(&ended.id) {
+            self.live_bytes -= record_bytes(&task);
+            self.forget_key(&task);
+            self.forget_place(&task);
+        }
+        self.ended.insert(ended.id, (ended.queue.clone(), ended.seq));
+        let forgotten = self.queue_mut(&ended.queue).history.add(ended);
+        if let Some(forgotten) = forgotten {
+            self.ended.remove(&forgotten.id);
+        }
+    }
+
+    fn forget_key(&mut self, task: &Task) {
+        let by_key = &mut self.queue_mut(&task.queue).by_key;
+        if by_key.get(&task.key) == Some(&task.id) {
+            by_key.remove(&task.key);
+        }
+    }
+
+    fn forget_place(&mut self, task: &Task) {
+        let place = Place::of(task);
+        self.by_place.remove(&place);
+        self.queue_mut(&task.queue).by_place.remove(&place);
+    }
+}
+
+/// An upper bound of the bytes of a task's record in a frame or a checkpoint.
+pub(crate) fn record_bytes(task: &Task) -> u64 {
+    // Each number at its longest: ten bytes and a tag.
+    const FIXED: usize = 192;
+    let extra = task.extra.as_deref().map_or(0, |extra| {
+        64 + extra.group.as_deref().map_or(0, str::len) + extra.trace.as_deref().map_or(0, str::len)
+    });
+    let tags: usize = task.body.tags.iter().map(|tag| tag.len() + 10).sum();
+    let names = task.queue.as_str().len() + task.key.as_str().len() + task.body.content_type.len();
+    (FIXED + names + extra + tags + task.body.payload.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tickwheel_engine::Outcome;
+
+    fn task(id: u64, seq: u64, key: &str, due_ms: i64) -> Task {
+        crate::conformance::sample_task(id, seq, "q", key, due_ms)
+    }
+
+    fn stored(task: Task) -> TaskEffect {
+        TaskEffect::Stored { task: Arc::new(task), body_known: false }
+    }
+
+    fn ended(id: u64, seq: u64, key: &str) -> TaskEffect {
+        TaskEffect::Ended(Ended {
+            id,
+            queue: QueueName::new("q").expect("a name"),
+            key: Key::new(key).expect("a key"),
+            seq: Seq(seq),
+            at: Timestamp::EPOCH,
+            outcome: Outcome::Done,
+        })
+    }
+
+    fn all(effects: &[TaskEffect]) -> Table {
+        let mut table = Table::new(3);
+        effects.iter().for_each(|effect| table.apply(effect));
+        table
+    }
+
+    /// The story: id 1 and id 2 have one key in turn; the log is replayed onto a state that has its end already.
+    #[test]
+    fn replaying_any_suffix_onto_the_end_state_gives_the_end_state() {
+        let log = [
+            stored(task(1, 1, "a", 10)),
+            stored(task(1, 2, "a", 20)),
+            ended(1, 3, "a"),
+            stored(task(2, 4, "a", 5)),
+            stored(task(3, 5, "b", 5)),
+            ended(3, 6, "b"),
+            stored(task(4, 7, "b", 6)),
+            stored(task(2, 8, "a", 7)),
+        ];
+        let end = all(&log);
+        assert_eq!(end.len(), 2);
+        for cut in 0..log.len() {
+            let mut again = end.clone();
+            log[cut..].iter().for_each(|effect| again.apply(effect));
+            assert_eq!(again, end, "replayed from {cut}");
+            // A checkpoint that has the live tasks of the end, but the history of an earlier time.
+            let mut fuzzy = all(&log[..cut]);
+            for task in end.tasks_from(0) {
+                fuzzy.apply(&TaskEffect::Stored { task: Arc::clone(task), body_known: false });
+            }
+            log[cut..].iter().for_each(|effect| fuzzy.apply(effect));
+            assert_eq!(fuzzy, end, "fuzzy from {cut}");
+        }
+    }
+
+    #[test]
+    fn an_end_whose_history_was_forgotten_is_forgotten_again() {
+        let mut log = vec![stored(task(1, 1, "a", 1)), ended(1, 2, "a")];
+        for n in 2..8 {
+            log.push(stored(task(n, n * 2, &format!("k{n}"), 1)));
+            log.push(ended(n, n * 2 + 1, &format!("k{n}")));
+        }
+        let end = all(&log);
+        assert_eq!(end.ended_len(), 3);
+        assert_eq!(end.find(&Wanted::Id(1)), Found::Absent);
+        let mut again = end.clone();
+        log.iter().for_each(|effect| again.apply(effect));
+        assert_eq!(again, end);
+        assert_eq!(again.live_bytes(), 0);
+    }
+
+    #[test]
+    fn the_estimate_covers_the_record() {
+        let mut big = task(u64::MAX, u64::MAX, &"k".repeat(256), i64::MAX);
+        big.put_seq = Seq(u64::MAX);
+        big.version = Seq(u64::MAX);
+        big.put_at = Timestamp::MAX;
+        big.priority = u32::MAX;
+        big.attempts = u32::MAX;
+        big.lease_fence = tickwheel_engine::LeaseNo(u64::MAX);
+        big.revoked = Some(big.lease_fence);
+        big.lease = Some(tickwheel_engine::StoredLease {
+            no: big.lease_fence,
+            until: Timestamp::MAX,
+            written_in: tickwheel_engine::Epoch(u32::MAX),
+        });
+        big.extra = Some(Box::new(tickwheel_engine::Extra {
+            group: Some("g".repeat(300).into()),
+            ttr_ms: Some(u64::MAX),
+            origin: 255,
+            expire_at: Some(Timestamp::MAX),
+            trace: Some("t".repeat(55).into()),
+        }));
+        big.body = Arc::new(tickwheel_engine::Body {
+            payload: vec![7; 1000],
+            content_type: "application/json".into(),
+            tags: vec!["x".to_owned(); 20],
+        });
+        let mut bytes = Vec::new();
+        crate::codec::put_stored(&mut bytes, &big, true);
+        assert!(bytes.len() as u64 <= record_bytes(&big), "{} > {}", bytes.len(), record_bytes(&big));
+    }
+}
