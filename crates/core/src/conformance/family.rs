@@ -37,3 +37,11 @@ pub(super) fn fired<T>(queue: &mut impl TimerQueue<T>, now: u64) -> Vec<(u64, T)
     assert_eq!(queue.len(), before - count, "advance({now}) left a wrong len");
     fired
 }
+
+/// Follows `next_wake` by one stop and returns it with what fired there; `None` when nothing is
+/// pending. A wake that is not after now would lead nowhere, for ever.
+pub(super) fn follow<T>(queue: &mut impl TimerQueue<T>) -> Option<(u64, Vec<(u64, T)>)> {
+    let wake = queue.next_wake()?;
+    assert!(wake > queue.now(), "the wake, {wake}, is not after now, {}", queue.now());
+    Some((wake, fired(queue, wake)))
+}

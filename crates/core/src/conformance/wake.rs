@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::{Family, fired};
+use super::family::{Family, fired, follow};
 use super::firing::STARTS;
 use super::random::Random;
 use crate::{Handle, TimerQueue};
@@ -48,8 +48,8 @@ pub fn wh4_next_wake_is_after_now_and_never_late<F: Family>() {
         }
         let pending = queue.len();
         let mut stops = 0;
-        while let Some(wake) = queue.next_wake() {
-            for (deadline, ()) in fired(&mut queue, wake) {
+        while let Some((wake, due)) = follow(&mut queue) {
+            for (deadline, ()) in due {
                 assert_eq!(deadline, wake, "a deadline was passed on the way");
             }
             stops += 1;
@@ -76,8 +76,7 @@ pub fn wh5_next_wake_is_exact<F: Family>() {
         deadlines.sort_unstable();
         deadlines.dedup();
         let mut stops = vec![];
-        while let Some(wake) = queue.next_wake() {
-            fired(&mut queue, wake);
+        while let Some((wake, _)) = follow(&mut queue) {
             stops.push(wake);
         }
         if F::EXACT_WAKE {
