@@ -1,5 +1,8 @@
 //! What a caller asks of the machine.
 
+use core::time::Duration;
+
+use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
 use crate::name::{Key, QueueName};
 use crate::task::Body;
 use crate::time::{Seq, Timestamp};
@@ -30,6 +33,26 @@ pub enum Command {
     Queues,
     /// The machine's own figures.
     Stats,
+}
+
+impl Command {
+    /// The answer that says only why there is no better one.
+    #[must_use]
+    pub fn unavailable(&self, why: Unavailable) -> Answer {
+        match self {
+            Self::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
+            Self::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
+            Self::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
+            Self::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
+            Self::Lease(_) => Answer::Lease(Err(why)),
+            Self::Ack(_) => Answer::Ack(Err(why)),
+            Self::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
+            Self::Extend(_) => Answer::Extend(Err(why)),
+            Self::List(_) => Answer::List(Err(why)),
+            Self::Queues => Answer::Queues(Err(why)),
+            Self::Stats => Answer::Stats(Err(why)),
+        }
+    }
 }
 
 /// When a task is due.
@@ -182,4 +205,165 @@ pub struct List {
     pub max: usize,
     /// Where the page before ended.
     pub after: Option<crate::seam::Place>,
+}
+
+/// The lease that a worker gets who names no length: 30 s.
+pub const LEASE_MS_DEFAULT: u64 = 30_000;
+
+impl Due {
+    /// So long after the put, rounded up to the millisecond: never early.
+    #[must_use]
+    pub fn after(delay: Duration) -> Self {
+        Self::After { ms: ms_up(delay) }
+    }
+}
+
+impl Put {
+    /// A put of `key`, due at once, without payload, replacing a live task of that key.
+    #[must_use]
+    pub fn new(queue: &QueueName, key: Key) -> Self {
+        Self { key: Some(key), ..Self::without_key(queue) }
+    }
+
+    /// A put whose key the server makes: the id in decimal.
+    #[must_use]
+    pub fn without_key(queue: &QueueName) -> Self {
+        Self {
+            queue: queue.clone(),
+            key: None,
+            due: Due::Now,
+            body: Body::default(),
+            mode: PutMode::Upsert,
+            if_version: None,
+            on_lease: OnLease::Refuse,
+        }
+    }
+
+    /// Due so long after the put is received.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { due: Due::after(delay), ..self }
+    }
+
+    /// Due at this instant.
+    #[must_use]
+    pub fn at(self, due_at: Timestamp) -> Self {
+        Self { due: Due::At(due_at), ..self }
+    }
+
+    /// With these bytes, of the type `application/octet-stream`.
+    #[must_use]
+    pub fn payload(self, payload: impl Into<Vec<u8>>) -> Self {
+        Self { body: Body::bytes(payload), ..self }
+    }
+}
+
+impl Get {
+    /// Looks at the task of this key.
+    #[must_use]
+    pub fn new(queue: &QueueName, key: Key) -> Self {
+        Self { queue: queue.clone(), key }
+    }
+}
+
+impl Patch {
+    /// A patch that changes nothing yet.
+    #[must_use]
+    pub fn new(queue: &QueueName, key: Key) -> Self {
+        Self { queue: queue.clone(), key, due: None, body: None, if_version: None, on_lease: OnLease::Refuse }
+    }
+
+    /// Due so long after the patch is received.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { due: Some(Due::after(delay)), ..self }
+    }
+
+    /// Due at this instant.
+    #[must_use]
+    pub fn at(self, due_at: Timestamp) -> Self {
+        Self { due: Some(Due::At(due_at)), ..self }
+    }
+
+    /// With these bytes from now on, of the type `application/octet-stream`.
+    #[must_use]
+    pub fn payload(self, payload: impl Into<Vec<u8>>) -> Self {
+        Self { body: Some(Body::bytes(payload)), ..self }
+    }
+}
+
+impl Cancel {
+    /// Cancels the task of this key unless a worker has it.
+    #[must_use]
+    pub fn new(queue: &QueueName, key: Key) -> Self {
+        Self { queue: queue.clone(), key, if_version: None, on_lease: OnLease::Refuse }
+    }
+
+    /// Takes it back from the worker that may have it.
+    #[must_use]
+    pub fn revoke(self) -> Self {
+        Self { on_lease: OnLease::Revoke, ..self }
+    }
+}
+
+impl Lease {
+    /// One task for 30 s.
+    #[must_use]
+    pub fn new(queue: &QueueName) -> Self {
+        Self { queue: queue.clone(), max: 1, lease_ms: LEASE_MS_DEFAULT, wait: false }
+    }
+
+    /// At most so many tasks.
+    #[must_use]
+    pub fn max(self, max: usize) -> Self {
+        Self { max, ..self }
+    }
+
+    /// For so long, rounded up to the millisecond.
+    #[must_use]
+    pub fn lasting(self, lease: Duration) -> Self {
+        Self { lease_ms: ms_up(lease), ..self }
+    }
+}
+
+impl Ack {
+    /// Acks these leases.
+    #[must_use]
+    pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
+        Self { queue: queue.clone(), tokens: tokens.into_iter().collect() }
+    }
+}
+
+impl Nack {
+    /// Gives these leases back, ready at once.
+    #[must_use]
+    pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
+        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), delay_ms: None }
+    }
+
+    /// Ready again after so long, rounded up to the millisecond.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay_ms: Some(ms_up(delay)), ..self }
+    }
+}
+
+impl Extend {
+    /// Keeps these leases for so long from now, rounded up to the millisecond.
+    #[must_use]
+    pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
+        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: ms_up(lease) }
+    }
+}
+
+impl List {
+    /// The first page, all states, 100 tasks looked at.
+    #[must_use]
+    pub fn new(queue: &QueueName) -> Self {
+        Self { queue: queue.clone(), state: None, max: 100, after: None }
+    }
+}
+
+fn ms_up(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -20,7 +20,9 @@ pub use answer::{
     Answer, CancelError, Cancelled, GetError, LATENESS_BOUNDS_MS, Leased, NackError, PatchError, PutError,
     QueueCounts, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
-pub use command::{Ack, Cancel, Command, Due, Extend, Get, Lease, List, Nack, OnLease, Patch, Put, PutMode};
+pub use command::{
+    Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Put, PutMode,
+};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
 pub use name::{Key, NameError, QueueName};

@@ -26,10 +26,7 @@ use self::list::Lists;
 use self::lookup::Lookups;
 use self::queues::Queues;
 use self::window::Window;
-use crate::answer::{
-    Answer, CancelError, GetError, LATENESS_BOUNDS_MS, NackError, PatchError, PutError, QueueCounts, Stats,
-    Unavailable,
-};
+use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
 use crate::command::Command;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::QueueName;
@@ -219,6 +216,24 @@ impl Engine {
         (settled || self.failed.is_some()) && asked && self.gate.is_empty()
     }
 
+    /// The right to commit that this machine holds.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        self.guard
+    }
+
+    /// Tasks that have become ready because their instant came, since the start.
+    #[must_use]
+    pub fn fired_total(&self) -> u64 {
+        self.stats.fired_total
+    }
+
+    /// Why nothing is changed any more; `None` while all is well.
+    #[must_use]
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.failed.clone()
+    }
+
     /// How many tasks are in memory, for tests and figures.
     #[must_use]
     pub fn tasks_in_memory(&self) -> usize {
@@ -234,7 +249,7 @@ impl Engine {
             _ => None,
         };
         if let Some(why) = refusal {
-            return self.answer(call, unavailable(&command, why));
+            return self.answer(call, command.unavailable(why));
         }
         match command {
             Command::Put(put) => self.put_called(now, call, put),
@@ -357,22 +372,5 @@ impl Engine {
 
     fn room_left(&self) -> u64 {
         self.room.saturating_sub(self.filling.growth())
-    }
-}
-
-/// The answer to `command` that says only why there is no better one.
-fn unavailable(command: &Command, why: Unavailable) -> Answer {
-    match command {
-        Command::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
-        Command::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
-        Command::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
-        Command::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
-        Command::Lease(_) => Answer::Lease(Err(why)),
-        Command::Ack(_) => Answer::Ack(Err(why)),
-        Command::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
-        Command::Extend(_) => Answer::Extend(Err(why)),
-        Command::List(_) => Answer::List(Err(why)),
-        Command::Queues => Answer::Queues(Err(why)),
-        Command::Stats => Answer::Stats(Err(why)),
     }
 }

@@ -59,6 +59,14 @@ pub struct Body {
     pub tags: Vec<String>,
 }
 
+impl Body {
+    /// Plain bytes, of the type `application/octet-stream`.
+    #[must_use]
+    pub fn bytes(payload: impl Into<Vec<u8>>) -> Self {
+        Self { payload: payload.into(), content_type: "application/octet-stream".into(), tags: Vec::new() }
+    }
+}
+
 /// Members of a task that have their place in the files before a version uses them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extra {

@@ -1,1 +1,34 @@
-//! queue
+//! The durable delay queue to embed: schedule by key, survive, deliver when due, lease, ack.
+//!
+//! [`Queue`] is the door. Behind it one thread owns a [`Shard`]: the task machine of `tickwheel-engine` over a store of
+//! `tickwheel-store`. Whatever the Tickwheel server can do with tasks, a program can do with this crate alone.
+//!
+//! A driver of its own, such as a simulator, takes [`Shard`] and brings time and inputs itself.
+
+mod advance;
+mod commits;
+mod driver;
+mod health;
+mod options;
+mod parcel;
+mod pending;
+mod queue;
+mod shard;
+mod time;
+pub mod wall;
+
+pub use advance::{AdvanceError, VIRTUAL_END_MS};
+pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
+pub use health::{Durability, Health};
+pub use options::{OpenError, Options};
+pub use pending::Pending;
+pub use queue::{Advancing, Queue};
+pub use shard::Shard;
+
+pub use tickwheel_engine::{
+    Ack, Answer, Body, CallId, Cancel, CancelError, Cancelled, Command, Due, Extend, Get, GetError, Key,
+    LATENESS_BOUNDS_MS, Lease, Leased, List, Nack, NackError, NameError, NotAToken, OnLease,
+    PRIORITY_DEFAULT, Patch, PatchError, Place, Put, PutError, PutMode, QueueCounts, QueueName, Seq, State,
+    Stats, Stored, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+};
+pub use tickwheel_store::OpenError as StoreError;

@@ -1,0 +1,230 @@
+//! The thread that owns a shard: it carries calls in, time in, answers out, and decides nothing about tasks.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tickwheel_engine::{Answer, CallId, Command, Input, ShardStore, Timestamp, Token, Unavailable};
+
+use crate::advance::{Advance, AdvanceError};
+use crate::health::Shared;
+use crate::parcel::Parcel;
+use crate::shard::Shard;
+use crate::time::Time;
+
+/// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
+const CALLS_PER_TURN: usize = 4_096;
+
+/// What other threads tell the driver.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Call {
+        call: CallId,
+        command: Command,
+        /// For a lease: how long it waits, in real time.
+        wait: Duration,
+        reply: oneshot::Sender<Parcel>,
+    },
+    EndWait(CallId),
+    Undelivered(Vec<Token>),
+    Advance(Advance),
+    /// The store has something to say.
+    Store,
+    Stop,
+}
+
+pub(crate) struct Driver<S> {
+    shard: Shard<S>,
+    time: Arc<Mutex<Time>>,
+    messages: Receiver<Message>,
+    /// For parcels to come back by.
+    back: Sender<Message>,
+    shared: Arc<Shared>,
+    replies: BTreeMap<CallId, oneshot::Sender<Parcel>>,
+    /// Leases that wait, by when they stop waiting.
+    waits: BTreeMap<(Instant, CallId), ()>,
+    inputs: Vec<Input>,
+    answers: Vec<(CallId, Answer)>,
+    advance: Option<Advance>,
+    stopping: bool,
+}
+
+impl<S: ShardStore> Driver<S> {
+    pub(crate) fn new(
+        shard: Shard<S>,
+        time: Arc<Mutex<Time>>,
+        messages: Receiver<Message>,
+        back: Sender<Message>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            shard,
+            time,
+            messages,
+            back,
+            shared,
+            replies: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            inputs: Vec::new(),
+            answers: Vec::new(),
+            advance: None,
+            stopping: false,
+        }
+    }
+
+    /// Runs until a stop is over. Call it once, on the thread that is to own the shard.
+    pub(crate) fn run(mut self) {
+        while !self.shard.is_released() && !self.shard.is_held() {
+            if self.shard.is_running() {
+                self.wait_for_messages();
+            } else {
+                // Being acquired or released: only the store can say more, calls have to wait.
+                self.wait_for_store();
+            }
+            self.end_waits();
+            self.turn();
+            self.go_on_advancing();
+        }
+        self.shared.closed();
+        while let Ok(message) = self.messages.try_recv() {
+            self.postpone(message);
+        }
+    }
+
+    fn turn(&mut self) {
+        let now = self.lock_time().now();
+        self.shard.turn(now, &mut self.inputs, &mut self.answers);
+        for (call, answer) in self.answers.drain(..) {
+            if let Some(reply) = self.replies.remove(&call) {
+                // A caller that went away drops its parcel, which brings deliveries back.
+                let _ = reply.send(Parcel::new(answer, self.back.clone()));
+            }
+        }
+        let clock = self.lock_time().clock_status();
+        self.shared.update(&self.shard, clock);
+    }
+
+    fn wait_for_store(&mut self) {
+        match self.messages.recv_timeout(Duration::from_millis(100)) {
+            Ok(message) => self.postpone(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+
+    /// A message that came while the machine takes no inputs any more.
+    fn postpone(&mut self, message: Message) {
+        match message {
+            Message::Call { command, reply, .. } => {
+                let closed = command.unavailable(Unavailable::Closed);
+                let _ = reply.send(Parcel::new(closed, self.back.clone()));
+            }
+            Message::EndWait(_) | Message::Undelivered(_) | Message::Store => {}
+            Message::Advance(advance) => advance.closed(),
+            Message::Stop => self.stopping = true,
+        }
+    }
+
+    fn wait_for_messages(&mut self) {
+        let wake = self.shard.next_wake();
+        let mut wait = self.lock_time().wait(wake);
+        if let Some((&(until, _), ())) = self.waits.first_key_value() {
+            wait = wait.min(until.saturating_duration_since(Instant::now()));
+        }
+        if !self.inputs.is_empty() || self.advance_can_go_on() {
+            wait = Duration::ZERO;
+        }
+        match self.messages.recv_timeout(wait) {
+            Ok(message) => self.take(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        }
+        while self.inputs.len() < CALLS_PER_TURN
+            && let Ok(message) = self.messages.try_recv()
+        {
+            self.take(message);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Call { call, command, wait, reply } => {
+                self.replies.insert(call, reply);
+                if !wait.is_zero() && matches!(command, Command::Lease(_)) {
+                    self.waits.insert((Instant::now() + wait, call), ());
+                }
+                self.inputs.push(Input::Call { call, command });
+            }
+            Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
+            Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),
+            Message::Advance(advance) if self.stopping => advance.closed(),
+            Message::Advance(advance) => self.take_advance(advance),
+            Message::Store => {}
+            Message::Stop => {
+                self.stopping = true;
+                if let Some(advance) = self.advance.take() {
+                    advance.closed();
+                }
+                self.inputs.push(Input::Stop);
+            }
+        }
+    }
+
+    fn take_advance(&mut self, advance: Advance) {
+        if !self.lock_time().is_virtual() {
+            advance.refuse(AdvanceError::NotVirtual);
+        } else if self.advance.is_some() {
+            advance.refuse(AdvanceError::Busy);
+        } else {
+            self.advance = Some(advance);
+        }
+    }
+
+    /// Ends the waits whose time is over. Waits are real time, also beside a virtual clock.
+    fn end_waits(&mut self) {
+        if !self.shard.is_running() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(((until, call), ())) = self.waits.pop_first() {
+            if until > now {
+                self.waits.insert((until, call), ());
+                break;
+            }
+            self.inputs.push(Input::EndWait { call });
+        }
+    }
+
+    fn advance_can_go_on(&self) -> bool {
+        self.advance.is_some() && self.shard.is_idle()
+    }
+
+    /// Moves a virtual clock to its next wake, or lets its mover know that it has arrived.
+    fn go_on_advancing(&mut self) {
+        if !self.advance_can_go_on() {
+            return;
+        }
+        let Some(mut advance) = self.advance.take() else { return };
+        let mut time = self.time.lock().expect("no thread panics while it holds the time");
+        let now = time.now();
+        let fired_total = self.shard.engine().map_or(0, |engine| engine.fired_total());
+        match advance.next(now, self.shard.next_wake(), fired_total) {
+            crate::advance::Next::Move(by) => {
+                time.advance(by);
+                self.inputs.push(Input::Wake);
+                self.advance = Some(advance);
+            }
+            crate::advance::Next::WriteDown => {
+                self.inputs.push(Input::NoteTime);
+                self.advance = Some(advance);
+            }
+            crate::advance::Next::Arrived => {
+                let at: Timestamp = now.wall;
+                advance.arrived(at);
+            }
+        }
+    }
+
+    fn lock_time(&self) -> std::sync::MutexGuard<'_, Time> {
+        self.time.lock().expect("no thread panics while it holds the time")
+    }
+}

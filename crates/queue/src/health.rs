@@ -1,0 +1,90 @@
+//! What is known of a queue from outside its thread.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tickwheel_engine::ShardStore;
+
+use crate::commits::CommitSeconds;
+use crate::shard::Shard;
+
+/// What an acknowledgement means.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// It survives a crash of the process, of the system, and a power cut: it follows the sync that covers it.
+    Fsync,
+    /// It survives nothing: the tasks live as long as the process.
+    Memory,
+}
+
+/// How a queue is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Health {
+    /// Whether it answers: it has loaded what is near, and it has not closed.
+    pub ready: bool,
+    /// Why nothing is changed any more: the store failed.
+    pub read_only: Option<Arc<str>>,
+    /// What its acknowledgements mean.
+    pub durability: Durability,
+    /// Whether its clock stands still until it is moved.
+    pub virtual_clock: bool,
+    /// Steps of the wall clock that were noticed since the start.
+    pub clock_steps: u64,
+    /// What the wall clock shows beyond what is believed, milliseconds; not 0 only while a step is doubted.
+    pub clock_offset_ms: i64,
+    /// What the last recovery had to cut or leave behind; `None` if it found all in order.
+    pub recovery: Option<Arc<str>>,
+}
+
+/// Written by the driver, read by everybody.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    health: Health,
+    commits: CommitSeconds,
+}
+
+impl Shared {
+    pub(crate) fn new(durability: Durability, virtual_clock: bool, recovery: Option<Arc<str>>) -> Self {
+        let health = Health {
+            ready: false,
+            read_only: None,
+            durability,
+            virtual_clock,
+            clock_steps: 0,
+            clock_offset_ms: 0,
+            recovery,
+        };
+        Self { state: Mutex::new(State { health, commits: CommitSeconds::default() }) }
+    }
+
+    pub(crate) fn update<S: ShardStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
+        let mut state = self.lock();
+        state.health.ready = shard.is_loaded();
+        state.health.clock_steps = clock_steps;
+        state.health.clock_offset_ms = clock_offset_ms;
+        if state.health.read_only.is_none() {
+            state.health.read_only = shard.engine().and_then(|engine| engine.failure());
+        }
+        state.commits = *shard.commits();
+    }
+
+    pub(crate) fn closed(&self) {
+        self.lock().health.ready = false;
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.lock().health.clone()
+    }
+
+    pub(crate) fn commits(&self) -> CommitSeconds {
+        self.lock().commits
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics while it holds the health")
+    }
+}

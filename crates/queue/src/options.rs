@@ -1,0 +1,161 @@
+//! [`Options`]: what can be chosen about a queue before it is opened.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
+use tickwheel_store::MemoryStore;
+
+use crate::driver::{Driver, Message};
+use crate::health::{Durability, Shared};
+use crate::queue::Queue;
+use crate::shard::Shard;
+use crate::time::Time;
+
+/// Why a queue could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory cannot be used; nothing in it was changed unless the error says so.
+    #[error(transparent)]
+    Store(#[from] tickwheel_store::OpenError),
+    /// The operating system has no random bytes for the secret that signs lease tokens.
+    #[error("get random bytes from the operating system: {0}")]
+    Random(String),
+    /// The operating system gives no thread.
+    #[error("start the queue's thread: {0}")]
+    Thread(#[source] std::io::Error),
+    /// The store failed right after it was opened.
+    #[error("take the shard: {why}")]
+    Taken {
+        /// What failed.
+        why: String,
+    },
+}
+
+/// What can be chosen about a queue before it is opened. Start from [`Queue::options`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel_queue::Queue;
+/// let queue = Queue::options().virtual_clock().open_memory()?;
+/// let before = queue.now();
+/// queue.advance(Duration::from_secs(15 * 86_400)).wait()?;
+/// assert_eq!(queue.now().ms_since(before), 15 * 86_400_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    virtual_clock: Option<VirtualStart>,
+    horizon: Option<Duration>,
+    log_file_bytes: Option<u64>,
+    checkpoint_after_bytes: Option<u64>,
+}
+
+#[derive(Copy, Clone, Debug)]
+enum VirtualStart {
+    /// The later of the real time and the last one in the directory.
+    Now,
+    At(Timestamp),
+}
+
+impl Options {
+    /// A clock that stands still until [`Queue::advance`] moves it. It starts at the real time, or at the last time the
+    /// directory knows if that is later. A directory belongs to one kind of clock for good.
+    #[must_use]
+    pub fn virtual_clock(mut self) -> Self {
+        self.virtual_clock = Some(VirtualStart::Now);
+        self
+    }
+
+    /// A virtual clock that starts at `start`, or at the last time the directory knows if that is later.
+    #[must_use]
+    pub fn virtual_clock_at(mut self, start: Timestamp) -> Self {
+        self.virtual_clock = Some(VirtualStart::At(start));
+        self
+    }
+
+    /// Tasks due so far ahead are kept in memory; later ones are loaded in time. Default: an hour; at least 1 s.
+    #[must_use]
+    pub fn horizon(mut self, horizon: Duration) -> Self {
+        self.horizon = Some(horizon);
+        self
+    }
+
+    /// Bytes of one log file. Default: 16 MiB.
+    #[must_use]
+    pub fn log_file_bytes(mut self, bytes: u64) -> Self {
+        self.log_file_bytes = Some(bytes);
+        self
+    }
+
+    /// A checkpoint starts when so many bytes of log have been written since the last one. Default: 64 MiB.
+    #[must_use]
+    pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Self {
+        self.checkpoint_after_bytes = Some(bytes);
+        self
+    }
+
+    /// A queue without a directory: its tasks live as long as the process.
+    ///
+    /// # Errors
+    /// [`OpenError::Random`], [`OpenError::Thread`].
+    pub fn open_memory(self) -> Result<Queue, OpenError> {
+        let (messages, inbox) = channel();
+        let time = self.time(Timestamp::EPOCH);
+        self.start(MemoryStore::new(secret()?), time, Durability::Memory, None, messages, inbox)
+    }
+
+    fn time(&self, last: Timestamp) -> Time {
+        match self.virtual_clock {
+            None => Time::real(),
+            Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
+            Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
+        }
+    }
+
+    fn start<S: ShardStore + Send + 'static>(
+        self,
+        store: S,
+        mut time: Time,
+        durability: Durability,
+        recovery: Option<Arc<str>>,
+        messages: std::sync::mpsc::Sender<Message>,
+        inbox: std::sync::mpsc::Receiver<Message>,
+    ) -> Result<Queue, OpenError> {
+        let mut config = EngineConfig::default();
+        if let Some(horizon) = self.horizon {
+            config.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
+        }
+        let mut shard = Shard::new(store, config, time.now());
+        // All that is near is loaded before anybody can ask, so that what was due first is delivered first.
+        let mut nothing = Vec::new();
+        loop {
+            shard.turn(time.now(), &mut nothing, &mut Vec::new());
+            if shard.is_loaded() {
+                break;
+            }
+            if shard.is_held() {
+                return Err(OpenError::Taken { why: "the store did not give it".to_owned() });
+            }
+            // The store says when it has more; a second is the cap of every wait.
+            let _ = inbox.recv_timeout(Duration::from_secs(1));
+        }
+        let shared = Arc::new(Shared::new(durability, time.is_virtual(), recovery));
+        shared.update(&shard, time.clock_status());
+        let time = Arc::new(Mutex::new(time));
+        let driver = Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared));
+        let thread = std::thread::Builder::new()
+            .name("tickwheel-shard".to_owned())
+            .spawn(move || driver.run())
+            .map_err(OpenError::Thread)?;
+        Ok(Queue::new(messages, time, shared, thread))
+    }
+}
+
+fn secret() -> Result<[u8; 16], OpenError> {
+    let mut secret = [0; 16];
+    getrandom::fill(&mut secret).map_err(|error| OpenError::Random(error.to_string()))?;
+    Ok(secret)
+}

@@ -1,0 +1,93 @@
+//! [`Pending`]: an answer that is on its way.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::mpsc::Sender;
+use std::task::{Context, Poll};
+
+use tickwheel_engine::{Answer, CallId, Unavailable};
+
+use crate::driver::Message;
+use crate::parcel::Parcel;
+
+/// The answer to a call that is on its way: `.wait()` for it, or `.await` it on any executor.
+///
+/// The call is made already; dropping a `Pending` does not undo it. One exception, so that no task is handed to nobody: a
+/// dropped *lease* ends its wait, and what it had been granted is given back at once, without counting the attempt.
+#[must_use = "the call is made, but whether it succeeded is known only from the answer"]
+#[derive(Debug)]
+pub struct Pending<T, E> {
+    receiver: Receiver,
+    open: fn(Answer) -> Result<T, E>,
+    /// For a lease: where to say that nobody waits any more.
+    end_wait: Option<(Sender<Message>, CallId)>,
+}
+
+#[derive(Debug)]
+enum Receiver {
+    Sync(oneshot::Receiver<Parcel>),
+    Async(oneshot::AsyncReceiver<Parcel>),
+    Done,
+}
+
+impl<T, E: From<Unavailable>> Pending<T, E> {
+    pub(crate) fn new(
+        receiver: oneshot::Receiver<Parcel>,
+        open: fn(Answer) -> Result<T, E>,
+        end_wait: Option<(Sender<Message>, CallId)>,
+    ) -> Self {
+        Self { receiver: Receiver::Sync(receiver), open, end_wait }
+    }
+
+    /// Blocks the thread until the answer is there.
+    ///
+    /// # Errors
+    /// What the call was refused for; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
+    ///
+    /// # Panics
+    /// If it was polled as a future before.
+    pub fn wait(mut self) -> Result<T, E> {
+        let received = match core::mem::replace(&mut self.receiver, Receiver::Done) {
+            Receiver::Sync(receiver) => receiver.recv(),
+            Receiver::Async(_) | Receiver::Done => panic!("an answer is either waited for or awaited"),
+        };
+        self.end_wait = None;
+        self.opened(received.ok())
+    }
+
+    fn opened(&self, parcel: Option<Parcel>) -> Result<T, E> {
+        match parcel {
+            Some(parcel) => (self.open)(parcel.take()),
+            None => Err(E::from(Unavailable::Indeterminate { why: "the queue's thread has ended".into() })),
+        }
+    }
+}
+
+impl<T, E: From<Unavailable>> Future for Pending<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if matches!(self.receiver, Receiver::Sync(_))
+            && let Receiver::Sync(receiver) = core::mem::replace(&mut self.receiver, Receiver::Done)
+        {
+            self.receiver = Receiver::Async(receiver.into_future());
+        }
+        let Receiver::Async(receiver) = &mut self.receiver else { panic!("an answer is awaited once") };
+        let received = match Pin::new(receiver).poll(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(received) => received,
+        };
+        self.receiver = Receiver::Done;
+        self.end_wait = None;
+        Poll::Ready(self.opened(received.ok()))
+    }
+}
+
+impl<T, E> Drop for Pending<T, E> {
+    fn drop(&mut self) {
+        if let Some((messages, call)) = self.end_wait.take() {
+            // The thread may have ended; then so has the wait.
+            let _ = messages.send(Message::EndWait(call));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! [`Queue`]: the embedded durable queue.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tickwheel_engine::{
+    Ack, Answer, CallId, Cancel, CancelError, Cancelled, Command, Extend, Get, GetError, Lease, Leased, List,
+    Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, Stats, Stored, TaskPage, TaskView,
+    Timestamp, TokenAnswer, Unavailable,
+};
+
+use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
+use crate::commits::CommitSeconds;
+use crate::driver::Message;
+use crate::health::{Health, Shared};
+use crate::options::Options;
+use crate::parcel::Parcel;
+use crate::pending::Pending;
+use crate::time::Time;
+
+/// A durable delay queue inside your process: many named queues, one directory, one thread.
+///
+/// Cheap to clone; all clones are one queue. Calls go to the thread in the order they are made and come back as
+/// [`Pending`], which is waited for or awaited. An answer that reports a change follows the sync that covers it.
+///
+/// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier and says how it went.
+///
+/// # What it is not
+/// Not for two processes at once: the directory is locked. Not exactly once: a delivered task comes again until it is
+/// acked, also after a crash.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel_queue::{Ack, Key, Lease, Put, Queue, QueueName, TokenAnswer};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().join("queue");
+/// let queue = Queue::open(&directory)?;
+/// let close = QueueName::new("close")?;
+///
+/// // In half an hour; the key is the handle to find, move or cancel it by.
+/// let put = Put::new(&close, Key::new("order:1")?).after(Duration::from_secs(1_800)).payload(b"1".to_vec());
+/// let stored = queue.put(put).wait()?;
+/// assert!(stored.created);
+///
+/// // Another one now, for a worker.
+/// queue.put(Put::new(&close, Key::new("order:2")?)).wait()?;
+/// let delivered = queue.lease(Lease::new(&close), Duration::from_secs(20)).wait()?;
+/// assert_eq!(delivered[0].key.as_str(), "order:2");
+/// let answers = queue.ack(Ack::new(&close, [delivered[0].token])).wait()?;
+/// assert_eq!(answers, [TokenAnswer::Acked]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Queue {
+    handle: Arc<Handle>,
+}
+
+/// Shared by all clones; dropped with the last.
+#[derive(Debug)]
+struct Handle {
+    messages: Sender<Message>,
+    calls: AtomicU64,
+    time: Arc<Mutex<Time>>,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Queue {
+    /// What can be chosen about a queue before it is opened.
+    #[must_use]
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    pub(crate) fn new(
+        messages: Sender<Message>,
+        time: Arc<Mutex<Time>>,
+        shared: Arc<Shared>,
+        thread: JoinHandle<()>,
+    ) -> Self {
+        let handle =
+            Handle { messages, calls: AtomicU64::new(1), time, shared, thread: Mutex::new(Some(thread)) };
+        Self { handle: Arc::new(handle) }
+    }
+
+    /// Schedules a task.
+    pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
+        self.call(Command::Put(put), |answer| match answer {
+            Answer::Put(result) => result,
+            other => unreachable!("a put was answered with {other:?}"),
+        })
+    }
+
+    /// Looks at a task.
+    pub fn get(&self, get: Get) -> Pending<TaskView, GetError> {
+        self.call(Command::Get(get), |answer| match answer {
+            Answer::Get(result) => result,
+            other => unreachable!("a get was answered with {other:?}"),
+        })
+    }
+
+    /// Reschedules a task or gives it another body.
+    pub fn patch(&self, patch: Patch) -> Pending<TaskView, PatchError> {
+        self.call(Command::Patch(patch), |answer| match answer {
+            Answer::Patch(result) => result,
+            other => unreachable!("a patch was answered with {other:?}"),
+        })
+    }
+
+    /// Ends a task. After `Ok(Cancelled)` no delivery of it starts, for ever.
+    pub fn cancel(&self, cancel: Cancel) -> Pending<Cancelled, CancelError> {
+        self.call(Command::Cancel(cancel), |answer| match answer {
+            Answer::Cancel(result) => result,
+            other => unreachable!("a cancel was answered with {other:?}"),
+        })
+    }
+
+    /// Takes ready tasks to work on. If there are none it waits, at most so long, in real time; zero answers at once.
+    pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
+        let lease = Lease { wait: !wait.is_zero(), ..lease };
+        let call = self.next_call();
+        let receiver = self.send(call, Command::Lease(lease), wait);
+        let open = |answer| match answer {
+            Answer::Lease(result) => result,
+            other => unreachable!("a lease was answered with {other:?}"),
+        };
+        Pending::new(receiver, open, Some((self.handle.messages.clone(), call)))
+    }
+
+    /// Ends tasks: their work is done. One answer for each token, in their order.
+    pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
+        self.call(Command::Ack(ack), |answer| match answer {
+            Answer::Ack(result) => result,
+            other => unreachable!("an ack was answered with {other:?}"),
+        })
+    }
+
+    /// Gives leases back. One answer for each token, in their order.
+    pub fn nack(&self, nack: Nack) -> Pending<Vec<TokenAnswer>, NackError> {
+        self.call(Command::Nack(nack), |answer| match answer {
+            Answer::Nack(result) => result,
+            other => unreachable!("a nack was answered with {other:?}"),
+        })
+    }
+
+    /// Keeps leases for longer. One answer for each token, in their order.
+    pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
+        self.call(Command::Extend(extend), |answer| match answer {
+            Answer::Extend(result) => result,
+            other => unreachable!("an extend was answered with {other:?}"),
+        })
+    }
+
+    /// One page of the live tasks of a queue.
+    pub fn list(&self, list: List) -> Pending<TaskPage, Unavailable> {
+        self.call(Command::List(list), |answer| match answer {
+            Answer::List(result) => result,
+            other => unreachable!("a list was answered with {other:?}"),
+        })
+    }
+
+    /// Exact counts of every queue that has a live task or a waiting lease, in the order of their names.
+    pub fn queues(&self) -> Pending<Vec<QueueCounts>, Unavailable> {
+        self.call(Command::Queues, |answer| match answer {
+            Answer::Queues(result) => result,
+            other => unreachable!("queues was answered with {other:?}"),
+        })
+    }
+
+    /// The queue's own figures.
+    pub fn stats(&self) -> Pending<Box<Stats>, Unavailable> {
+        self.call(Command::Stats, |answer| match answer {
+            Answer::Stats(result) => result,
+            other => unreachable!("stats was answered with {other:?}"),
+        })
+    }
+
+    /// The believed wall time, rounded down to the millisecond.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.handle.time.lock().expect("no thread panics while it holds the time").now().wall
+    }
+
+    /// How the queue is.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.handle.shared.health()
+    }
+
+    /// How long commits took since the start.
+    #[must_use]
+    pub fn commit_seconds(&self) -> CommitSeconds {
+        self.handle.shared.commits()
+    }
+
+    /// Moves a virtual clock `by` so far, wake by wake: all that falls due on the way becomes ready at its own instant.
+    /// Answers with the new time when that is committed.
+    ///
+    /// # Errors
+    /// [`AdvanceError`]: the clock is real, it is being moved already, or it cannot go so far.
+    pub fn advance(&self, by: Duration) -> Advancing {
+        self.start_advance(Goal::By(by))
+    }
+
+    /// Moves a virtual clock to `target`; an earlier instant than now leaves it where it is.
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    pub fn advance_to(&self, target: Timestamp) -> Advancing {
+        self.start_advance(Goal::To(target))
+    }
+
+    /// Moves a virtual clock to the first instant at which a task falls due, at most to `limit`. If nothing is left to
+    /// fall due and `limit` is [`Timestamp::MAX`], it stays.
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    pub fn advance_to_next(&self, limit: Timestamp) -> Advancing {
+        self.start_advance(Goal::NextFire(limit))
+    }
+
+    /// Stops gracefully: no new calls, waiting leases answer empty, running leases are written down and go on after the
+    /// next opening. Returns when everything is durable and closed. A second call returns when the first one has.
+    pub fn close(&self) {
+        let _ = self.handle.messages.send(Message::Stop);
+        let thread = self.handle.thread.lock().expect("no thread panics while it holds this").take();
+        if let Some(thread) = thread {
+            // A panic on the thread has been reported by its hook; there is nothing left to close.
+            let _ = thread.join();
+        }
+    }
+
+    fn start_advance(&self, goal: Goal) -> Advancing {
+        let now_ms = self.now().as_ms();
+        let too_far = match goal {
+            Goal::By(by) => i64::try_from(by.as_millis()).ok().and_then(|by| now_ms.checked_add(by)),
+            Goal::To(target) => Some(target.as_ms()),
+            Goal::NextFire(_) => None,
+        }
+        .map_or(matches!(goal, Goal::By(_)), |target_ms| target_ms > VIRTUAL_END_MS);
+        let (advance, receiver) = Advance::new(goal);
+        if too_far {
+            advance.refuse(AdvanceError::TooFar { limit_ms: VIRTUAL_END_MS });
+        } else if let Err(refused) = self.handle.messages.send(Message::Advance(advance))
+            && let Message::Advance(advance) = refused.0
+        {
+            advance.closed();
+        }
+        Advancing { receiver }
+    }
+
+    fn call<T, E: From<Unavailable>>(
+        &self,
+        command: Command,
+        open: fn(Answer) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let call = self.next_call();
+        Pending::new(self.send(call, command, Duration::ZERO), open, None)
+    }
+
+    fn next_call(&self) -> CallId {
+        CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn send(&self, call: CallId, command: Command, wait: Duration) -> oneshot::Receiver<Parcel> {
+        let (reply, receiver) = oneshot::channel();
+        let message = Message::Call { call, command, wait, reply };
+        if let Err(refused) = self.handle.messages.send(message)
+            && let Message::Call { command, reply, .. } = refused.0
+        {
+            let closed = command.unavailable(Unavailable::Closed);
+            let _ = reply.send(Parcel::new(closed, self.handle.messages.clone()));
+        }
+        receiver
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let _ = self.messages.send(Message::Stop);
+        if let Ok(thread) = self.thread.get_mut()
+            && let Some(thread) = thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A move of a virtual clock under way: `.wait()` for it, or `.await` it.
+#[must_use = "the clock has moved only when this says so"]
+#[derive(Debug)]
+pub struct Advancing {
+    receiver: oneshot::Receiver<Result<Timestamp, AdvanceError>>,
+}
+
+impl Advancing {
+    /// Blocks the thread until the clock has moved.
+    ///
+    /// # Errors
+    /// [`AdvanceError`].
+    pub fn wait(self) -> Result<Timestamp, AdvanceError> {
+        self.receiver.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl IntoFuture for Advancing {
+    type Output = Result<Timestamp, AdvanceError>;
+    type IntoFuture = std::pin::Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.receiver.await.unwrap_or_else(|_| Err(gone())) })
+    }
+}
+
+fn gone() -> AdvanceError {
+    AdvanceError::Unavailable(Unavailable::Closed)
+}

@@ -1,0 +1,231 @@
+//! [`Shard`]: one task machine over one store, without thread and clock.
+
+use std::time::Duration;
+
+use tickwheel_engine::{
+    Acquired, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request, RequestId,
+    ShardStore,
+};
+
+use crate::commits::CommitSeconds;
+
+/// A machine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
+///
+/// A driver calls [`turn`](Self::turn) with all inputs that are there, whenever there are some, when
+/// [`next_wake`](Self::next_wake) says so, or when the store has something to say. The thread of
+/// [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
+#[derive(Debug)]
+pub struct Shard<S> {
+    store: S,
+    phase: Phase,
+    config: EngineConfig,
+    effects: Vec<Effect>,
+    replies: Vec<(RequestId, Reply)>,
+    /// The commit in flight and when it was handed over, monotonic nanoseconds.
+    committing: Option<(RequestId, u64)>,
+    commits: CommitSeconds,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The store is asked for the shard.
+    Acquiring,
+    /// Somebody else has it.
+    Held,
+    Running(Box<Engine>),
+    /// The machine has stopped; the store is asked to close.
+    Releasing(Box<Engine>),
+    Released(Box<Engine>),
+}
+
+/// Names the requests that the shard itself makes; the machine counts from 1.
+const OWN_REQUEST: RequestId = RequestId(0);
+
+impl<S: ShardStore> Shard<S> {
+    /// Asks the store for shard 0. The machine runs once the store has answered, see [`is_loaded`](Self::is_loaded).
+    #[must_use]
+    pub fn new(mut store: S, config: EngineConfig, now: Now) -> Self {
+        store.submit(OWN_REQUEST, Request::Acquire { shard: 0, wall: now.wall });
+        Self {
+            store,
+            phase: Phase::Acquiring,
+            config,
+            effects: Vec::new(),
+            replies: Vec::new(),
+            committing: None,
+            commits: CommitSeconds::default(),
+        }
+    }
+
+    /// Takes what has happened, carries requests and replies between machine and store as long as there are any, and
+    /// appends the answers.
+    ///
+    /// # Panics
+    /// If inputs come before the shard is acquired, or after it was released.
+    pub fn turn(&mut self, now: Now, inputs: &mut Vec<Input>, answers: &mut Vec<(CallId, Answer)>) {
+        loop {
+            self.store.poll(&mut self.replies);
+            let quiet = self.replies.is_empty() && inputs.is_empty();
+            for (request, reply) in core::mem::take(&mut self.replies) {
+                self.replied(now, request, reply);
+            }
+            for input in inputs.drain(..) {
+                let Phase::Running(engine) = &mut self.phase else {
+                    unreachable!("an input came while the shard was {}", self.phase.name())
+                };
+                engine.step(now, input, &mut self.effects);
+            }
+            if let Phase::Running(engine) = &mut self.phase {
+                if quiet {
+                    engine.step(now, Input::Wake, &mut self.effects);
+                }
+                engine.flush(now, &mut self.effects);
+            }
+            let asked = self.carry_out(now, answers);
+            if quiet && !asked {
+                return;
+            }
+        }
+    }
+
+    /// Carries out the machine's effects. Whether the store was asked for something.
+    fn carry_out(&mut self, now: Now, answers: &mut Vec<(CallId, Answer)>) -> bool {
+        let mut asked = false;
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Request { id, request } => {
+                    asked = true;
+                    if matches!(request, Request::Commit { .. }) {
+                        self.committing = Some((id, now.mono_ns));
+                    }
+                    self.store.submit(id, request);
+                }
+                Effect::Answer { call, answer } => answers.push((call, answer)),
+                Effect::Stopped => {
+                    asked = true;
+                    let phase = core::mem::replace(&mut self.phase, Phase::Held);
+                    let Phase::Running(engine) = phase else {
+                        unreachable!("only a running machine stops, not one that is {}", phase.name())
+                    };
+                    self.store.submit(OWN_REQUEST, Request::Release { guard: engine.guard() });
+                    self.phase = Phase::Releasing(engine);
+                }
+            }
+        }
+        asked
+    }
+
+    fn replied(&mut self, now: Now, request: RequestId, reply: Reply) {
+        if request == OWN_REQUEST {
+            return self.own_replied(now, reply);
+        }
+        if let Some((id, since_ns)) = self.committing
+            && id == request
+        {
+            self.committing = None;
+            self.commits.count(Duration::from_nanos(now.mono_ns.saturating_sub(since_ns)));
+        }
+        if let Phase::Running(engine) = &mut self.phase {
+            engine.step(now, Input::Store { request, reply }, &mut self.effects);
+        }
+    }
+
+    fn own_replied(&mut self, now: Now, reply: Reply) {
+        let phase = core::mem::replace(&mut self.phase, Phase::Held);
+        self.phase = match (phase, reply) {
+            (Phase::Acquiring, Reply::Acquired(acquired)) => {
+                Phase::Running(Box::new(self.machine(acquired, now)))
+            }
+            (Phase::Acquiring, Reply::Held) => Phase::Held,
+            (Phase::Releasing(engine), Reply::Released) => Phase::Released(engine),
+            // A store that failed while it was taken or closed: nothing can run on it.
+            (Phase::Acquiring, Reply::Failed { .. }) => Phase::Held,
+            (Phase::Releasing(engine), Reply::Failed { .. }) => Phase::Released(engine),
+            (phase, reply) => {
+                unreachable!("the store answered {reply:?} while the shard was {}", phase.name())
+            }
+        };
+    }
+
+    fn machine(&self, acquired: Acquired, now: Now) -> Engine {
+        Engine::new(self.config.clone(), acquired, now)
+    }
+
+    /// When time alone will next change something.
+    #[must_use]
+    pub fn next_wake(&self) -> NextWake {
+        match &self.phase {
+            Phase::Running(engine) => engine.next_wake(),
+            Phase::Acquiring | Phase::Held | Phase::Releasing(_) | Phase::Released(_) => NextWake::default(),
+        }
+    }
+
+    /// Whether the shard is acquired and all that is near is in memory: from then on it may be used.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        matches!(&self.phase, Phase::Running(engine) if engine.is_loaded())
+    }
+
+    /// Whether the machine runs, so that it takes inputs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
+    /// Whether nothing is under way but waiting calls.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
+    }
+
+    /// Whether the store refused to hand the shard over.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held)
+    }
+
+    /// Whether the shard has been given up: a stop is over.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        matches!(self.phase, Phase::Released(_))
+    }
+
+    /// The machine, once it runs.
+    #[must_use]
+    pub fn engine(&self) -> Option<&Engine> {
+        match &self.phase {
+            Phase::Running(engine) | Phase::Releasing(engine) | Phase::Released(engine) => Some(engine),
+            Phase::Acquiring | Phase::Held => None,
+        }
+    }
+
+    /// The store, for drivers that look at it.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// How long commits took.
+    #[must_use]
+    pub fn commits(&self) -> &CommitSeconds {
+        &self.commits
+    }
+
+    /// Ends the shard without a stop, as a crash does, and gives the store back.
+    #[must_use]
+    pub fn into_store(self) -> S {
+        self.store
+    }
+}
+
+impl Phase {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Acquiring => "being acquired",
+            Self::Held => "held by another owner",
+            Self::Running(_) => "running",
+            Self::Releasing(_) => "being released",
+            Self::Released(_) => "released",
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Where the driver's time comes from: the machine's clocks, or a clock that stands still until it is moved.
+
+use std::time::{Duration, SystemTime};
+
+use tickwheel::{Clock, SystemClock};
+use tickwheel_engine::{NextWake, Now, Timestamp};
+
+use crate::wall::{Reading, WallGuard, split};
+
+/// Waits are never longer: both clocks are looked at again after so long, and a step is noticed.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The time of one shard.
+#[derive(Debug)]
+pub(crate) enum Time {
+    Real { clock: SystemClock, guard: WallGuard },
+    Virtual { mono_ns: u64, wall_ns: i128 },
+}
+
+impl Time {
+    pub(crate) fn real() -> Self {
+        let clock = SystemClock::new();
+        let guard = WallGuard::new(read(&clock));
+        Self::Real { clock, guard }
+    }
+
+    pub(crate) fn virtual_at(start: Timestamp) -> Self {
+        Self::Virtual { mono_ns: 0, wall_ns: i128::from(start.as_ms()) * 1_000_000 }
+    }
+
+    pub(crate) fn now(&mut self) -> Now {
+        let (mono_ns, wall_ns) = match self {
+            Self::Real { clock, guard } => {
+                let reading = read(clock);
+                (reading.mono_ns, guard.observe(reading))
+            }
+            Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns),
+        };
+        let (wall, wall_sub_ns) = split(wall_ns);
+        Now { mono_ns, wall, wall_sub_ns }
+    }
+
+    /// How long to wait for the wake, at most [`WAIT_MAX`]. A virtual clock comes to nothing by waiting.
+    pub(crate) fn wait(&mut self, wake: NextWake) -> Duration {
+        if matches!(self, Self::Virtual { .. }) {
+            return WAIT_MAX;
+        }
+        let now = self.now();
+        until(now, wake).map_or(WAIT_MAX, |wait| wait.min(WAIT_MAX))
+    }
+
+    pub(crate) fn is_virtual(&self) -> bool {
+        matches!(self, Self::Virtual { .. })
+    }
+
+    /// Moves a virtual clock; both of its hands go as far.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        match self {
+            Self::Real { .. } => unreachable!("only a virtual clock is moved by hand"),
+            Self::Virtual { mono_ns, wall_ns } => {
+                *mono_ns = mono_ns.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
+                *wall_ns += i128::try_from(by.as_nanos()).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Noticed steps of the wall clock, and what it shows beyond what is believed, milliseconds.
+    pub(crate) fn clock_status(&self) -> (u64, i64) {
+        match self {
+            Self::Real { guard, .. } => {
+                (guard.steps(), i64::try_from(guard.offset_ns() / 1_000_000).unwrap_or(i64::MAX))
+            }
+            Self::Virtual { .. } => (0, 0),
+        }
+    }
+}
+
+/// How long it is from `now` to the earlier of the two wakes, each on its clock; `None` if there is none.
+pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
+    let by_wall = wake.wall.map(|at| {
+        Duration::from_millis(at.ms_since(now.wall))
+            .saturating_sub(Duration::from_nanos(now.wall_sub_ns.into()))
+    });
+    let by_mono = wake.mono_ms.map(|ms| {
+        let at = Duration::from_millis(ms);
+        at.saturating_sub(Duration::from_nanos(now.mono_ns))
+    });
+    [by_wall, by_mono].into_iter().flatten().min()
+}
+
+fn read(clock: &SystemClock) -> Reading {
+    let mono_ns = clock.now().as_nanos();
+    // Before 1970 the clock was never set: it counts as 1970.
+    let wall_ns =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+    Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
+}
+
+#[cfg(target_os = "linux")]
+fn boot_ns(_mono_ns: u64) -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Without a boot-time clock a suspend looks like a step: it has to stand for a minute.
+#[cfg(not(target_os = "linux"))]
+fn boot_ns(mono_ns: u64) -> u64 {
+    mono_ns
+}
