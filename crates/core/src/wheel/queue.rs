@@ -241,3 +241,26 @@ impl<T> fmt::Debug for Wheel<T> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_wheel_gives_the_value_back_and_goes_on() {
+        let mut wheel = Wheel { slab: Slab::with_limit(2), ..Wheel::new(0) };
+        let first = wheel.insert(5, 'a').expect("there is room");
+        wheel.insert(5, 'b').expect("there is room");
+        let refused = wheel.insert(5, 'c').expect_err("there are two places");
+        assert_eq!((refused.why, refused.value), (Refusal::Full, 'c'));
+        // What is wrong with the deadline is said first: making room would not help.
+        let refused = wheel.insert(0, 'd').expect_err("it has elapsed");
+        assert_eq!(refused.why, Refusal::Elapsed);
+
+        assert_eq!(wheel.cancel(first), Some('a'));
+        wheel.insert(5, 'e').expect("a place was freed");
+        let mut fired = alloc::vec![];
+        assert_eq!(wheel.advance_with(5, |_, value| fired.push(value)), 2);
+        assert_eq!(fired, ['b', 'e']);
+    }
+}

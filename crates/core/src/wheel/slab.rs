@@ -42,13 +42,19 @@ pub(super) struct Slab<T> {
     places: Vec<Place<T>>,
     free: u32,
     taken: usize,
-    /// How many places there may be: `NIL`, and less in tests.
+    /// How many places there may be.
     limit: u32,
 }
 
 impl<T> Slab<T> {
     pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), free: NIL, taken: 0, limit: NIL }
+        Self::with_limit(NIL)
+    }
+
+    /// An empty slab of at most `limit` places. Fewer than `NIL` are for tests, which cannot fill
+    /// four billion.
+    pub(super) const fn with_limit(limit: u32) -> Self {
+        Self { places: Vec::new(), free: NIL, taken: 0, limit }
     }
 
     pub(super) fn with_capacity(capacity: usize) -> Self {
@@ -137,13 +143,9 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
-    fn slab_with(limit: u32) -> Slab<char> {
-        Slab { limit, ..Slab::new() }
-    }
-
     #[test]
     fn the_place_freed_last_is_taken_first_by_a_new_generation() {
-        let mut slab = slab_with(NIL);
+        let mut slab = Slab::new();
         let a = slab.insert(1, 0, 'a').expect("there is room");
         let b = slab.insert(1, 1, 'b').expect("there is room");
         assert_eq!(slab.remove(a.place()), (1, 'a'));
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_full_slab_gives_the_value_back() {
-        let mut slab = slab_with(2);
+        let mut slab = Slab::with_limit(2);
         slab.insert(1, 0, 'a').expect("there is room");
         let b = slab.insert(1, 1, 'b').expect("there is room");
         assert_eq!(slab.insert(1, 2, 'c'), Err('c'));
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_place_whose_generations_are_used_up_is_never_taken_again() {
-        let mut slab = slab_with(NIL);
+        let mut slab = Slab::new();
         let first = slab.insert(1, 0, 'a').expect("there is room");
         slab.entry_mut(first.place()).generation = NonZeroU32::MAX;
         let last = Handle::new(first.place(), NonZeroU32::MAX);
