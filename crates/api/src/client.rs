@@ -1,1 +1,279 @@
-//! A small blocking HTTP client.
+//! A small blocking HTTP client over the types of this crate: one method for each call of the API.
+//!
+//! It repeats nothing by itself. Which calls may be sent again after a [`ClientError::NoAnswer`] is the caller's to know: a put
+//! of the same key never makes two tasks, and an ack whose answer was lost answers `expired` the second time.
+
+mod error;
+mod exchange;
+mod url;
+
+pub use error::ClientError;
+
+use crate::{
+    AckBody, AdvanceBody, BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ExtendBody,
+    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PutAnswer,
+    PutBody, PutQuery, QueueCounts, QueuesBody, TaskBody, TasksPage, TokenResult, TokenResults, etag,
+};
+use exchange::{Answer, Call, Exchange};
+use std::time::Duration;
+use url::{segment, server_address};
+
+/// Where a server listens if nobody says otherwise.
+pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
+
+/// 30 s for one call: a healthy server answers in milliseconds, one on a busy disk in a few seconds.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// 10 minutes for a step of the virtual clock, which may fire millions of tasks before it answers.
+const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
+/// 500 lines in one request. A server answers while it reads, and this client reads only once it has sent everything: what it
+/// has not read yet must fit into the buffers of the connection, or both would wait for each other.
+const BATCH_LINES_MAX: usize = 500;
+
+/// A connection to one server. Cloning is cheap, and clones share the open connections.
+///
+/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and keys are given as they
+/// are; the client percent-encodes them.
+///
+/// ```no_run
+/// use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
+/// use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
+///
+/// let client = Client::new(SERVER_URL_DEFAULT)?;
+/// let body = PutBody { due: Due::After(1_800_000), payload: PayloadBody::json(br#"{"order":1}"#.to_vec()) };
+/// client.put("close", "order/1", &body, PutQuery::default(), None)?;
+/// for task in client.lease("close", &LeaseBody { wait_ms: 20_000, ..LeaseBody::default() })? {
+///     client.ack("close", vec![task.token])?;
+/// }
+/// # Ok::<(), tickwheel_api::client::ClientError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Client {
+    exchange: Exchange,
+}
+
+/// What a put did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Whether the task is new; else it replaced the live one of that key.
+    pub created: bool,
+    /// The task.
+    pub task: PutAnswer,
+}
+
+impl Client {
+    /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]`. This version has no TLS.
+    pub fn new(server_url: &str) -> Result<Self, ClientError> {
+        Ok(Self { exchange: Exchange::new(server_address(server_url)?) })
+    }
+
+    /// The `HOST:PORT` of the server.
+    pub fn address(&self) -> &str {
+        self.exchange.address()
+    }
+
+    /// Schedules a task under a key.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live (`mode=replace`), 412 if it has another
+    /// version than `if_match`; and what every call can meet, see [`ClientError`].
+    pub fn put(
+        &self,
+        queue: &str,
+        key: &str,
+        body: &PutBody,
+        query: PutQuery,
+        if_match: Option<u64>,
+    ) -> Result<Stored, ClientError> {
+        let call = Call::new("PUT", task_path(queue, key))
+            .query(&query.to_query())
+            .if_match(if_match.map(etag))
+            .json(body.to_json());
+        stored(&self.exchange.send(call)?)
+    }
+
+    /// Schedules a task under a key of the server's making. Sending it twice makes two tasks.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn post(&self, queue: &str, body: &PutBody) -> Result<Stored, ClientError> {
+        let call = Call::new("POST", queue_path(queue, "tasks")).json(body.to_json());
+        stored(&self.exchange.send(call)?)
+    }
+
+    /// Looks at a task.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if no live task has this key; see [`ClientError`].
+    pub fn get(&self, queue: &str, key: &str) -> Result<TaskBody, ClientError> {
+        self.exchange.send(Call::new("GET", task_path(queue, key)))?.body()
+    }
+
+    /// Reschedules a task or changes its payload.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404, 409 or 412, as for [`put`](Self::put); see [`ClientError`].
+    pub fn patch(
+        &self,
+        queue: &str,
+        key: &str,
+        body: &PatchBody,
+        query: PatchQuery,
+        if_match: Option<u64>,
+    ) -> Result<PutAnswer, ClientError> {
+        let call = Call::new("PATCH", task_path(queue, key))
+            .query(&query.to_query())
+            .if_match(if_match.map(etag))
+            .json(body.to_json());
+        self.exchange.send(call)?.body()
+    }
+
+    /// Cancels a task. Each of the five outcomes is an answer, not an error.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 412 if the task has another version than `if_match`; see [`ClientError`].
+    pub fn cancel(
+        &self,
+        queue: &str,
+        key: &str,
+        query: CancelQuery,
+        if_match: Option<u64>,
+    ) -> Result<CancelOutcome, ClientError> {
+        let call =
+            Call::new("DELETE", task_path(queue, key)).query(&query.to_query()).if_match(if_match.map(etag));
+        match self.exchange.send(call) {
+            Ok(answer) => Ok(answer.body::<CancelAnswer>()?.result),
+            Err(ClientError::Problem(problem)) => problem.result.ok_or(ClientError::Problem(problem)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of one line is that
+    /// line's result. Many lines go in several requests.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`]. The lines before the one at which it ended may have taken effect.
+    pub fn batch(&self, queue: &str, lines: &[BatchLine]) -> Result<Vec<BatchResult>, ClientError> {
+        let mut results = Vec::with_capacity(lines.len());
+        for lines in lines.chunks(BATCH_LINES_MAX) {
+            let mut body = Vec::new();
+            for line in lines {
+                body.extend_from_slice(&line.to_json());
+                body.push(b'\n');
+            }
+            let answer = self.exchange.send(Call::new("POST", queue_path(queue, "batch")).ndjson(body))?;
+            let found: Vec<BatchResult> = answer.lines()?;
+            if found.len() != lines.len() {
+                let what = format!("{} results for a batch of {}", found.len(), lines.len());
+                return Err(ClientError::BadAnswer { status: Some(answer.status), what });
+            }
+            results.extend(found);
+        }
+        Ok(results)
+    }
+
+    /// Takes ready tasks to work on, empty if none was ready in time. Blocks for as long as the body says to wait.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`]. After [`NoAnswer`](ClientError::NoAnswer) tasks may be leased to nobody; they come back when their lease ends.
+    pub fn lease(&self, queue: &str, body: &LeaseBody) -> Result<Vec<LeasedTask>, ClientError> {
+        let call = Call::new("POST", queue_path(queue, "lease"))
+            .json(body.to_json())
+            .timeout(CALL_TIMEOUT + Duration::from_millis(body.wait_ms));
+        Ok(self.exchange.send(call)?.body::<LeasedTasks>()?.tasks)
+    }
+
+    /// Says that the work of these leases is done. One result for each token, in order.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn ack(&self, queue: &str, tokens: Vec<String>) -> Result<Vec<TokenResult>, ClientError> {
+        self.tokens(queue, "ack", AckBody { tokens }.to_json())
+    }
+
+    /// Gives leases back. One result for each token, in order.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn nack(&self, queue: &str, body: &NackBody) -> Result<Vec<TokenResult>, ClientError> {
+        self.tokens(queue, "nack", body.to_json())
+    }
+
+    /// Keeps leases for longer. One result for each token, in order.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn extend(&self, queue: &str, body: &ExtendBody) -> Result<Vec<TokenResult>, ClientError> {
+        self.tokens(queue, "extend", body.to_json())
+    }
+
+    fn tokens(&self, queue: &str, verb: &str, body: Vec<u8>) -> Result<Vec<TokenResult>, ClientError> {
+        let answer = self.exchange.send(Call::new("POST", queue_path(queue, verb)).json(body))?;
+        Ok(answer.body::<TokenResults>()?.results)
+    }
+
+    /// One page of a queue's tasks.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn list(&self, queue: &str, query: &ListQuery) -> Result<TasksPage, ClientError> {
+        self.exchange.send(Call::new("GET", queue_path(queue, "tasks")).query(&query.to_query()))?.body()
+    }
+
+    /// The queues and how many tasks each has.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn queues(&self) -> Result<Vec<QueueCounts>, ClientError> {
+        let answer = self.exchange.send(Call::new("GET", "/v1/queues".to_owned()))?;
+        Ok(answer.body::<QueuesBody>()?.queues)
+    }
+
+    /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is ready.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 on a server that runs on real time; see [`ClientError`].
+    pub fn advance(&self, by_ms: u64) -> Result<i64, ClientError> {
+        let call = Call::new("POST", "/v1/clock/advance".to_owned())
+            .json(AdvanceBody { by_ms }.to_json())
+            .timeout(ADVANCE_TIMEOUT);
+        Ok(self.exchange.send(call)?.body::<NowBody>()?.now_ms)
+    }
+
+    /// Asks whether the server takes calls.
+    ///
+    /// # Errors
+    ///
+    /// Any error says that it does not, or not yet; see [`ClientError`].
+    pub fn ready(&self) -> Result<(), ClientError> {
+        self.exchange.send(Call::new("GET", "/readyz".to_owned())).map(|_| ())
+    }
+}
+
+fn stored(answer: &Answer) -> Result<Stored, ClientError> {
+    Ok(Stored { created: answer.status == 201, task: answer.body()? })
+}
+
+fn queue_path(queue: &str, below: &str) -> String {
+    format!("/v1/queues/{}/{below}", segment(queue))
+}
+
+fn task_path(queue: &str, key: &str) -> String {
+    format!("/v1/queues/{}/tasks/{}", segment(queue), segment(key))
+}

@@ -1,10 +1,10 @@
 //! When a task is to become due, as a request says it.
 
-use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
 use crate::json::Members;
 use crate::{duration, time, value};
 use serde::ser::SerializeMap;
+use serde_json::value::RawValue;
 
 /// When a task is to become due. The server turns it into an instant with its own clock, at receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,17 +56,14 @@ impl Due {
     }
 }
 
-fn at_ms(name: &str, raw: &serde_json::value::RawValue) -> Result<i64, BadRequest> {
-    let ms = value::integer(name, raw, 0..=INTEGER_MAX)?;
-    let ms = i64::try_from(ms).expect("2^53 fits");
-    if ms > time::INSTANT_MS_MAX {
-        return Err(BadRequest::member(
-            name,
-            format!("{ms} is after the year 9999"),
-            "write milliseconds since 1970, not micro- or nanoseconds",
-        ));
-    }
-    Ok(ms)
+fn at_ms(name: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    let last = u64::try_from(time::INSTANT_MS_MAX).expect("the last instant is after 1970");
+    let ms = value::integer(name, raw, 0..=last).map_err(|refused| BadRequest {
+        hint: "write whole milliseconds since 1970 (not seconds, not micro- or nanoseconds), up to the year 9999"
+            .to_owned(),
+        ..refused
+    })?;
+    Ok(i64::try_from(ms).expect("the last instant fits"))
 }
 
 /// A bare number in `at` is most likely meant for `at_ms`.

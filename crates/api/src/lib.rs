@@ -71,6 +71,9 @@ pub use queues::{QueueCounts, QueuesBody};
 pub use task::{LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
 
+/// The content type of a batch, request and answer: one JSON object a line.
+pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";
+
 /// How deep the JSON of a request may nest, the request's own object included.
 ///
 /// 64 levels: far beyond what people send, and far below what would trouble any reader's stack.

@@ -1,0 +1,70 @@
+//! Why a call of the client did not give what was asked for.
+
+use crate::Problem;
+use crate::bad_request::shown_bytes;
+use std::error::Error;
+use thiserror::Error;
+
+/// Why a call failed. Whether it may have taken effect differs, and each variant says so.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The URL is not one of a server. Nothing was sent.
+    #[error("`{url}` is not the URL of a server: {why}; write for example `http://127.0.0.1:8463`")]
+    BadUrl {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The server refused. The problem's kind says whether the call had an effect; below 500 it had none.
+    #[error(transparent)]
+    Problem(Box<Problem>),
+    /// No connection came about. The call had no effect.
+    #[error(
+        "no server answers at {address}: {source}; start one with `tickwheel serve`, or name another with --server"
+    )]
+    Unreachable {
+        /// The `HOST:PORT` that was tried.
+        address: String,
+        /// Why not.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The connection broke or the time ran out before the answer was there. The call may have taken effect or not.
+    #[error("the answer of {address} did not arrive: {source}; the call may have taken effect or not")]
+    NoAnswer {
+        /// The `HOST:PORT` of the server.
+        address: String,
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// There was an answer, but not one of a Tickwheel server. The call may have taken effect or not.
+    #[error("the answer is not one of a tickwheel server: {what}")]
+    BadAnswer {
+        /// Its HTTP status, if it was HTTP.
+        status: Option<u16>,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl ClientError {
+    /// The problem, if the server sent one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem(problem) => Some(problem),
+            _ => None,
+        }
+    }
+}
+
+/// What a status outside 2xx means: the problem in the body, or that there is none.
+pub(super) fn refusal(status: u16, body: &[u8]) -> ClientError {
+    match serde_json::from_slice::<Problem>(body) {
+        Ok(problem) => ClientError::Problem(Box::new(problem)),
+        Err(_) => {
+            let what = format!("status {status} with the body `{}`", shown_bytes(body));
+            ClientError::BadAnswer { status: Some(status), what }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! One request and its answer over HTTP.
+
+use super::error::refusal;
+use super::{CALL_TIMEOUT, ClientError};
+use serde::de::DeserializeOwned;
+use std::error::Error;
+use std::io::ErrorKind;
+use std::time::Duration;
+use ureq::{Agent, Timeout, http};
+
+/// 5 s to reach a server: one that takes longer is down or far away.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// 64 open connections are kept: as many threads share one client without opening new ones for each call.
+const IDLE_CONNECTIONS_MAX: usize = 64;
+/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the memory.
+const ANSWER_BYTES_MAX: u64 = 2 << 30;
+
+/// A request in the making.
+pub(super) struct Call {
+    method: &'static str,
+    path: String,
+    if_match: Option<String>,
+    body: Option<(&'static str, Vec<u8>)>,
+    timeout: Duration,
+}
+
+impl Call {
+    pub(super) fn new(method: &'static str, path: String) -> Self {
+        Self { method, path, if_match: None, body: None, timeout: CALL_TIMEOUT }
+    }
+
+    pub(super) fn query(mut self, query: &str) -> Self {
+        if !query.is_empty() {
+            self.path.push('?');
+            self.path.push_str(query);
+        }
+        self
+    }
+
+    pub(super) fn if_match(mut self, etag: Option<String>) -> Self {
+        self.if_match = etag;
+        self
+    }
+
+    pub(super) fn json(mut self, body: Vec<u8>) -> Self {
+        self.body = Some(("application/json", body));
+        self
+    }
+
+    pub(super) fn ndjson(mut self, body: Vec<u8>) -> Self {
+        self.body = Some((crate::BATCH_CONTENT_TYPE, body));
+        self
+    }
+
+    pub(super) fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
+
+/// An answer with a status of 2xx.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as one JSON value.
+    pub(super) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        self.read(&self.bytes)
+    }
+
+    /// The body as lines of JSON.
+    pub(super) fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, ClientError> {
+        let lines = self.bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        lines.map(|line| self.read(line)).collect()
+    }
+
+    fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            let place = if path == "." { "its body".to_owned() } else { format!("its member `{path}`") };
+            ClientError::BadAnswer { status: Some(self.status), what: format!("{place}: {}", error.inner()) }
+        })
+    }
+}
+
+/// The open connections to one server.
+#[derive(Debug, Clone)]
+pub(super) struct Exchange {
+    agent: Agent,
+    address: String,
+}
+
+impl Exchange {
+    pub(super) fn new(address: String) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // The server is named by address, mostly this machine: a proxy of the environment is not meant for it.
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .max_idle_connections(IDLE_CONNECTIONS_MAX)
+            .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
+            .build();
+        Self { agent: config.new_agent(), address }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends the request and reads the whole answer.
+    pub(super) fn send(&self, call: Call) -> Result<Answer, ClientError> {
+        let mut request = http::Request::builder()
+            .method(call.method)
+            .uri(format!("http://{}{}", self.address, call.path))
+            .header("accept", "application/json, application/problem+json, application/x-ndjson");
+        if let Some(etag) = call.if_match {
+            request = request.header("if-match", etag);
+        }
+        let answer = match call.body {
+            None => request
+                .body(())
+                .map_err(|error| self.failed(error.into()))
+                .and_then(|request| self.run(request, call.timeout)),
+            Some((content_type, body)) => request
+                .header("content-type", content_type)
+                .body(body)
+                .map_err(|error| self.failed(error.into()))
+                .and_then(|request| self.run(request, call.timeout)),
+        };
+        let mut answer = answer?;
+        let status = answer.status().as_u16();
+        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        let bytes = read.map_err(|error| self.failed(error))?;
+        if (200..=299).contains(&status) {
+            Ok(Answer { status, bytes })
+        } else {
+            Err(refusal(status, &bytes))
+        }
+    }
+
+    fn run<B: ureq::AsSendBody>(
+        &self,
+        request: http::Request<B>,
+        timeout: Duration,
+    ) -> Result<http::Response<ureq::Body>, ClientError> {
+        let request = self.agent.configure_request(request).timeout_global(Some(timeout)).build();
+        self.agent.run(request).map_err(|error| self.failed(error))
+    }
+
+    /// Sorts what went wrong below HTTP by whether the request can have reached the server.
+    fn failed(&self, error: ureq::Error) -> ClientError {
+        let address = self.address.clone();
+        let unreachable = match &error {
+            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
+            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => true,
+            ureq::Error::Io(io) => matches!(
+                io.kind(),
+                ErrorKind::ConnectionRefused
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable
+                    | ErrorKind::AddrNotAvailable
+            ),
+            _ => false,
+        };
+        match error {
+            ureq::Error::Protocol(_)
+            | ureq::Error::LargeResponseHeader(..)
+            | ureq::Error::BodyExceedsLimit(_) => {
+                ClientError::BadAnswer { status: None, what: error.to_string() }
+            }
+            _ if unreachable => ClientError::Unreachable { address, source: plain(error) },
+            _ => ClientError::NoAnswer { address, source: plain(error) },
+        }
+    }
+}
+
+/// The error of the socket itself if there is one: it says more to a person than its wrapping.
+fn plain(error: ureq::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        ureq::Error::Io(io) => Box::new(io),
+        other => Box::new(other),
+    }
+}

@@ -1,0 +1,125 @@
+//! The server's URL, and paths below it.
+
+use super::ClientError;
+use crate::bad_request::shown;
+use crate::query::encoded;
+
+/// The `HOST:PORT` of a server's URL. Without a port it is 80, as in every URL.
+pub(super) fn server_address(url: &str) -> Result<String, ClientError> {
+    let bad = |why| ClientError::BadUrl { url: shown(url), why };
+    let scheme_bytes = url.find("://").map(|at| at + 3).unwrap_or_default();
+    let (scheme, rest) = url.split_at(scheme_bytes);
+    if scheme.eq_ignore_ascii_case("https://") {
+        return Err(bad("this version speaks plain HTTP only"));
+    }
+    if !scheme.eq_ignore_ascii_case("http://") {
+        return Err(bad("it does not begin with `http://`"));
+    }
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains('@') {
+        return Err(bad("it has a user name"));
+    }
+    if authority.contains(['/', '?', '#']) {
+        return Err(bad("it has more than a host and a port"));
+    }
+    let (host, port) = host_and_port(authority).ok_or_else(|| bad("it has no host"))?;
+    let port = match port {
+        None => 80,
+        Some(port) => port
+            .parse::<u16>()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| bad("its port is not from 1 to 65535"))?,
+    };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.' || b == b'_';
+    let named = !host.is_empty() && host.bytes().all(plain);
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let numbered = bracketed.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok());
+    if !named && !numbered {
+        return Err(bad("its host is neither a name nor an address"));
+    }
+    Ok(format!("{host}:{port}"))
+}
+
+/// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its port's.
+fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    let host_bytes = match authority.strip_prefix('[') {
+        Some(inner) => inner.find(']')? + 2,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, rest) = authority.split_at(host_bytes);
+    match rest.strip_prefix(':') {
+        _ if host.is_empty() => None,
+        Some(port) => Some((host, Some(port))),
+        None if rest.is_empty() => Some((host, None)),
+        None => None,
+    }
+}
+
+/// A queue name or key as one segment of a path.
+///
+/// `.` and `..` alone are encoded, too: bare, a proxy on the way would take them for steps in the path.
+pub(super) fn segment(name: &str) -> String {
+    match name {
+        "." | ".." => name.replace('.', "%2E"),
+        _ => encoded(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (url, address) in [
+            ("http://127.0.0.1:8463", "127.0.0.1:8463"),
+            ("http://127.0.0.1:8463/", "127.0.0.1:8463"),
+            ("HTTP://localhost", "localhost:80"),
+            ("http://[::1]:8463", "[::1]:8463"),
+            ("http://[2001:db8::1]", "[2001:db8::1]:80"),
+            ("http://my_box.example:1", "my_box.example:1"),
+        ] {
+            assert_eq!(server_address(url).expect(url), address);
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for (url, why) in [
+            ("", "it does not begin with `http://`"),
+            ("127.0.0.1:8463", "it does not begin with `http://`"),
+            ("https://box", "this version speaks plain HTTP only"),
+            ("http://", "it has no host"),
+            ("http://:80", "it has no host"),
+            ("http://a@b", "it has a user name"),
+            ("http://box/api", "it has more than a host and a port"),
+            ("http://box?x", "it has more than a host and a port"),
+            ("http://box:0", "its port is not from 1 to 65535"),
+            ("http://box:65536", "its port is not from 1 to 65535"),
+            ("http://box:", "its port is not from 1 to 65535"),
+            ("http://::1:80", "it has no host"),
+            ("http://[::1", "it has no host"),
+            ("http://[::1]x", "it has no host"),
+            ("http://[box]:80", "its host is neither a name nor an address"),
+            ("http://b ox", "its host is neither a name nor an address"),
+            ("http://bäx", "its host is neither a name nor an address"),
+        ] {
+            match server_address(url) {
+                Err(ClientError::BadUrl { why: found, .. }) => assert_eq!(found, why, "{url}"),
+                other => panic!("{url}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn segments() {
+        assert_eq!(segment("order:1"), "order%3A1");
+        assert_eq!(segment("a/b?c#d%e f"), "a%2Fb%3Fc%23d%25e%20f");
+        assert_eq!(segment("é"), "%C3%A9");
+        assert_eq!(
+            (segment("."), segment(".."), segment("...")),
+            ("%2E".into(), "%2E%2E".into(), "...".into())
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! The client against a server of one script: what goes out, to the byte, and what comes of each answer.
+#![cfg(feature = "client")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use tickwheel_api::client::{Client, ClientError};
+use tickwheel_api::{
+    BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
+    NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
+    TaskState, TokenResult,
+};
+
+/// A request as it arrived.
+#[derive(Debug)]
+struct Seen {
+    line: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+/// Answers one connection after another with the given answers and returns what was asked.
+fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> JoinHandle<Vec<Seen>> {
+    std::thread::spawn(move || {
+        let mut seen = Vec::new();
+        let mut answers = answers.into_iter();
+        while answers.len() > 0 {
+            let (stream, _) = listener.accept().expect("a connection");
+            let mut reader = BufReader::new(stream);
+            // One connection may carry several calls.
+            while let Some(request) = read_request(&mut reader) {
+                seen.push(request);
+                reader.get_mut().write_all(&answers.next().expect("an answer for each call")).expect("write");
+                if answers.len() == 0 {
+                    return seen;
+                }
+            }
+        }
+        seen
+    })
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).expect("a line") == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_owned()),
+        }
+    }
+    let line = head.remove(0);
+    let headers: Vec<String> = head
+        .into_iter()
+        .map(|line| {
+            let (name, value) = line.split_once(": ").expect("a header");
+            format!("{}: {value}", name.to_ascii_lowercase())
+        })
+        .collect();
+    let mut seen = Seen { line, headers, body: String::new() };
+    let length: usize = seen.header("content-length").map_or(0, |text| text.parse().expect("a number"));
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("the body");
+    seen.body = String::from_utf8(body).expect("UTF-8");
+    Some(seen)
+}
+
+fn answer(status: u16, body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+fn problem(problem: &Problem) -> Vec<u8> {
+    answer(problem.status, std::str::from_utf8(&problem.to_json()).expect("UTF-8"))
+}
+
+/// A client and the server it talks to.
+fn pair(answers: Vec<Vec<u8>>) -> (Client, JoinHandle<Vec<Seen>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    (Client::new(&url).expect("a URL"), serve(listener, answers))
+}
+
+const TASK: &str = r#"{"queue":"close","key":"a/b","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","priority":1024,"attempt":0,"news":1}"#;
+
+#[test]
+fn every_call_as_it_goes_out() {
+    let results = r#"{"results":["acked","expired"]}"#;
+    let (client, server) = pair(vec![
+        answer(201, TASK),
+        answer(200, TASK),
+        answer(200, &TASK.replace(r#""priority""#, r#""payload":{"a": 1},"priority""#)),
+        answer(200, TASK),
+        answer(200, r#"{"result":"revoked"}"#),
+        answer(
+            200,
+            r#"{"tasks":[{"key":"k","id":7,"payload_base64":"AAE=","content_type":"x/y","due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t","lease_until":"1970-01-01T00:00:30.001Z"}]}"#,
+        ),
+        answer(200, results),
+        answer(200, results),
+        answer(200, results),
+        answer(200, &format!(r#"{{"tasks":[{TASK}],"next_cursor":null}}"#)),
+        answer(
+            200,
+            r#"{"queues":[{"queue":"q","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":false}]}"#,
+        ),
+        answer(200, r#"{"now":"2017-10-17T10:56:33.000Z"}"#),
+        answer(200, ""),
+        answer(201, TASK),
+    ]);
+    let body = PutBody { due: Due::After(1_800_000), payload: PayloadBody::json(br#"{"a": 1}"#.to_vec()) };
+    let query = PutQuery { mode: PutMode::Replace, revoke: true };
+    let stored = client.put("close", "a/b", &body, query, Some(40)).expect("put");
+    assert!(stored.created);
+    assert_eq!((stored.task.version, stored.task.due_at_ms), (41, 1_506_943_593_000));
+    assert!(!client.put("a;b", "é", &PutBody::default(), PutQuery::default(), None).expect("put").created);
+    let task = client.get("close", "..").expect("get");
+    assert_eq!(
+        (task.state, task.payload.bytes.as_slice()),
+        (TaskState::Scheduled, br#"{"a": 1}"#.as_slice())
+    );
+    let patch = PatchBody { due: Some(Due::At(5)), payload: None };
+    assert_eq!(client.patch("q", "k", &patch, PatchQuery { revoke: true }, None).expect("patch").id, 7);
+    let cancel = CancelQuery { revoke: true };
+    assert_eq!(client.cancel("q", "k", cancel, Some(41)).expect("cancel"), CancelOutcome::Revoked);
+    let leased = client.lease("q", &LeaseBody { max: 2, lease_ms: 5_000, wait_ms: 20_000 }).expect("lease");
+    assert_eq!((leased[0].payload.bytes.as_slice(), leased[0].lease_until_ms), ([0, 1].as_slice(), 30_001));
+    let expected = [TokenResult::Acked, TokenResult::Expired];
+    assert_eq!(client.ack("q", vec!["t".into(), "u".into()]).expect("ack"), expected);
+    let nack = NackBody { tokens: vec!["t".into()], delay_ms: Some(5_000), reason: None };
+    assert_eq!(client.nack("q", &nack).expect("nack"), expected);
+    let extend = ExtendBody { tokens: vec!["t".into()], lease_ms: 60_000 };
+    assert_eq!(client.extend("q", &extend).expect("extend"), expected);
+    let list = ListQuery { state: Some(TaskState::Ready), limit: 5, cursor: Some("a=b&c".into()) };
+    assert_eq!(client.list("q", &list).expect("list").tasks.len(), 1);
+    assert_eq!(client.queues().expect("queues")[0].leased, 3);
+    assert_eq!(client.advance(15 * 86_400_000).expect("advance"), 1_508_237_793_000);
+    client.ready().expect("ready");
+    assert_eq!(client.post("q", &PutBody::default()).expect("post").task.key, "a/b");
+
+    let seen = server.join().expect("the server's thread");
+    let lines: Vec<(&str, &str)> = seen.iter().map(|seen| (seen.line.as_str(), seen.body.as_str())).collect();
+    assert_eq!(
+        lines,
+        [
+            (
+                "PUT /v1/queues/close/tasks/a%2Fb?mode=replace&revoke=true HTTP/1.1",
+                r#"{"delay":"30m","payload":{"a": 1}}"#
+            ),
+            ("PUT /v1/queues/a%3Bb/tasks/%C3%A9 HTTP/1.1", r#"{"payload":null}"#),
+            ("GET /v1/queues/close/tasks/%2E%2E HTTP/1.1", ""),
+            ("PATCH /v1/queues/q/tasks/k?revoke=true HTTP/1.1", r#"{"at_ms":5}"#),
+            ("DELETE /v1/queues/q/tasks/k?revoke=true HTTP/1.1", ""),
+            ("POST /v1/queues/q/lease HTTP/1.1", r#"{"max":2,"lease":"5s","wait":"20s"}"#),
+            ("POST /v1/queues/q/ack HTTP/1.1", r#"{"tokens":["t","u"]}"#),
+            ("POST /v1/queues/q/nack HTTP/1.1", r#"{"tokens":["t"],"delay":"5s"}"#),
+            ("POST /v1/queues/q/extend HTTP/1.1", r#"{"tokens":["t"],"lease":"1m"}"#),
+            ("GET /v1/queues/q/tasks?state=ready&limit=5&cursor=a%3Db%26c HTTP/1.1", ""),
+            ("GET /v1/queues HTTP/1.1", ""),
+            ("POST /v1/clock/advance HTTP/1.1", r#"{"by":"15d"}"#),
+            ("GET /readyz HTTP/1.1", ""),
+            ("POST /v1/queues/q/tasks HTTP/1.1", r#"{"payload":null}"#),
+        ]
+    );
+    assert_eq!(seen[0].header("if-match"), Some("\"40\""));
+    assert_eq!(seen[0].header("content-type"), Some("application/json"));
+    assert_eq!(seen[1].header("if-match"), None);
+    assert_eq!(seen[4].header("if-match"), Some("\"41\""));
+}
+
+#[test]
+fn every_outcome_of_a_cancel_is_an_answer() {
+    let outcomes = [CancelOutcome::Leased, CancelOutcome::Done, CancelOutcome::NotFound];
+    let mismatch = Problem::version_mismatch(41, Some(42));
+    let mut answers: Vec<_> = outcomes.map(|outcome| problem(&Problem::cancel(outcome, "q", "k"))).into();
+    answers.push(problem(&mismatch));
+    let (client, server) = pair(answers);
+    for outcome in outcomes {
+        assert_eq!(client.cancel("q", "k", CancelQuery::default(), None).expect("an outcome"), outcome);
+    }
+    let error = client.cancel("q", "k", CancelQuery::default(), Some(41)).expect_err("another version");
+    assert_eq!(error.problem(), Some(&mismatch));
+    server.join().expect("the server's thread");
+}
+
+#[test]
+fn a_long_batch_goes_in_several_requests() {
+    let line = |index: usize| BatchLine {
+        key: format!("k{index}"),
+        if_match: None,
+        revoke: false,
+        op: BatchOp::Cancel,
+    };
+    let results = |from: usize, to: usize| {
+        let lines = (from..to)
+            .map(|index| BatchResult::cancel(format!("k{index}"), CancelOutcome::NotFound).to_line());
+        answer(200, std::str::from_utf8(&lines.flatten().collect::<Vec<u8>>()).expect("UTF-8"))
+    };
+    let (client, server) = pair(vec![results(0, 500), results(500, 777), results(0, 2)]);
+    let lines: Vec<BatchLine> = (0..777).map(line).collect();
+    let found = client.batch("q", &lines).expect("a batch");
+    assert_eq!(found.len(), 777);
+    assert_eq!(found[776].key.as_deref(), Some("k776"));
+    let error = client.batch("q", &lines[..1]).expect_err("two results for one line");
+    assert_eq!(error.to_string(), "the answer is not one of a tickwheel server: 2 results for a batch of 1");
+    let seen = server.join().expect("the server's thread");
+    assert_eq!(seen[0].body.lines().count(), 500);
+    assert_eq!(seen[1].body.lines().next(), Some(r#"{"op":"cancel","key":"k500"}"#));
+    assert_eq!(seen[0].header("content-type"), Some("application/x-ndjson"));
+}
+
+#[test]
+fn a_problem_is_the_error() {
+    let (client, server) = pair(vec![problem(&Problem::starting())]);
+    let error = client.ready().expect_err("not ready");
+    assert_eq!(error.problem().and_then(Problem::kind), Some(ProblemKind::Starting));
+    server.join().expect("the server's thread");
+}
+
+#[test]
+fn an_answer_of_somebody_else() {
+    let (client, server) = pair(vec![
+        answer(200, "<html>"),
+        answer(200, r#"{"queues":[{"queue":"q","scheduled":-1}]}"#),
+        answer(404, "not\nhere"),
+        answer(302, ""),
+    ]);
+    for what in [
+        "its body: expected value at line 1 column 1",
+        "its member `queues[0].scheduled`: invalid value: integer `-1`, expected u64 at line 1 column 38",
+        "status 404 with the body `not\\nhere`",
+        "status 302 with the body ``",
+    ] {
+        let error = client.queues().expect_err(what);
+        assert_eq!(error.to_string(), format!("the answer is not one of a tickwheel server: {what}"));
+    }
+    server.join().expect("the server's thread");
+    let (client, server) = pair(vec![b"SSH-2.0-x\r\n".to_vec()]);
+    let error = client.queues().expect_err("not HTTP");
+    assert!(matches!(error, ClientError::BadAnswer { status: None, .. }), "{error}");
+    server.join().expect("the server's thread");
+}
+
+#[test]
+fn a_refused_connection_names_the_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    drop(listener);
+    let client = Client::new(&format!("http://{address}")).expect("a URL");
+    let error = client.queues().expect_err("nobody listens");
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().starts_with(&format!("no server answers at {address}: ")), "{error}");
+}
+
+#[test]
+fn a_connection_cut_in_the_answer_leaves_it_open() {
+    for cut in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{"] {
+        let (client, server) = pair(vec![cut.to_vec()]);
+        let error = client.queues().expect_err("cut");
+        assert!(matches!(error, ClientError::NoAnswer { .. }), "{cut:?}: {error:?}");
+        assert!(error.to_string().contains(client.address()), "{error}");
+        server.join().expect("the server's thread");
+    }
+}
+
+#[test]
+fn ipv6() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        eprintln!("left out: this machine has no IPv6 loopback");
+        return;
+    };
+    let client = Client::new(&format!("http://{}/", listener.local_addr().expect("bound"))).expect("a URL");
+    let server = serve(listener, vec![answer(200, r#"{"queues":[]}"#)]);
+    assert_eq!(client.queues().expect("queues"), []);
+    server.join().expect("the server's thread");
+}

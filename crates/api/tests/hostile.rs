@@ -1,0 +1,221 @@
+//! No parser panics, and every request is read back as it was written.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tickwheel_api::duration::DURATION_MS_MAX;
+use tickwheel_api::replay::{ReplayLine, ReplayOp};
+use tickwheel_api::time::INSTANT_MS_MAX;
+use tickwheel_api::{
+    AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
+    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, TaskState, if_match, no_query,
+};
+
+/// Every parser on the same bytes. What it says must hold no control character and must not grow with the input.
+fn parse_all(bytes: &[u8]) {
+    let check = |error: Option<String>| {
+        if let Some(text) = error {
+            assert!(text.len() < 1_000, "{} bytes: {text}", text.len());
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+        }
+    };
+    let refusal = |error: tickwheel_api::BadRequest| {
+        let problem = Problem::bad_request(&error);
+        assert_eq!(problem.status, 400);
+        format!("{problem}")
+    };
+    check(PutBody::parse(bytes).err().map(refusal));
+    check(PatchBody::parse(bytes).err().map(refusal));
+    check(LeaseBody::parse(bytes).err().map(refusal));
+    check(AckBody::parse(bytes).err().map(refusal));
+    check(NackBody::parse(bytes).err().map(refusal));
+    check(ExtendBody::parse(bytes).err().map(refusal));
+    check(AdvanceBody::parse(bytes).err().map(refusal));
+    check(BatchLine::parse(bytes).err().map(|bad| refusal(bad.refusal)));
+    check(ReplayLine::parse(bytes).err().map(refusal));
+    check(if_match(bytes).err().map(refusal));
+    let text = String::from_utf8_lossy(bytes);
+    check(PutQuery::parse(&text).err().map(refusal));
+    check(PatchQuery::parse(&text).err().map(refusal));
+    check(CancelQuery::parse(&text).err().map(refusal));
+    check(ListQuery::parse(&text).err().map(refusal));
+    check(no_query(&text).err().map(refusal));
+}
+
+#[test]
+fn long_and_odd_inputs() {
+    let megabyte = 1 << 20;
+    for text in [
+        "\"".repeat(megabyte),
+        "[".repeat(megabyte),
+        format!("{{\"{}\":1}}", "k".repeat(megabyte)),
+        format!("{{\"at_ms\":{}}}", "9".repeat(megabyte)),
+        format!("{{\"at_ms\":-{}}}", "9".repeat(megabyte)),
+        format!("{{\"delay\":\"{}\"}}", "1h".repeat(megabyte / 2)),
+        format!("{{\"delay\":\"{}\"}}", "\u{1b}".repeat(megabyte)),
+        format!("{{\"at\":\"{}\"}}", "\\u0007".repeat(megabyte / 6)),
+        format!("{{\"payload_base64\":\"{}\"}}", "?".repeat(megabyte)),
+        format!("{{\"payload_base64\":\"AA==\",\"content_type\":\"{}\"}}", "\\n".repeat(megabyte / 2)),
+        format!("{{\"tokens\":[{}]}}", ["\"\"", "1"].repeat(megabyte / 8).join(",")),
+        format!("{{\"op\":\"{0}\",\"key\":\"{0}\"}}", "x".repeat(megabyte / 2)),
+        (0..100_000).map(|index| format!("p{index}=&")).collect(),
+        format!("mode={}", "%0a".repeat(megabyte / 3)),
+        format!("{{{}\"x\":1}}", "\"delay\":\"1s\",".repeat(50_000)),
+        format!("W/{}", "\n".repeat(megabyte)),
+    ] {
+        parse_all(text.as_bytes());
+    }
+}
+
+fn due() -> impl Strategy<Value = Due> {
+    prop_oneof![(0..=DURATION_MS_MAX).prop_map(Due::After), (0..=INSTANT_MS_MAX).prop_map(Due::At)]
+}
+
+fn due_or_none() -> impl Strategy<Value = Due> {
+    prop_oneof![Just(Due::Now), due()]
+}
+
+fn payload() -> impl Strategy<Value = PayloadBody> {
+    prop_oneof![
+        "[a-z]{1,8}/[a-z]{1,8}".prop_flat_map(|content_type| {
+            vec(any::<u8>(), 0..32)
+                .prop_map(move |bytes| PayloadBody { bytes, content_type: content_type.clone() })
+        }),
+        r#"\{"a": ?\[(1|1\.0|1e5|true|null|"\\u00e9")?\n?\]\}"#
+            .prop_map(|json| PayloadBody::json(json.into_bytes())),
+        vec(any::<u8>(), 0..8).prop_map(PayloadBody::json),
+    ]
+}
+
+fn token() -> impl Strategy<Value = String> {
+    "[A-Za-z0-9_-]{1,64}"
+}
+
+fn mode() -> impl Strategy<Value = PutMode> {
+    prop_oneof![Just(PutMode::Upsert), Just(PutMode::Create), Just(PutMode::Replace)]
+}
+
+fn operation() -> impl Strategy<Value = BatchOp> {
+    prop_oneof![
+        (due_or_none(), payload(), mode())
+            .prop_map(|(due, payload, mode)| BatchOp::Put { body: PutBody { due, payload }, mode }),
+        (due(), proptest::option::of(payload()))
+            .prop_map(|(due, payload)| BatchOp::Patch(PatchBody { due: Some(due), payload })),
+        Just(BatchOp::Cancel),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes(bytes in vec(any::<u8>(), 0..200)) {
+        parse_all(&bytes);
+    }
+
+    /// Text out of the words of the API, to get past the first check.
+    #[test]
+    fn arbitrary_words(
+        words in vec(
+            prop::sample::select(vec![
+                "{", "}", "[", "]", ":", ",", "\"", "\\", "\\u", "d800", "\"delay\"", "\"at\"", "\"at_ms\"", "\"payload\"",
+                "\"payload_base64\"", "\"tokens\"", "\"op\"", "\"put\"", "\"cancel\"", "\"key\"", "\"max\"", "\"wait\"", "\"by\"",
+                "30m", "-1", "1e9", "9007199254740993", "null", "true", " ", "\n", "=", "&", "%", "mode", "limit", "\u{0}", "é",
+            ]),
+            0..24,
+        )
+    ) {
+        parse_all(words.concat().as_bytes());
+    }
+
+    /// An object with one member of ours and any value.
+    #[test]
+    fn arbitrary_values(
+        name in prop::sample::select(vec![
+            "delay", "at", "at_ms", "payload", "payload_base64", "content_type", "max", "lease", "wait", "tokens", "reason", "by",
+            "op", "key", "mode", "if_match", "revoke", "due_at", "queue", "tags",
+        ]),
+        value in prop_oneof![
+            "\"[0-9a-zTZ:.+ -]{0,30}\"", "-?[0-9]{1,25}(\\.[0-9]{1,3})?(e[0-9]{1,4})?", "\\[(1|\"a\"|\\{\\}|,){0,6}\\]", "true|null",
+        ],
+    ) {
+        parse_all(format!("{{\"{name}\":{value}}}").as_bytes());
+    }
+
+    #[test]
+    fn put_round_trip(due in due_or_none(), payload in payload()) {
+        let body = PutBody { due, payload };
+        prop_assert_eq!(PutBody::parse(&body.to_json()), Ok(body));
+    }
+
+    #[test]
+    fn patch_round_trip(due in due(), payload in proptest::option::of(payload())) {
+        let body = PatchBody { due: Some(due), payload };
+        prop_assert_eq!(PatchBody::parse(&body.to_json()), Ok(body));
+    }
+
+    #[test]
+    fn lease_round_trip(max in 1_usize..=1_000, lease_ms in 1_000_u64..=43_200_000, wait_ms in 0_u64..=60_000) {
+        let body = LeaseBody { max, lease_ms, wait_ms };
+        prop_assert_eq!(LeaseBody::parse(&body.to_json()), Ok(body));
+    }
+
+    #[test]
+    fn tokens_round_trip(
+        tokens in vec(token(), 1..8),
+        delay_ms in proptest::option::of(0..=DURATION_MS_MAX),
+        reason in proptest::option::of(".{0,64}"),
+        lease_ms in 1_000_u64..=43_200_000,
+    ) {
+        let ack = AckBody { tokens: tokens.clone() };
+        prop_assert_eq!(AckBody::parse(&ack.to_json()), Ok(ack));
+        let nack = NackBody { tokens: tokens.clone(), delay_ms, reason };
+        prop_assert_eq!(NackBody::parse(&nack.to_json()), Ok(nack));
+        let extend = ExtendBody { tokens, lease_ms };
+        prop_assert_eq!(ExtendBody::parse(&extend.to_json()), Ok(extend));
+    }
+
+    #[test]
+    fn advance_round_trip(by_ms in 0_u64..=36_525 * 86_400_000) {
+        let body = AdvanceBody { by_ms };
+        prop_assert_eq!(AdvanceBody::parse(&body.to_json()), Ok(body));
+    }
+
+    #[test]
+    fn batch_round_trip(
+        key in ".{0,20}",
+        if_match in proptest::option::of(0_u64..=1 << 53),
+        revoke in any::<bool>(),
+        op in operation(),
+    ) {
+        let line = BatchLine { key, if_match, revoke, op };
+        prop_assert_eq!(BatchLine::parse(&line.to_json()), Ok(line));
+    }
+
+    #[test]
+    fn replay_round_trip(
+        at_ms in 0..=INSTANT_MS_MAX,
+        queue in ".{0,20}",
+        key in ".{0,20}",
+        put in proptest::option::of((due_or_none(), payload())),
+    ) {
+        let op = put.map_or(ReplayOp::Cancel, |(due, payload)| ReplayOp::Put { due, payload });
+        let line = ReplayLine { at_ms, queue, key, op };
+        let text = line.to_json();
+        prop_assert!(!text.contains(&b'\n'));
+        prop_assert_eq!(ReplayLine::parse(&text), Ok(line));
+    }
+
+    #[test]
+    fn query_round_trip(
+        mode in mode(),
+        revoke in any::<bool>(),
+        state in proptest::option::of(prop::sample::select(TaskState::ALL.to_vec())),
+        limit in 1_usize..=1_000,
+        cursor in proptest::option::of(".{1,60}"),
+    ) {
+        let put = PutQuery { mode, revoke };
+        prop_assert_eq!(PutQuery::parse(&put.to_query()), Ok(put));
+        let cancel = CancelQuery { revoke };
+        prop_assert_eq!(CancelQuery::parse(&cancel.to_query()), Ok(cancel));
+        let list = ListQuery { state, limit, cursor };
+        prop_assert_eq!(ListQuery::parse(&list.to_query()), Ok(list));
+    }
+}
