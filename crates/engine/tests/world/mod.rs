@@ -1,0 +1,248 @@
+//! A machine over a memory store whose clocks the test moves and whose commits it may hold back.
+
+use std::collections::BTreeMap;
+
+use tickwheel_engine::*;
+use tickwheel_store::MemoryStore;
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    store: Option<MemoryStore>,
+    pub(crate) now: Now,
+    answers: BTreeMap<CallId, Answer>,
+    next_call: u64,
+    config: EngineConfig,
+    /// Commits are kept here while `hold_commits` is on.
+    held: Vec<(RequestId, Request)>,
+    pub(crate) hold_commits: bool,
+    pub(crate) fail_commits: bool,
+    pub(crate) stopped: bool,
+}
+
+pub(crate) const START_MS: i64 = 1_500_000_000_000;
+
+pub(crate) fn queue(name: &str) -> QueueName {
+    QueueName::new(name).expect("a good name")
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::new(name).expect("a good key")
+}
+
+pub(crate) fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_ms(START_MS + ms).expect("after 1970")
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(EngineConfig::default())
+    }
+
+    pub(crate) fn with(config: EngineConfig) -> Self {
+        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0 };
+        Self::over(MemoryStore::new(*b"a secret of ours"), config, now)
+    }
+
+    fn over(mut store: MemoryStore, config: EngineConfig, now: Now) -> Self {
+        store.submit(RequestId(0), Request::Acquire { shard: 0, wall: now.wall });
+        let mut replies = Vec::new();
+        store.poll(&mut replies);
+        let Some((_, Reply::Acquired(acquired))) = replies.pop() else { panic!("not acquired: {replies:?}") };
+        let mut world = Self {
+            engine: Engine::new(config.clone(), acquired, now),
+            store: Some(store),
+            now,
+            answers: BTreeMap::new(),
+            next_call: 0,
+            config,
+            held: Vec::new(),
+            hold_commits: false,
+            fail_commits: false,
+            stopped: false,
+        };
+        world.turn();
+        world
+    }
+
+    /// The process dies and another one takes the store over.
+    pub(crate) fn crash(mut self) -> Self {
+        let store = self.store.take().expect("there");
+        let mut next = Self::over(store, self.config, self.now);
+        next.next_call = self.next_call;
+        next
+    }
+
+    pub(crate) fn stop(mut self) -> Self {
+        self.input(Input::Stop);
+        assert!(self.stopped, "a stop ends when all is durable");
+        self.crash()
+    }
+
+    /// Both clocks go on.
+    pub(crate) fn pass_ms(&mut self, by_ms: u64) {
+        self.now.mono_ns += by_ms * 1_000_000;
+        self.now.wall = self.now.wall.plus_ms(by_ms).expect("in range");
+        self.input(Input::Wake);
+    }
+
+    /// The wall clock alone steps.
+    pub(crate) fn step_wall_ms(&mut self, by_ms: i64) {
+        self.now.wall = Timestamp::from_ms(self.now.wall.as_ms() + by_ms).expect("after 1970");
+        self.input(Input::Wake);
+    }
+
+    pub(crate) fn send(&mut self, command: Command) -> CallId {
+        self.next_call += 1;
+        let call = CallId(self.next_call);
+        self.input(Input::Call { call, command });
+        call
+    }
+
+    pub(crate) fn input(&mut self, input: Input) {
+        let mut out = Vec::new();
+        self.engine.step(self.now, input, &mut out);
+        self.carry_out(out);
+        self.turn();
+    }
+
+    pub(crate) fn release_commits(&mut self) {
+        self.hold_commits = false;
+        for (id, request) in std::mem::take(&mut self.held) {
+            self.submit(id, request);
+        }
+        self.turn();
+    }
+
+    fn turn(&mut self) {
+        loop {
+            let mut out = Vec::new();
+            self.engine.flush(self.now, &mut out);
+            let mut replies = Vec::new();
+            self.store.as_mut().expect("there").poll(&mut replies);
+            if out.is_empty() && replies.is_empty() {
+                return;
+            }
+            self.carry_out(out);
+            for (request, reply) in replies {
+                let mut out = Vec::new();
+                self.engine.step(self.now, Input::Store { request, reply }, &mut out);
+                self.carry_out(out);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Answer { call, answer } => {
+                    let twice = self.answers.insert(call, answer);
+                    assert_eq!(twice, None, "{call:?} was answered twice");
+                }
+                Effect::Request { id, request: request @ Request::Commit { .. } } if self.hold_commits => {
+                    self.held.push((id, request));
+                }
+                Effect::Request { id, request: Request::Commit { .. } } if self.fail_commits => {
+                    let mut out = Vec::new();
+                    let reply = Reply::Failed { why: "the disk is gone".to_owned() };
+                    self.engine.step(self.now, Input::Store { request: id, reply }, &mut out);
+                    self.carry_out(out);
+                }
+                Effect::Request { id, request } => self.submit(id, request),
+                Effect::Stopped => self.stopped = true,
+            }
+        }
+    }
+
+    fn submit(&mut self, id: RequestId, request: Request) {
+        self.store.as_mut().expect("there").submit(id, request);
+    }
+
+    pub(crate) fn answer(&mut self, call: CallId) -> Option<Answer> {
+        self.answers.remove(&call)
+    }
+
+    pub(crate) fn ask(&mut self, command: Command) -> Answer {
+        let call = self.send(command);
+        self.answer(call).expect("answered at once")
+    }
+
+    pub(crate) fn put(&mut self, put: Put) -> Result<Stored, PutError> {
+        let Answer::Put(result) = self.ask(Command::Put(put)) else { panic!("another answer") };
+        result
+    }
+
+    pub(crate) fn put_in(&mut self, name: &str, delay_ms: u64) -> Stored {
+        let put = Put { due: Due::After { ms: delay_ms }, ..Put::new(&queue("q"), key(name)) };
+        self.put(put).expect("taken")
+    }
+
+    pub(crate) fn get(&mut self, name: &str) -> Result<TaskView, GetError> {
+        let Answer::Get(result) = self.ask(Command::Get(Get::new(&queue("q"), key(name)))) else {
+            panic!("another answer")
+        };
+        result
+    }
+
+    pub(crate) fn patch(&mut self, patch: Patch) -> Result<TaskView, PatchError> {
+        let Answer::Patch(result) = self.ask(Command::Patch(patch)) else { panic!("another answer") };
+        result
+    }
+
+    pub(crate) fn cancel(&mut self, name: &str) -> Result<Cancelled, CancelError> {
+        self.cancel_by(Cancel::new(&queue("q"), key(name)))
+    }
+
+    pub(crate) fn cancel_by(&mut self, cancel: Cancel) -> Result<Cancelled, CancelError> {
+        let Answer::Cancel(result) = self.ask(Command::Cancel(cancel)) else { panic!("another answer") };
+        result
+    }
+
+    pub(crate) fn lease(&mut self, max: usize, lease_ms: u64) -> Vec<Leased> {
+        let lease = Lease { queue: queue("q"), max, lease_ms, wait: false };
+        let Answer::Lease(result) = self.ask(Command::Lease(lease)) else { panic!("another answer") };
+        result.expect("granted")
+    }
+
+    pub(crate) fn ack(&mut self, token: Token) -> TokenAnswer {
+        let Answer::Ack(result) = self.ask(Command::Ack(Ack::new(&queue("q"), [token]))) else {
+            panic!("another answer")
+        };
+        result.expect("answered")[0]
+    }
+
+    pub(crate) fn nack(&mut self, token: Token, delay_ms: Option<u64>) -> TokenAnswer {
+        let nack = Nack { delay_ms, ..Nack::new(&queue("q"), [token]) };
+        let Answer::Nack(result) = self.ask(Command::Nack(nack)) else { panic!("another answer") };
+        result.expect("answered")[0]
+    }
+
+    pub(crate) fn extend(&mut self, token: Token, lease_ms: u64) -> TokenAnswer {
+        let extend = Extend { queue: queue("q"), tokens: vec![token], lease_ms };
+        let Answer::Extend(result) = self.ask(Command::Extend(extend)) else { panic!("another answer") };
+        result.expect("answered")[0]
+    }
+
+    pub(crate) fn list(&mut self, state: Option<State>) -> Vec<(String, State)> {
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            let list = List { state, max: 3, after, ..List::new(&queue("q")) };
+            let Answer::List(Ok(page)) = self.ask(Command::List(list)) else { panic!("no page") };
+            all.extend(page.tasks.into_iter().map(|task| (task.key.as_str().to_owned(), task.state)));
+            after = page.next;
+            if after.is_none() {
+                return all;
+            }
+        }
+    }
+
+    /// scheduled, ready, leased of queue q.
+    pub(crate) fn counts(&mut self) -> (u64, u64, u64) {
+        let Answer::Queues(Ok(queues)) = self.ask(Command::Queues) else { panic!("no counts") };
+        queues.first().map_or((0, 0, 0), |counts| (counts.scheduled, counts.ready, counts.leased))
+    }
+}
+
+pub(crate) fn keys(leased: &[Leased]) -> Vec<&str> {
+    leased.iter().map(|leased| leased.key.as_str()).collect()
+}
