@@ -26,10 +26,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a request was refused before anybody looked at a task. It is always the caller's fault and answers 400.
+/// Why a request was refused before anybody looked at a task. It is always the caller's fault and answers
+/// 400.
 ///
-/// `Display` joins place and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to a few dozen
-/// characters and with control characters escaped, so they can be logged and shown in a terminal.
+/// `Display` joins place and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to
+/// a few dozen characters and with control characters escaped, so they can be logged and shown in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRequest {
     /// Where the fault is.

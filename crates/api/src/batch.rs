@@ -38,11 +38,11 @@ const SHAPE: Shape = Shape {
 /// Members that a cancel has.
 const OF_CANCEL: [&str; 4] = ["op", "key", "if_match", "revoke"];
 
-/// One line of a batch:
-/// `{"op": "put", "key": "a", "delay": "30m", "payload": {}}`, `{"op": "patch", ...}`, `{"op": "cancel", "key": "b"}`.
+/// One line of a batch: `{"op": "put", "key": "a", "delay": "30m", "payload": {}}`, `{"op": "patch", ...}`,
+/// `{"op": "cancel", "key": "b"}`.
 ///
-/// A put has the members of [`PutBody`] and `mode`, a patch those of [`PatchBody`]; each of the three may have `if_match` (a
-/// number) and `revoke`.
+/// A put has the members of [`PutBody`] and `mode`, a patch those of [`PatchBody`]; each of the three may
+/// have `if_match` (a number) and `revoke`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchLine {
     /// The task's key.
@@ -97,7 +97,8 @@ impl BatchLine {
     ///
     /// # Errors
     ///
-    /// As [`PutBody::parse`] and [`PatchBody::parse`]; no `op` or `key`; a member that the operation does not have.
+    /// As [`PutBody::parse`] and [`PatchBody::parse`]; no `op` or `key`; a member that the operation does not
+    /// have.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadBatchLine> {
         Self::read(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
     }
@@ -134,8 +135,8 @@ impl BatchLine {
         Ok(Self { key, if_match, revoke, op })
     }
 
-    /// The line as [`parse`](Self::parse) reads it, without a line end, and with none inside: a payload of JSON that was
-    /// written over several lines goes as base64, and is the same JSON to the server.
+    /// The line as [`parse`](Self::parse) reads it, without a line end, and with none inside: a payload of
+    /// JSON that was written over several lines goes as base64, and is the same JSON to the server.
     pub fn to_json(&self) -> Vec<u8> {
         let line = json::write(self);
         assert!(!line.contains(&b'\n'), "a batch line of {} bytes has a line end inside", line.len());

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum CancelOutcome {
     /// 200: no delivery of the task starts from now on.
     Cancelled,
-    /// 200, with `revoke=true`: a worker has the task; its token answers `revoked` from now on, and the task does not come back.
+    /// 200, with `revoke=true`: a worker has the task; its token answers `revoked` from now on, and the task
+    /// does not come back.
     Revoked,
     /// 409: a worker has the task. It stays there; `revoke=true` takes it.
     Leased,
@@ -43,8 +44,8 @@ impl CancelOutcome {
     }
 }
 
-/// The body of a cancel that took effect: `{"result": "cancelled"}`. The other outcomes are a [`Problem`](crate::Problem) with
-/// the same member.
+/// The body of a cancel that took effect: `{"result": "cancelled"}`. The other outcomes are a
+/// [`Problem`](crate::Problem) with the same member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelAnswer {
     /// `cancelled` or `revoked`.

@@ -1,7 +1,8 @@
 //! A small blocking HTTP client over the types of this crate: one method for each call of the API.
 //!
-//! It repeats nothing by itself. Which calls may be sent again after a [`ClientError::NoAnswer`] is the caller's to know: a put
-//! of the same key never makes two tasks, and an ack whose answer was lost answers `expired` the second time.
+//! It repeats nothing by itself. Which calls may be sent again after a [`ClientError::NoAnswer`] is the
+//! caller's to know: a put of the same key never makes two tasks, and an ack whose answer was lost answers
+//! `expired` the second time.
 
 mod error;
 mod exchange;
@@ -25,14 +26,15 @@ pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// 10 minutes for a step of the virtual clock, which may fire millions of tasks before it answers.
 const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
-/// 500 lines in one request. A server answers while it reads, and this client reads only once it has sent everything: what it
-/// has not read yet must fit into the buffers of the connection, or both would wait for each other.
+/// 500 lines in one request. A server answers while it reads, and this client reads only once it has sent
+/// everything: what it has not read yet must fit into the buffers of the connection, or both would wait for
+/// each other.
 const BATCH_LINES_MAX: usize = 500;
 
 /// A connection to one server. Cloning is cheap, and clones share the open connections.
 ///
-/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and keys are given as they
-/// are; the client percent-encodes them.
+/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and
+/// keys are given as they are; the client percent-encodes them.
 ///
 /// ```no_run
 /// use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
@@ -61,7 +63,8 @@ pub struct Stored {
 }
 
 impl Client {
-    /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`. Nothing is sent yet.
+    /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`. Nothing is
+    /// sent yet.
     ///
     /// # Errors
     ///
@@ -79,8 +82,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live (`mode=replace`), 412 if it has another
-    /// version than `if_match`; and what every call can meet, see [`ClientError`].
+    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live
+    /// (`mode=replace`), 412 if it has another version than `if_match`; and what every call can meet, see
+    /// [`ClientError`].
     pub fn put(
         &self,
         queue: &str,
@@ -156,8 +160,8 @@ impl Client {
         }
     }
 
-    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of one line is that
-    /// line's result. Many lines go in several requests.
+    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of
+    /// one line is that line's result. Many lines go in several requests.
     ///
     /// # Errors
     ///
@@ -181,11 +185,13 @@ impl Client {
         Ok(results)
     }
 
-    /// Takes ready tasks to work on, empty if none was ready in time. Blocks for as long as the body says to wait.
+    /// Takes ready tasks to work on, empty if none was ready in time. Blocks for as long as the body says to
+    /// wait.
     ///
     /// # Errors
     ///
-    /// See [`ClientError`]. After [`NoAnswer`](ClientError::NoAnswer) tasks may be leased to nobody; they come back when their lease ends.
+    /// See [`ClientError`]. After [`NoAnswer`](ClientError::NoAnswer) tasks may be leased to nobody; they
+    /// come back when their lease ends.
     pub fn lease(&self, queue: &str, body: &LeaseBody) -> Result<Vec<LeasedTask>, ClientError> {
         let call = Call::new("POST", queue_path(queue, "lease"))
             .json(body.to_json())
@@ -244,7 +250,8 @@ impl Client {
         Ok(answer.body::<QueuesBody>()?.queues)
     }
 
-    /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is ready.
+    /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is
+    /// ready.
     ///
     /// # Errors
     ///

@@ -28,7 +28,8 @@ impl AdvanceBody {
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object; unknown or repeated members; no `by`, or one that is no duration of 0 to 100 years.
+    /// Text that is no JSON object; unknown or repeated members; no `by`, or one that is no duration of 0 to
+    /// 100 years.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
         let raw = members.required("by", r#""by": "15d""#)?;

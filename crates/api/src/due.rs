@@ -14,8 +14,8 @@ pub enum Due {
     Now,
     /// So many milliseconds after the server received the request (`delay`).
     After(u64),
-    /// At this instant, in milliseconds since 1970-01-01T00:00:00Z, never negative (`at` or `at_ms`). It may be in the past:
-    /// then the task is due now, and keeps this instant as its `due_at`.
+    /// At this instant, in milliseconds since 1970-01-01T00:00:00Z, never negative (`at` or `at_ms`). It may
+    /// be in the past: then the task is due now, and keeps this instant as its `due_at`.
     At(i64),
 }
 
@@ -46,7 +46,8 @@ impl Due {
         Ok(Some(due))
     }
 
-    /// Writes the member that says this time. `Now` is `delay` 0, for requests in which no time means something else.
+    /// Writes the member that says this time. `Now` is `delay` 0, for requests in which no time means
+    /// something else.
     pub(crate) fn write<M: SerializeMap>(self, map: &mut M) -> Result<(), M::Error> {
         match self {
             Self::Now => map.serialize_entry("delay", "0s"),

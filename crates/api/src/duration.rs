@@ -1,9 +1,9 @@
 //! Durations as people write them: `250ms`, `30m`, `1h30m`, `1.5s`, `15d`.
 //!
-//! A duration is one or more parts, each a number and a unit, the largest unit first and no unit twice. The units are `ms`,
-//! `s`, `m`, `h`, `d` (24 hours) and `w` (7 days); there is none below the millisecond and none above the week, because a
-//! month has no length. The last part may have decimals. The result is whole milliseconds, rounded **up**, so that nothing
-//! becomes due early.
+//! A duration is one or more parts, each a number and a unit, the largest unit first and no unit twice. The
+//! units are `ms`, `s`, `m`, `h`, `d` (24 hours) and `w` (7 days); there is none below the millisecond and
+//! none above the week, because a month has no length. The last part may have decimals. The result is whole
+//! milliseconds, rounded **up**, so that nothing becomes due early.
 //!
 //! | text | milliseconds | |
 //! |---|---|---|
@@ -24,7 +24,8 @@ use thiserror::Error;
 /// The longest duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.
 pub const DURATION_MS_MAX: u64 = INTEGER_MAX;
 
-/// Longer text than this is refused unread. The longest sensible one (`52w6d23h59m59s999.999999999ms`) has 29.
+/// Longer text than this is refused unread. The longest sensible one (`52w6d23h59m59s999.999999999ms`) has
+/// 29.
 pub const DURATION_BYTES_MAX: usize = 64;
 
 /// Decimals in the last part: nine reach the nanosecond of a second.
@@ -143,7 +144,8 @@ impl DurationError {
 ///
 /// # Errors
 ///
-/// Every text that is not exactly a duration, see the module's table. Cost: one pass; long text is refused unread.
+/// Every text that is not exactly a duration, see the module's table. Cost: one pass; long text is refused
+/// unread.
 ///
 /// # Examples
 ///
@@ -250,10 +252,11 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(count)
 }
 
-/// Writes a duration so that [`parse`] reads the same number of milliseconds back: `1h30m`, `1.5s`, `250ms`, `0s`.
+/// Writes a duration so that [`parse`] reads the same number of milliseconds back: `1h30m`, `1.5s`, `250ms`,
+/// `0s`.
 ///
-/// Days are the largest unit, parts that are zero are left out, and milliseconds are decimals of the seconds unless they
-/// stand alone.
+/// Days are the largest unit, parts that are zero are left out, and milliseconds are decimals of the seconds
+/// unless they stand alone.
 ///
 /// ```
 /// use tickwheel_api::duration::format;

@@ -11,7 +11,8 @@ use std::fmt;
 pub(crate) struct Shape {
     /// The members it understands.
     pub(crate) known: &'static [&'static str],
-    /// Members that the documents promise and this version does not have: refused as such, not as a slip of the pen.
+    /// Members that the documents promise and this version does not have: refused as such, not as a slip of
+    /// the pen.
     pub(crate) later: &'static [&'static str],
     /// Members that belong elsewhere in the request, and where.
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
@@ -19,16 +20,16 @@ pub(crate) struct Shape {
 
 /// The members of one JSON object, as the bytes the caller sent.
 ///
-/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read by the rule of
-/// its member, not through a float.
+/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read
+/// by the rule of its member, not through a float.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     found: Vec<(&'static str, &'a RawValue)>,
 }
 
 impl<'a> Members<'a> {
-    /// Reads `bytes` as one object. No bytes at all (or only white space) are an object without members, because the members
-    /// of most requests all have defaults and many clients cannot send an empty object.
+    /// Reads `bytes` as one object. No bytes at all (or only white space) are an object without members,
+    /// because the members of most requests all have defaults and many clients cannot send an empty object.
     pub(crate) fn read(bytes: &'a [u8], shape: &Shape) -> Result<Self, BadRequest> {
         if bytes.trim_ascii().is_empty() {
             return Ok(Self { found: Vec::new() });
@@ -79,8 +80,9 @@ const OBJECT_HINT: &str = "send one JSON object in UTF-8, such as `{\"delay\": \
 
 /// Refuses nesting beyond [`JSON_DEPTH_MAX`] before anything else reads the text.
 ///
-/// `RawValue` skips values without counting levels, so without this a payload of a million brackets would be accepted and
-/// meet the first recursive reader further on. One pass, no allocation; text that is not JSON is left to the parser.
+/// `RawValue` skips values without counting levels, so without this a payload of a million brackets would be
+/// accepted and meet the first recursive reader further on. One pass, no allocation; text that is not JSON is
+/// left to the parser.
 pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), BadRequest> {
     match too_deep_at(bytes, JSON_DEPTH_MAX) {
         None => Ok(()),
@@ -124,7 +126,8 @@ pub(crate) fn malformed(error: &serde_json::Error) -> BadRequest {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let why = text.strip_suffix(&place).unwrap_or(&text);
-    // Line 1 goes unsaid: lines of a batch or replay have a number of their own, and a second one would confuse.
+    // Line 1 goes unsaid: lines of a batch or replay have a number of their own, and a second one would
+    // confuse.
     let at = match error.line() {
         0 => String::new(),
         1 => format!(" at column {}", error.column()),
@@ -209,8 +212,8 @@ pub(crate) fn list(names: &[&str]) -> String {
     }
 }
 
-/// The text of the member `name` of an object that was refused, to say whose refusal it is. Best effort: `None` if the text
-/// is not JSON, nests too deep, or has no such member, or one that is no string.
+/// The text of the member `name` of an object that was refused, to say whose refusal it is. Best effort:
+/// `None` if the text is not JSON, nests too deep, or has no such member, or one that is no string.
 pub(crate) fn find_text(bytes: &[u8], name: &str) -> Option<String> {
     struct Finder<'n>(&'n str);
     impl<'de> Visitor<'de> for Finder<'_> {

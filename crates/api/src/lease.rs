@@ -7,7 +7,8 @@ use serde::Serialize;
 
 /// The shortest lease: 1 s. A shorter one would end before its answer has reached a worker over a slow line.
 pub const LEASE_MS_MIN: u64 = 1_000;
-/// The longest lease: 12 h. A worker that needs longer extends it, so that a dead one is noticed the same day.
+/// The longest lease: 12 h. A worker that needs longer extends it, so that a dead one is noticed the same
+/// day.
 pub const LEASE_MS_MAX: u64 = 12 * 3_600_000;
 /// The lease of a call that names none: 30 s.
 pub(crate) const LEASE_MS_DEFAULT: u64 = 30_000;
@@ -22,7 +23,8 @@ const SHAPE: Shape = Shape {
     elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/lease")],
 };
 
-/// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member optional.
+/// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member
+/// optional.
 ///
 /// An empty body asks for one task, for 30 s, without waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,7 +50,8 @@ impl LeaseBody {
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object; unknown or repeated members; values of the wrong kind or outside their limits.
+    /// Text that is no JSON object; unknown or repeated members; values of the wrong kind or outside their
+    /// limits.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
         let mut body = Self::default();

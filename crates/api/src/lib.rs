@@ -1,14 +1,16 @@
 //! What goes over the wire: the requests and answers of the HTTP API, its times, durations and problems.
 //!
-//! This crate is pure. It has no socket and no clock, it never sees the engine, and it decides nothing about tasks. It turns
-//! bytes into typed requests and typed answers into bytes. The bytes are taken for hostile: no parser panics, none does more
-//! work than the input is long, and every refusal says what is wrong, where, and what to do instead ([`BadRequest`]).
+//! This crate is pure. It has no socket and no clock, it never sees the engine, and it decides nothing about
+//! tasks. It turns bytes into typed requests and typed answers into bytes. The bytes are taken for hostile:
+//! no parser panics, none does more work than the input is long, and every refusal says what is wrong, where,
+//! and what to do instead ([`BadRequest`]).
 //!
 //! The families, by who needs them:
 //!
-//! - requests, each with `parse(&[u8])` for the server and `to_json()` for a client: [`PutBody`], [`PatchBody`],
-//!   [`LeaseBody`], [`AckBody`], [`NackBody`], [`ExtendBody`], [`BatchLine`], [`AdvanceBody`];
-//! - the rest of a request: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`], [`if_match`];
+//! - requests, each with `parse(&[u8])` for the server and `to_json()` for a client: [`PutBody`],
+//!   [`PatchBody`], [`LeaseBody`], [`AckBody`], [`NackBody`], [`ExtendBody`], [`BatchLine`], [`AdvanceBody`];
+//! - the rest of a request: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`],
+//!   [`if_match`];
 //! - answers: [`TaskBody`], [`PutAnswer`], [`LeasedTasks`], [`TasksPage`], [`QueuesBody`], [`TokenResults`],
 //!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for everything that went wrong;
 //! - text for people: [`duration`] (`30m`) and [`time`] (RFC 3339);

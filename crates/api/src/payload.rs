@@ -20,8 +20,9 @@ pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
 /// The payload of a task.
 ///
-/// On the wire it is the member `payload` if it is JSON, and else `payload_base64` with `content_type`. JSON is kept as it
-/// was written, to the byte: white space, order of members, `1.0` and `1e2` come back as they were sent.
+/// On the wire it is the member `payload` if it is JSON, and else `payload_base64` with `content_type`. JSON
+/// is kept as it was written, to the byte: white space, order of members, `1.0` and `1e2` come back as they
+/// were sent.
 ///
 /// A task without a payload has the JSON `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +46,13 @@ impl PayloadBody {
         Self { bytes, content_type: CONTENT_TYPE_JSON.to_owned() }
     }
 
-    /// The payload as JSON, if it can stand in a JSON answer as the member `payload` and come back as the same bytes.
+    /// The payload as JSON, if it can stand in a JSON answer as the member `payload` and come back as the
+    /// same bytes.
     ///
-    /// `None` unless the content type is `application/json`, the bytes are exactly one JSON value without white space around
-    /// it, and it nests no deeper than a request may. A program that embeds the queue can store anything under any content
-    /// type; an answer has to be valid JSON all the same. Cost: one pass over the bytes.
+    /// `None` unless the content type is `application/json`, the bytes are exactly one JSON value without
+    /// white space around it, and it nests no deeper than a request may. A program that embeds the queue can
+    /// store anything under any content type; an answer has to be valid JSON all the same. Cost: one pass
+    /// over the bytes.
     pub fn as_json(&self) -> Option<&RawValue> {
         // One level belongs to the object around it.
         if self.content_type != CONTENT_TYPE_JSON || too_deep_at(&self.bytes, JSON_DEPTH_MAX - 1).is_some() {
@@ -89,8 +92,9 @@ impl PayloadBody {
         self.write_as(self.as_json(), map)
     }
 
-    /// As [`write`](Self::write), for a line of NDJSON. The only line ends that JSON of ours can hold are white space inside
-    /// of a payload, so such a payload goes as base64, which keeps its bytes and its content type.
+    /// As [`write`](Self::write), for a line of NDJSON. The only line ends that JSON of ours can hold are
+    /// white space inside of a payload, so such a payload goes as base64, which keeps its bytes and its
+    /// content type.
     pub(crate) fn write_on_one_line<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         self.write_as(self.as_json().filter(|json| !json.get().contains('\n')), map)
     }

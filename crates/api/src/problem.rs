@@ -9,7 +9,8 @@ use std::fmt;
 /// The content type of an answer that carries a [`Problem`].
 pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
-/// Every kind of problem there is. Each has its own type URI, a status and a title; what it says of one case is the detail.
+/// Every kind of problem there is. Each has its own type URI, a status and a title; what it says of one case
+/// is the detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -57,7 +58,8 @@ pub enum ProblemKind {
     Starting,
     /// The server stops. The call had no effect.
     Stopping,
-    /// The store failed: nothing is changed any more until the server is started again. The call had no effect.
+    /// The store failed: nothing is changed any more until the server is started again. The call had no
+    /// effect.
     ReadOnly,
     /// The store failed or the server stopped while the call was under way: it may have happened or not.
     Indeterminate,
@@ -146,7 +148,8 @@ impl ProblemKind {
     }
 }
 
-/// A problem, as it is sent. A member that does not apply is absent; members that a reader does not know are skipped.
+/// A problem, as it is sent. A member that does not apply is absent; members that a reader does not know are
+/// skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The kind, as a relative URI.
@@ -361,7 +364,8 @@ impl Problem {
         .with_hint("call from a program, or from a page that this server itself serves")
     }
 
-    /// 421: the request is for a host that this server is not. On loopback it answers to names of its own machine only.
+    /// 421: the request is for a host that this server is not. On loopback it answers to names of its own
+    /// machine only.
     pub fn foreign_host(host: &str) -> Self {
         Self::new(
             ProblemKind::ForeignHost,

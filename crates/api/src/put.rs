@@ -29,8 +29,8 @@ const SHAPE: Shape = Shape {
 /// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`.
 ///
 /// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000, "payload": any JSON}`, every member optional and at
-/// most one of the three that say a time. Instead of `payload` there may be `payload_base64` with `content_type`. An empty body
-/// is an empty object: due now, with the payload `null`.
+/// most one of the three that say a time. Instead of `payload` there may be `payload_base64` with
+/// `content_type`. An empty body is an empty object: due now, with the payload `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PutBody {
     /// When the task is to become due.
@@ -44,8 +44,9 @@ impl PutBody {
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, not supported yet or of
-    /// the wrong kind; two members that say a time; an instant before 1970 or a negative delay.
+    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, not
+    /// supported yet or of the wrong kind; two members that say a time; an instant before 1970 or a negative
+    /// delay.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         Self::of(&Members::read(bytes, &SHAPE)?)
     }
@@ -79,7 +80,8 @@ impl Serialize for PutBody {
 
 /// The body of `PATCH /v1/queues/{q}/tasks/{key}`: the members of [`PutBody`]; what is absent stays as it is.
 ///
-/// An empty patch is refused: it would raise the task's version and change nothing, which nobody means to ask for.
+/// An empty patch is refused: it would raise the task's version and change nothing, which nobody means to ask
+/// for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchBody {
     /// When the task is to become due from now on. `delay` counts from the receipt of the patch.

@@ -71,7 +71,8 @@ pub struct ListQuery {
     pub state: Option<TaskState>,
     /// At most so many on the page: 1 to 1,000, by default 100.
     pub limit: usize,
-    /// Where the page before ended, as its `next_cursor` said: 1 to 256 bytes that mean something to the server only.
+    /// Where the page before ended, as its `next_cursor` said: 1 to 256 bytes that mean something to the
+    /// server only.
     pub cursor: Option<String>,
 }
 

@@ -24,14 +24,16 @@ const SHAPE: Shape = Shape {
 /// Members that a cancel has.
 const OF_CANCEL: [&str; 4] = ["at", "op", "queue", "key"];
 
-/// One operation:
-/// `{"at": "2017-10-02T10:56:33Z", "op": "put", "queue": "close", "key": "order:1", "delay": "30m", "payload": {}}`.
+/// One operation: `{"at": "2017-10-02T10:56:33Z", "op": "put", "queue": "close", "key": "order:1", "delay":
+/// "30m", "payload": {}}`.
 ///
-/// Here `at` is when the operation happens; when the task is due is said by `delay` (from `at` on) or `due_at`. A put with neither
-/// is due at `at`. Instead of `payload` there may be `payload_base64` with `content_type`, as in a [`PutBody`](crate::PutBody). A cancel has neither of them and no payload.
+/// Here `at` is when the operation happens; when the task is due is said by `delay` (from `at` on) or
+/// `due_at`. A put with neither is due at `at`. Instead of `payload` there may be `payload_base64` with
+/// `content_type`, as in a [`PutBody`](crate::PutBody). A cancel has neither of them and no payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayLine {
-    /// When the operation happens, in ms since 1970. Lines must be in this order, which is the caller's to check.
+    /// When the operation happens, in ms since 1970. Lines must be in this order, which is the caller's to
+    /// check.
     pub at_ms: i64,
     /// The queue.
     pub queue: String,
@@ -56,13 +58,13 @@ pub enum ReplayOp {
 }
 
 impl ReplayLine {
-    /// Reads one line, without its line end. Blank lines are the caller's to skip, and the refusal does not know the line's
-    /// number.
+    /// Reads one line, without its line end. Blank lines are the caller's to skip, and the refusal does not
+    /// know the line's number.
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, missing or of the wrong kind;
-    /// both `delay` and `due_at`; a cancel with either, or with a payload.
+    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice,
+    /// missing or of the wrong kind; both `delay` and `due_at`; a cancel with either, or with a payload.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
         let at = members.required("at", r#""at": "2017-10-02T10:56:33Z""#)?;

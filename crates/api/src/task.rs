@@ -38,8 +38,9 @@ impl TaskState {
 
 /// A task as its owner sees it: the answer to GET, and a line of a list.
 ///
-/// As JSON: `queue key id version state due_at payload priority attempt`, in this order; `payload_base64` and `content_type` in the place
-/// of `payload` if that is not JSON. Reading it back needs `serde_json`, which keeps the payload's bytes.
+/// As JSON: `queue key id version state due_at payload priority attempt`, in this order; `payload_base64` and
+/// `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
+/// keeps the payload's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskBody {
     /// The queue.
@@ -110,7 +111,8 @@ pub struct LeasedTasks {
     pub tasks: Vec<LeasedTask>,
 }
 
-/// One page of a list: `{"tasks": [...], "next_cursor": "..."}`. A page may be empty and still have a next one.
+/// One page of a list: `{"tasks": [...], "next_cursor": "..."}`. A page may be empty and still have a next
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TasksPage {
     /// The tasks, in the order of `due_at`.

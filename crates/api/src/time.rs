@@ -1,7 +1,8 @@
 //! Instants: RFC 3339 text on the wire, `i64` milliseconds since 1970-01-01T00:00:00Z inside.
 //!
-//! Reading is strict RFC 3339: a date, `T`, a time with seconds, and `Z` or a numeric offset. A fraction may have any number of
-//! digits and is rounded **up** to the millisecond, so that nothing becomes due early. Writing is always UTC with three decimals.
+//! Reading is strict RFC 3339: a date, `T`, a time with seconds, and `Z` or a numeric offset. A fraction may
+//! have any number of digits and is rounded **up** to the millisecond, so that nothing becomes due early.
+//! Writing is always UTC with three decimals.
 //!
 //! | text | milliseconds | |
 //! |---|---|---|
@@ -17,7 +18,8 @@ use jiff::civil;
 use jiff::tz::Offset;
 use thiserror::Error;
 
-/// The last instant that can be written: 9999-12-30T22:00:00.999Z, 26 hours before the year 10000 (where `jiff` ends).
+/// The last instant that can be written: 9999-12-30T22:00:00.999Z, 26 hours before the year 10000 (where
+/// `jiff` ends).
 pub const INSTANT_MS_MAX: i64 = 253_402_207_200_999;
 
 /// Longer text than this is refused unread.
@@ -74,8 +76,9 @@ impl TimeError {
 ///
 /// # Errors
 ///
-/// Anything that is not exactly RFC 3339, and instants outside `0..=INSTANT_MS_MAX`. A second `60` is accepted only where a leap
-/// second can be: before midnight UTC. Cost: one pass; long text is refused unread.
+/// Anything that is not exactly RFC 3339, and instants outside `0..=INSTANT_MS_MAX`. A second `60` is
+/// accepted only where a leap second can be: before midnight UTC. Cost: one pass; long text is refused
+/// unread.
 ///
 /// # Examples
 ///
@@ -224,8 +227,8 @@ impl Fields<'_> {
 
 /// Writes an instant as RFC 3339 in UTC with three decimals: `2017-10-02T11:26:33.000Z`.
 ///
-/// Instants outside what can be written (before the year -9999, after [`INSTANT_MS_MAX`]) are written as the nearest one that
-/// can be; no request can make one.
+/// Instants outside what can be written (before the year -9999, after [`INSTANT_MS_MAX`]) are written as the
+/// nearest one that can be; no request can make one.
 ///
 /// ```
 /// assert_eq!(tickwheel_api::time::format(1_506_943_593_000), "2017-10-02T11:26:33.000Z");

@@ -35,8 +35,8 @@ pub struct NackBody {
     /// The task becomes due again after so many ms. `None`: it is ready again at once, in its old place.
     #[serde(rename = "delay", serialize_with = "write_delay", skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Why, in the worker's words, at most 1 KiB. This version keeps it nowhere but in the server's log: a worker may send
-    /// it today, and it will show once there are dead letters to show it on.
+    /// Why, in the worker's words, at most 1 KiB. This version keeps it nowhere but in the server's log: a
+    /// worker may send it today, and it will show once there are dead letters to show it on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -56,7 +56,8 @@ impl AckBody {
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object; unknown or repeated members; no token, more than 1,000, or one that could not be a token.
+    /// Text that is no JSON object; unknown or repeated members; no token, more than 1,000, or one that could
+    /// not be a token.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = read(bytes, &["tokens"])?;
         Ok(Self { tokens: tokens(&members)? })

@@ -108,7 +108,8 @@ fn the_rest() {
     }
 }
 
-/// A program that embeds the queue may store any bytes as `application/json`; the answer has to be JSON all the same.
+/// A program that embeds the queue may store any bytes as `application/json`; the answer has to be JSON all
+/// the same.
 #[test]
 fn json_that_is_none_goes_as_base64() {
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels)).into_bytes();

@@ -10,7 +10,8 @@ use tickwheel_api::{
     PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, TaskState, if_match, no_query,
 };
 
-/// Every parser on the same bytes. What it says must hold no control character and must not grow with the input.
+/// Every parser on the same bytes. What it says must hold no control character and must not grow with the
+/// input.
 fn parse_all(bytes: &[u8]) {
     let check = |error: Option<String>| {
         if let Some(text) = error {

@@ -30,7 +30,8 @@ pub enum ClientError {
         /// Why not.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The connection broke or the time ran out before the answer was there. The call may have taken effect or not.
+    /// The connection broke or the time ran out before the answer was there. The call may have taken effect
+    /// or not.
     #[error("the answer of {address} did not arrive: {source}; the call may have taken effect or not")]
     NoAnswer {
         /// The `HOST:PORT` of the server.

@@ -12,7 +12,8 @@ use ureq::{Agent, Timeout, http};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// 64 open connections are kept: as many threads share one client without opening new ones for each call.
 const IDLE_CONNECTIONS_MAX: usize = 64;
-/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the memory.
+/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the
+/// memory.
 const ANSWER_BYTES_MAX: u64 = 2 << 30;
 
 /// A request in the making.
@@ -97,7 +98,8 @@ impl Exchange {
     pub(super) fn new(address: String) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // The server is named by address, mostly this machine: a proxy of the environment is not meant for it.
+            // The server is named by address, mostly this machine: a proxy of the environment is not meant
+            // for it.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)

@@ -41,7 +41,8 @@ pub(super) fn server_address(url: &str) -> Result<String, ClientError> {
     Ok(format!("{host}:{port}"))
 }
 
-/// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its port's.
+/// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its
+/// port's.
 fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
     let host_bytes = match authority.strip_prefix('[') {
         Some(inner) => inner.find(']')? + 2,
