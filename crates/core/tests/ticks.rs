@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use tickwheel_core::ticks::{deadline_ticks, nanos_of_tick, ticks_down, ticks_up};
-use tickwheel_core::{TimerQueue, Wheel};
+use tickwheel_core::{Refusal, TimerQueue, Wheel};
 
 fn nanos() -> impl Strategy<Value = u64> {
     prop_oneof![
@@ -53,12 +53,13 @@ proptest! {
         let due = deadline_ticks(now, delay, tick);
         if let Some(deadline) = now.checked_add(delay) {
             prop_assert_eq!(due, ticks_up(deadline, tick));
+            if later >= now && ticks_down(later, tick) >= due {
+                prop_assert!(later - now >= delay, "{delay} ns were over after {} ns", later - now);
+            }
         } else {
             let mut wheel = Wheel::new(ticks_down(now, tick));
-            prop_assert!(wheel.insert(due, ()).is_err(), "a sum beyond 64 bits was accepted");
-        }
-        if later >= now && ticks_down(later, tick) >= due {
-            prop_assert!(later - now >= delay, "{delay} ns were over after {} ns", later - now);
+            let refused = wheel.insert(due, ()).map_err(|refused| refused.why);
+            prop_assert_eq!(refused, Err(Refusal::TooFar), "a sum beyond 64 bits was accepted");
         }
     }
 
@@ -89,4 +90,15 @@ proptest! {
             assert!(fired > 0, "awake at {reading} ns for nothing");
         }
     }
+}
+
+/// The property above once asked that a delay beyond 64 bits of nanoseconds is kept in full, by a
+/// clock at its last nanosecond. It cannot be; what holds is that no queue takes it.
+#[test]
+fn a_delay_beyond_the_end_of_time_is_refused_and_not_shortened() {
+    let nano = NonZeroU64::MIN;
+    let due = deadline_ticks(90, u64::MAX, nano);
+    assert_eq!(due, u64::MAX);
+    let mut wheel = Wheel::new(90);
+    assert_eq!(wheel.insert(due, ()).map_err(|refused| refused.why), Err(Refusal::TooFar));
 }

@@ -172,6 +172,12 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
                 }
                 (wake, nearest) => assert!(wake.is_none() && nearest.is_none()),
             }
+            // The next in line can be moved away and back, and keeps its place in the line.
+            if let Some(&(nearest, id)) = expected.get(list.len()) {
+                for to in [nearest + 1_000, nearest] {
+                    handles[id] = queue.reschedule(handles[id], to).expect("it is pending");
+                }
+            }
             // The queue can be used at once: the tick that was interrupted is still ahead.
             let extra = queue.insert(deadline, book.value()).expect("time stands before it");
             let moved = queue.reschedule(extra, deadline + 1).expect("it is pending");

@@ -48,7 +48,9 @@ impl Level {
 
     /// The bound of the first occupied slot: the nearest deadline, or a little before it.
     pub(super) fn first_bound(&self) -> Option<u64> {
-        Some(self.slots[self.occupied.first()?].bound)
+        let slot = self.occupied.first()?;
+        assert_ne!(self.slots[slot].head, NIL, "slot {slot} has its bit set, but no entry");
+        Some(self.slots[slot].bound)
     }
 
     /// Puts the entry in `place`, which is in no list, at the end of a slot's list. O(1).
