@@ -1,1 +1,41 @@
-//! server
+//! The HTTP rim around [`tickwheel_queue`]: sockets, limits, health, metrics, a graceful stop. It has no rule about tasks.
+//!
+//! ```text
+//! socket -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
+//! ```
+//!
+//! - [`Config`] says where to listen and where tasks are kept; [`Server::bind`] takes both, [`Server::run`] serves until it
+//!   is told to stop.
+//! - Everything that goes wrong is `application/problem+json`, down to a broken request line; bad input is never a 5xx.
+//! - One file, `translate`, knows both the words of `tickwheel-api` and the commands of the queue.
+//! - Logs go to [`tracing`] and hold neither keys nor payloads; the program installs a subscriber.
+//!
+//! What it is not: there are no tokens and no TLS yet, so it serves its own machine only (see [`Config::insecure`]).
+
+mod answer;
+mod app;
+mod batch;
+mod body;
+mod clock;
+mod config;
+mod cursor;
+mod front;
+mod header;
+mod health;
+mod host;
+mod leases;
+mod lines;
+mod metrics;
+mod path;
+mod problem;
+mod query;
+mod queues;
+mod routes;
+mod server;
+mod stopping;
+mod tasks;
+mod translate;
+mod wire;
+
+pub use config::{Config, PORT_DEFAULT, Store};
+pub use server::{Server, StartError};

@@ -1,0 +1,244 @@
+//! `/v1/queues/{q}/batch`: many changes in one call, streamed both ways.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use hyper::body::Frame;
+use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, PutQuery, no_query};
+use tickwheel_queue::{Key, Queue, QueueName};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::app::Shared;
+use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
+use crate::path::QueueAt;
+use crate::problem::{self, Refusal};
+use crate::query::QueryText;
+use crate::translate;
+
+/// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
+const LINES_MAX: usize = 10_000;
+/// 256 commands under way fill a group commit; more of one client would only displace the others.
+const UNDER_WAY_MAX: usize = 256;
+/// 4 MiB of lines under way: so large payloads are bounded, too.
+const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
+/// 10 min for a whole batch: 64 MiB over a slow line.
+const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
+/// Results in one piece of the answer.
+const ROWS_PER_PIECE: usize = 256;
+
+/// `POST`: NDJSON in, NDJSON out, a result for each line in their order.
+///
+/// Not atomic: each line is a call of its own, and lines on one key apply in order. A fault that is not a line's own (the
+/// body breaks off, or is too long) is a last result without a key; the lines before it stand.
+///
+/// The lines run on a task of their own, so that reading the request never waits for the client to read the answer: many
+/// clients send all before they read anything, and both sides would wait for ever.
+pub(crate) async fn batch(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    check_type(&headers, &NDJSON_TYPES)?;
+    check_length(&headers, STREAM_BYTES_MAX as u64)?;
+    let (rows, answer) = mpsc::unbounded_channel();
+    let batch = Batch { queue: app.queue.clone(), name: queue, under_way: VecDeque::new(), bytes: 0, rows };
+    tokio::spawn(batch.run(body));
+    let mut response = Response::new(Body::new(Rows { answer, ended: false }));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
+/// A line that was submitted and has no result yet.
+struct UnderWay {
+    bytes: usize,
+    result: Pin<Box<dyn Future<Output = BatchResult> + Send>>,
+}
+
+struct Batch {
+    queue: Queue,
+    name: QueueName,
+    /// In the order of the lines.
+    under_way: VecDeque<UnderWay>,
+    /// Of the lines under way.
+    bytes: usize,
+    rows: mpsc::UnboundedSender<Row>,
+}
+
+impl Batch {
+    async fn run(mut self, body: Body) {
+        let rows = self.rows.clone();
+        let mut late = pin!(sleep(BATCH_TIME_MAX));
+        tokio::select! {
+            () = self.all(body) => {}
+            // The client left: lines that were not submitted yet are not applied.
+            () = rows.closed() => return,
+            () = &mut late => self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX))),
+        }
+        // A client that left meanwhile misses nothing.
+        let _sent = rows.send(Row::End);
+    }
+
+    /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole.
+    async fn all(&mut self, body: Body) {
+        let mut lines = Lines::new(body);
+        let mut count = 0;
+        let fault = loop {
+            let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
+            tokio::select! {
+                biased;
+                result = first_result(&mut self.under_way), if !self.under_way.is_empty() => self.finish_first(&result),
+                line = timeout(BODY_TIME_MAX, lines.next()), if room => match line {
+                    Err(_) => break Some(problem::body_too_slow(BODY_TIME_MAX)),
+                    Ok(Err(problem)) => break Some(problem),
+                    Ok(Ok(None)) => break None,
+                    Ok(Ok(Some(_))) if count == LINES_MAX => break Some(Problem::too_many_lines(LINES_MAX)),
+                    Ok(Ok(Some(line))) => {
+                        count += 1;
+                        self.submit(line);
+                    }
+                },
+            }
+        };
+        while !self.under_way.is_empty() {
+            let result = first_result(&mut self.under_way).await;
+            self.finish_first(&result);
+        }
+        if let Some(problem) = fault {
+            self.send(&BatchResult::problem(None, problem));
+        }
+    }
+
+    /// Gives a line to the queue. The command is in the queue when this returns, so the order of lines is the order of
+    /// commands.
+    fn submit(&mut self, line: Line) {
+        let (bytes, result) = match line {
+            Line::TooLong => {
+                let problem = Problem::body_too_large(crate::body::BODY_BYTES_MAX as u64);
+                (0, settled(BatchResult::problem(None, problem)))
+            }
+            Line::Text(text) => (text.len(), self.call(&text)),
+        };
+        self.bytes += bytes;
+        self.under_way.push_back(UnderWay { bytes, result });
+    }
+
+    fn call(&self, text: &[u8]) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
+        let line = match BatchLine::parse(text) {
+            Ok(line) => line,
+            Err(bad) => return settled(BatchResult::problem(bad.key, Problem::bad_request(&bad.refusal))),
+        };
+        let key = match Key::new(&line.key) {
+            Ok(key) => key,
+            Err(error) => {
+                return settled(BatchResult::problem(Some(line.key), translate::name_refused(&error)));
+            }
+        };
+        let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
+        let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
+        match line.op {
+            BatchOp::Put { body, mode } => {
+                let query = PutQuery { mode, revoke: line.revoke };
+                let stored = self.queue.put(translate::put(&name, Some(key.clone()), body, query, version));
+                Box::pin(async move {
+                    match stored.await {
+                        Ok(stored) => translate::put_line(&key, &stored),
+                        Err(error) => refused(&key, translate::put_refused(&error, &name, &key, version)),
+                    }
+                })
+            }
+            BatchOp::Patch(body) => {
+                let changed = self.queue.patch(translate::patch(&name, &key, body, line.revoke, version));
+                Box::pin(async move {
+                    match changed.await {
+                        Ok(task) => translate::patch_line(&key, &task),
+                        Err(error) => refused(&key, translate::patch_refused(&error, &name, &key, version)),
+                    }
+                })
+            }
+            BatchOp::Cancel => {
+                let ended = self.queue.cancel(translate::cancel(&name, &key, line.revoke, version));
+                Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
+            }
+        }
+    }
+
+    fn finish_first(&mut self, result: &BatchResult) {
+        let first = self.under_way.pop_front().expect("it was the first that had a result");
+        self.bytes -= first.bytes;
+        self.send(result);
+    }
+
+    fn send(&self, result: &BatchResult) {
+        // A client that left is noticed by `run`.
+        let _sent = self.rows.send(Row::Result(result.to_line()));
+    }
+}
+
+/// The result of the first line under way. Safe to drop and call again.
+async fn first_result(under_way: &mut VecDeque<UnderWay>) -> BatchResult {
+    match under_way.front_mut() {
+        Some(first) => first.result.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn settled(result: BatchResult) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
+    Box::pin(std::future::ready(result))
+}
+
+/// What goes from the lines to the answer.
+enum Row {
+    /// A result, with its line end.
+    Result(Vec<u8>),
+    /// There are no more. Without it an answer that was cut short would look whole.
+    End,
+}
+
+/// The answer's body.
+struct Rows {
+    answer: mpsc::UnboundedReceiver<Row>,
+    ended: bool,
+}
+
+/// The lines came to an unexpected end; the connection breaks off, so that the client sees that results are missing.
+#[derive(Debug, thiserror::Error)]
+#[error("the batch was cut short")]
+struct CutShort;
+
+impl HttpBody for Rows {
+    type Data = Bytes;
+    type Error = CutShort;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let mut rows = Vec::new();
+        if ready!(self.answer.poll_recv_many(cx, &mut rows, ROWS_PER_PIECE)) == 0 {
+            self.ended = true;
+            return Poll::Ready(Some(Err(CutShort)));
+        }
+        let mut piece = Vec::new();
+        for row in rows {
+            match row {
+                Row::Result(line) => piece.extend_from_slice(&line),
+                Row::End => self.ended = true,
+            }
+        }
+        if piece.is_empty() { Poll::Ready(None) } else { Poll::Ready(Some(Ok(Frame::data(piece.into())))) }
+    }
+}

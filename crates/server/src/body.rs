@@ -1,0 +1,140 @@
+//! Request bodies: what they may be, how large, and how long they may take.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use tickwheel_api::Problem;
+use tokio::time::timeout;
+
+use crate::problem::{self, Refusal};
+
+/// 1 MiB: one request, or one line of a batch.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+/// 30 s for a body to arrive, or for a batch to bring its next bytes.
+pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What bodies of JSON say they are. `curl -d` and Python's urllib say `application/x-www-form-urlencoded` of everything
+/// they are not told about; such a body is read as the JSON that it has to be. (A form of a web page says so too; the
+/// check of origins, not this one, keeps those out.)
+pub(crate) const JSON_TYPES: [&str; 2] = ["application/json", "application/x-www-form-urlencoded"];
+/// What batches say they are, by the names that are in use.
+pub(crate) const NDJSON_TYPES: [&str; 6] = [
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/json",
+    "application/x-www-form-urlencoded",
+];
+
+/// A whole JSON body, not yet parsed.
+pub(crate) struct JsonBytes(pub(crate) Bytes);
+
+impl<S: Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refusal> {
+        check_type(request.headers(), &JSON_TYPES)?;
+        check_length(request.headers(), BODY_BYTES_MAX as u64)?;
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body()));
+        read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?.map(Self).map_err(Refusal::from)
+    }
+}
+
+/// Refuses a body that is not of one of these types, or packed. No type at all is fine: most programs mean JSON.
+pub(crate) fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        return Err(Problem::bad_media_type(
+            "Content-Encoding",
+            &shown(coding),
+            "the body as it is, unpacked",
+        )
+        .into());
+    }
+    let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = given.to_str().unwrap_or_default();
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    let known = types.iter().any(|known| known.eq_ignore_ascii_case(essence));
+    let utf8 = parts.filter_map(|part| part.split_once('=')).all(|(name, value)| {
+        !name.eq_ignore_ascii_case("charset") || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    if known && utf8 {
+        Ok(())
+    } else {
+        Err(Problem::bad_media_type("Content-Type", &shown(given), types[0]).into())
+    }
+}
+
+/// Refuses a body that says that it is too long, before a byte of it is read.
+pub(crate) fn check_length(headers: &HeaderMap, max: u64) -> Result<(), Refusal> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    match length {
+        Some(bytes) if bytes > max => Err(Problem::body_too_large(max).into()),
+        _ => Ok(()),
+    }
+}
+
+fn shown(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+async fn whole(mut body: Body) -> Result<Bytes, Problem> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = next_piece(&mut body).await? {
+        if bytes.len() + piece.len() > BODY_BYTES_MAX {
+            return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.into())
+}
+
+/// The next bytes of a body, `None` at its end. Safe to drop and call again.
+pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    loop {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(problem::broken_body()),
+            // Trailers mean nothing here.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_goes_by_its_names() {
+        let refused = |name, value: &'static str| {
+            let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+            check_type(&headers, &JSON_TYPES).err().map(|refusal| refusal.problem().status)
+        };
+        for good in
+            ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""]
+        {
+            assert_eq!(refused(CONTENT_TYPE, good), None, "{good}");
+        }
+        for bad in
+            ["text/plain", "application/jsonl", "", "application/json; charset=latin1", "application/xml"]
+        {
+            assert_eq!(refused(CONTENT_TYPE, bad), Some(415), "{bad}");
+        }
+        assert_eq!(refused(CONTENT_ENCODING, "identity"), None);
+        assert_eq!(refused(CONTENT_ENCODING, "gzip"), Some(415));
+        assert!(check_type(&HeaderMap::new(), &JSON_TYPES).is_ok());
+    }
+}

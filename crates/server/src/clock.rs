@@ -1,0 +1,27 @@
+//! `/v1/clock/advance`: moving the virtual clock.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use tickwheel_api::{AdvanceBody, no_query};
+
+use crate::answer;
+use crate::app::Shared;
+use crate::body::JsonBytes;
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::translate;
+
+/// `POST`: moves the clock and answers once all that fell due is ready and committed.
+pub(crate) async fn advance(
+    app: Shared,
+    QueryText(query): QueryText,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let by = AdvanceBody::parse(&body)?;
+    let now = app.queue.advance(Duration::from_millis(by.by_ms)).await;
+    let now = now.map_err(|error| translate::advance_refused(&error))?;
+    Ok(answer::json(StatusCode::OK, &translate::now(now)))
+}

@@ -1,0 +1,58 @@
+//! What a server is told at its start.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The port that everything assumes unless it is told another.
+pub const PORT_DEFAULT: u16 = 8463;
+
+/// Where tasks are kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Store {
+    /// In this directory. An acknowledged call survives a process crash, a system crash and a power loss.
+    Dir(PathBuf),
+    /// In memory. Nothing survives the end of the process.
+    Memory,
+}
+
+/// How to serve. Start from [`Config::new`] and change what differs.
+///
+/// ```
+/// use tickwheel_server::{Config, Store};
+/// let config = Config { virtual_clock: true, ..Config::new(Store::Memory) };
+/// assert_eq!(config.listen.to_string(), "127.0.0.1:8463");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The address to listen on; port 0 lets the system choose. Default: `127.0.0.1:8463`.
+    pub listen: SocketAddr,
+    /// Where tasks are kept.
+    pub store: Store,
+    /// Time stands still until `POST /v1/clock/advance` moves it. A directory belongs to one kind of clock for ever.
+    /// Default: off.
+    pub virtual_clock: bool,
+    /// Listen on an address that is not loopback, though anybody who reaches it may do anything: there are no tokens and
+    /// no TLS in this version. Default: off, and such an address is refused.
+    pub insecure: bool,
+    /// Connections at one time; one more is answered 503. Lowered to what the limit of open files allows.
+    /// Default: 10,000, about 20 KiB of memory each.
+    pub connections_max: usize,
+    /// How long a stop waits for calls under way. Default: 10 s, what supervisors allow before they kill.
+    pub stop_grace: Duration,
+}
+
+impl Config {
+    /// The defaults, with this store.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
+            store,
+            virtual_clock: false,
+            insecure: false,
+            connections_max: 10_000,
+            stop_grace: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Where a page of a list ended, as opaque text that knows which list it belongs to.
+
+use tickwheel_api::TaskState;
+use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
+
+/// A cursor is `1-<due_at>-<put_seq>-<check>`, in hexadecimal; the 1 is the version of this form.
+///
+/// The check covers the place, the queue and the state asked for, so that a cursor taken to another list is refused
+/// and does not silently skip tasks. It guards against mix-ups; there is nothing to protect against forgers, who can
+/// list everything anyway.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cursor {
+    pub(crate) place: Place,
+}
+
+const VERSION: &str = "1";
+
+impl Cursor {
+    /// The text for the list of `queue` in `state`.
+    pub(crate) fn write(self, queue: &QueueName, state: Option<TaskState>) -> String {
+        let (due, seq) = (self.place.due_at.as_ms(), self.place.put_seq.0);
+        format!("{VERSION}-{due:x}-{seq:x}-{:016x}", self.check(queue, state))
+    }
+
+    /// Reads a text; `None` unless [`write`](Self::write) made it for the same queue and state.
+    pub(crate) fn read(text: &str, queue: &QueueName, state: Option<TaskState>) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (version, due, seq) = (parts.next()?, parts.next()?, parts.next()?);
+        let due_at = Timestamp::from_ms(i64::from_str_radix(due, 16).ok()?)?;
+        let put_seq = Seq(u64::from_str_radix(seq, 16).ok()?);
+        let cursor = Self { place: Place { due_at, put_seq } };
+        // Comparing the whole text leaves each cursor one spelling.
+        (version == VERSION && cursor.write(queue, state) == text).then_some(cursor)
+    }
+
+    fn check(self, queue: &QueueName, state: Option<TaskState>) -> u64 {
+        let due = self.place.due_at.as_ms().to_be_bytes();
+        let seq = self.place.put_seq.0.to_be_bytes();
+        let state = state.map_or("", TaskState::name);
+        fnv1a([&due, &seq, queue.as_str().as_bytes(), b"?", state.as_bytes()].concat())
+    }
+}
+
+/// FNV-1a, 64 bits: the same in every release, unlike the hash of the standard library.
+fn fnv1a(bytes: Vec<u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).expect("a name")
+    }
+
+    #[test]
+    fn a_cursor_is_read_back_by_its_own_list_only() {
+        let due_at = Timestamp::from_ms(1_506_943_593_000).expect("not negative");
+        let cursor = Cursor { place: Place { due_at, put_seq: Seq(41) } };
+        let ready = Some(TaskState::Ready);
+        let text = cursor.write(&queue("close"), ready);
+        assert!(text.len() <= tickwheel_api::CURSOR_BYTES_MAX, "{text} is too long for the query parser");
+        assert_eq!(Cursor::read(&text, &queue("close"), ready), Some(cursor));
+        assert_eq!(Cursor::read(&text, &queue("confirm"), ready), None);
+        assert_eq!(Cursor::read(&text, &queue("close"), None), None);
+        assert_eq!(Cursor::read(&text, &queue("close"), Some(TaskState::Leased)), None);
+    }
+
+    #[test]
+    fn a_changed_cursor_is_refused() {
+        let cursor = Cursor { place: Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) } };
+        let text = cursor.write(&queue("q"), None);
+        for at in 0..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[at] = if other[at] == b'7' { b'8' } else { b'7' };
+            let other = String::from_utf8(other).expect("ASCII");
+            assert_eq!(Cursor::read(&other, &queue("q"), None), None, "{other}");
+        }
+        for bad in [
+            "",
+            "1",
+            "1-1",
+            "1-1-1",
+            "1-1-1-1",
+            "1--1-1",
+            "2-1-1-1",
+            &text.to_uppercase(),
+            &format!("{text}-"),
+        ] {
+            assert_eq!(Cursor::read(bad, &queue("q"), None), None, "{bad}");
+        }
+    }
+}

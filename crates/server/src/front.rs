@@ -1,0 +1,100 @@
+//! What happens to every request before and after its handler.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Method, Request};
+use axum::response::{IntoResponse, Response};
+use tickwheel::{Clock, SystemClock};
+use tickwheel_api::Problem;
+use tower_service::Service;
+
+use crate::host::Hosts;
+use crate::problem;
+
+/// The door of the routes: checks who asks, catches what must not happen, and writes the log.
+pub(crate) struct Front {
+    routes: Router,
+    hosts: Hosts,
+    clock: SystemClock,
+}
+
+impl Front {
+    pub(crate) fn new(routes: Router, hosts: Hosts) -> Self {
+        Self { routes, hosts, clock: SystemClock::new() }
+    }
+
+    /// Answers one request. Dropping the future ends whatever it waits for.
+    pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
+        let begun = self.clock.now();
+        let method = request.method().clone();
+        let shape = shape(request.uri().path());
+        let (parts, body) = request.into_parts();
+        let mut answer = match self.hosts.check(&parts) {
+            Ok(()) => self.call(Request::from_parts(parts, body)).await,
+            Err(refusal) => refusal.into_response(),
+        };
+        // Answers hold what is true now, and are JSON whatever a browser would like to see in them.
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        log(&method, &shape, answer.status().as_u16(), self.clock.now().saturating_since(begun));
+        answer
+    }
+
+    /// Calls the handler; a panic of it is our mistake, and this caller's alone.
+    async fn call(&self, request: Request<Body>) -> Response {
+        let mut routes = self.routes.clone();
+        let mut handler = pin!(routes.call(request));
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Ok(answer))) => Poll::Ready(answer),
+            Ok(Poll::Ready(Err(never))) => match never {},
+            Err(_) => {
+                tracing::error!("a handler panicked");
+                Poll::Ready(problem::response(&Problem::internal("a part of the server failed")))
+            }
+        })
+        .await
+    }
+}
+
+fn log(method: &Method, shape: &str, status: u16, took: std::time::Duration) {
+    let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    if status >= 500 {
+        tracing::warn!(%method, path = shape, status, took_us, "answered");
+    } else {
+        tracing::debug!(%method, path = shape, status, took_us, "answered");
+    }
+}
+
+/// The path without the names in it: logs hold no keys. Cut, for a path may be anything.
+fn shape(path: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 64;
+    let mut segments: Vec<&str> = path.split('/').collect();
+    if segments.get(2) == Some(&"queues") {
+        for (index, name) in [(3, "{q}"), (5, "{key}")] {
+            if let Some(segment) = segments.get_mut(index) {
+                *segment = name;
+            }
+        }
+    }
+    segments.join("/").chars().take(SHOWN_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_hold_no_names() {
+        assert_eq!(shape("/v1/queues/close/tasks/order:1"), "/v1/queues/{q}/tasks/{key}");
+        assert_eq!(shape("/v1/queues/close/lease"), "/v1/queues/{q}/lease");
+        assert_eq!(shape("/healthz"), "/healthz");
+        assert_eq!(shape(&"/x".repeat(1_000)).len(), 64);
+    }
+}

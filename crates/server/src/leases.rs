@@ -1,0 +1,91 @@
+//! `/v1/queues/{q}/lease`, `ack`, `nack` and `extend`: the worker's side.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, no_query};
+
+use crate::answer;
+use crate::app::Shared;
+use crate::body::JsonBytes;
+use crate::path::QueueAt;
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::translate::{self, Tokens};
+
+/// `POST lease`: ready tasks, or a wait for the first one.
+///
+/// The wait ends early, with an empty answer, when the server stops. A client that leaves drops this future and with it
+/// the call: what was leased for it in that moment is given back.
+pub(crate) async fn lease(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let body = LeaseBody::parse(&body)?;
+    // A server that stops answers at once with what is ready, if anything.
+    let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(body.wait_ms) };
+    let leased = app.queue.lease(translate::lease(&queue, &body, wait), wait);
+    let leased = tokio::select! {
+        biased;
+        leased = leased => leased.map_err(|error| translate::unavailable(&error))?,
+        () = app.stopping.wait(), if !wait.is_zero() => Vec::new(),
+    };
+    Ok(answer::json(StatusCode::OK, &translate::leased_tasks(&leased)))
+}
+
+/// `POST ack`: the work is done.
+pub(crate) async fn ack(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let tokens = Tokens::read(&AckBody::parse(&body)?.tokens);
+    let answers = app.queue.ack(tokens.ack(&queue)).await;
+    let answers = answers.map_err(|error| translate::unavailable(&error))?;
+    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+}
+
+/// `POST nack`: the task goes back, at once or after a delay.
+pub(crate) async fn nack(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let body = NackBody::parse(&body)?;
+    let tokens = Tokens::read(&body.tokens);
+    let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms)).await;
+    let answers = answers.map_err(|error| translate::nack_refused(&error))?;
+    if let Some(reason) = &body.reason {
+        // A reason is the worker's own text and may quote a payload: its length is all that is logged.
+        tracing::debug!(
+            queue = queue.as_str(),
+            tokens = body.tokens.len(),
+            reason_bytes = reason.len(),
+            "nacked"
+        );
+    }
+    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+}
+
+/// `POST extend`: the work goes on.
+pub(crate) async fn extend(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let body = ExtendBody::parse(&body)?;
+    let tokens = Tokens::read(&body.tokens);
+    let answers = app.queue.extend(tokens.extend(&queue, body.lease_ms)).await;
+    let answers = answers.map_err(|error| translate::unavailable(&error))?;
+    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+}

@@ -1,0 +1,230 @@
+//! `/metrics`: the queue's figures in the text format that Prometheus reads.
+//!
+//! Nothing is counted here. A scrape asks the queue and writes down what it says, so the figures of one scrape belong to
+//! one moment, and a program that embeds the queue can show the same ones.
+
+use std::fmt;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::{Registry, Unit};
+use tickwheel_api::{Problem, no_query};
+use tickwheel_queue::{COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, QueueCounts, Stats};
+
+use crate::app::Shared;
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::translate;
+
+/// 1,000 queues have a label of their own, the first by name; the rest is summed up as [`OTHER_QUEUES`]. More time series
+/// would make the scrape, and the server that stores it, the largest user of the machine.
+const QUEUES_MAX: usize = 1_000;
+/// No queue has this name: `{` is not in the alphabet of names.
+const OTHER_QUEUES: &str = "{other}";
+const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// `GET`: all figures.
+pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let stats = app.queue.stats().await.map_err(|error| translate::unavailable(&error))?;
+    let figures = Figures { stats, health: app.queue.health(), commits: app.queue.commit_seconds() };
+    let mut registry = Registry::with_prefix("tickwheel");
+    registry.register_collector(Box::new(figures));
+    let mut body = String::new();
+    text::encode(&mut body, &registry).map_err(|_| Problem::internal("the metrics cannot be written"))?;
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(FORMAT));
+    Ok(response)
+}
+
+/// What one scrape shows.
+#[derive(Debug)]
+struct Figures {
+    stats: Box<Stats>,
+    health: Health,
+    commits: CommitSeconds,
+}
+
+impl Collector for Figures {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        let Stats { queues, lateness, .. } = &*self.stats;
+        page.tasks(queues)?;
+        page.counter("scheduled", "Puts and patches taken", self.stats.scheduled_total)?;
+        page.counter("fired", "Tasks that became ready because their instant came", self.stats.fired_total)?;
+        page.counter("cancelled", "Tasks cancelled or revoked", self.stats.cancelled_total)?;
+        page.counter("leased", "Leases granted", self.stats.leased_total)?;
+        let ends = [
+            ("acked", self.stats.acked_total),
+            ("nacked", self.stats.nacked_total),
+            ("expired", self.stats.expired_total),
+        ];
+        page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
+        let bounds = LATENESS_BOUNDS_MS.map(|ms| Duration::from_millis(ms).as_secs_f64());
+        let sum = Duration::from_millis(self.stats.lateness_sum_ms).as_secs_f64();
+        page.histogram("fire_lateness", "From due_at to ready", &bounds, lateness, sum)?;
+        let oldest = Duration::from_millis(self.stats.oldest_due_age_ms).as_secs_f64();
+        page.gauge(
+            "oldest_due_age",
+            "How long the oldest ready task has been due",
+            Some(&Unit::Seconds),
+            &oldest,
+        )?;
+        let bounds = COMMIT_BOUNDS_US.map(|us| Duration::from_micros(us).as_secs_f64());
+        let sum = self.commits.sum.as_secs_f64();
+        page.histogram(
+            "commit",
+            "From handing a commit to the store until it is durable",
+            &bounds,
+            &self.commits.buckets,
+            sum,
+        )?;
+        page.gauge("store_room", "Growth that the store can take", Some(&Unit::Bytes), &self.stats.room)?;
+        page.gauge(
+            "waiting_leases",
+            "Lease calls that wait for a task",
+            None,
+            &saturated(self.stats.waiting),
+        )?;
+        page.health(&self.health)
+    }
+}
+
+fn saturated(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// The page under way; one method for each form of metric.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn tasks(&mut self, queues: &[QueueCounts]) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor("tasks", "Live tasks", None, MetricType::Gauge)?;
+        let (named, rest) = queues.split_at(queues.len().min(QUEUES_MAX));
+        let by_state = |counts: &QueueCounts| [counts.scheduled, counts.ready, counts.leased, counts.dead];
+        let mut others = [0; 4];
+        for counts in rest {
+            for (sum, count) in others.iter_mut().zip(by_state(counts)) {
+                *sum += count;
+            }
+        }
+        let named = named.iter().map(|counts| (counts.queue.as_str(), by_state(counts)));
+        let others = (!rest.is_empty()).then_some((OTHER_QUEUES, others));
+        for (queue, counts) in named.chain(others) {
+            for (state, count) in ["scheduled", "ready", "leased", "dead"].into_iter().zip(counts) {
+                metric.encode_family(&[("queue", queue), ("state", state)])?.encode_gauge(&count)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter(&value, NO_EXEMPLAR)
+    }
+
+    fn counters(&mut self, name: &str, help: &str, label: &str, values: &[(&str, u64)]) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (of, value) in values {
+            metric.encode_family(&[(label, *of)])?.encode_counter(value, NO_EXEMPLAR)?;
+        }
+        Ok(())
+    }
+
+    fn gauge<V: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: Option<&Unit>,
+        value: &V,
+    ) -> fmt::Result {
+        self.0.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(value)
+    }
+
+    /// A histogram in seconds; `counts` has one more than `bounds_s`, for what is beyond the last.
+    fn histogram(
+        &mut self,
+        name: &str,
+        help: &str,
+        bounds_s: &[f64],
+        counts: &[u64],
+        sum_s: f64,
+    ) -> fmt::Result {
+        assert_eq!(counts.len(), bounds_s.len() + 1, "{} counts for {} bounds", counts.len(), bounds_s.len());
+        let bounds = bounds_s.iter().copied().chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(counts.iter().copied()).collect();
+        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        metric.encode_histogram::<[(&str, &str); 0]>(sum_s, counts.iter().sum(), &buckets, None)
+    }
+
+    fn health(&mut self, health: &Health) -> fmt::Result {
+        let offset_s = health.clock_offset_ms as f64 / 1_000.0;
+        let help = "What the wall clock shows beyond the time that is believed";
+        self.gauge("clock_offset", help, Some(&Unit::Seconds), &offset_s)?;
+        self.counter("clock_steps", "Steps of the wall clock that were noticed", health.clock_steps)?;
+        let read_only = i64::from(health.read_only.is_some());
+        self.gauge("read_only", "1 if the store failed and nothing is changed any more", None, &read_only)?;
+        let mode = [
+            ("durability", translate::durability(health.durability)),
+            ("clock", if health.virtual_clock { "virtual" } else { "real" }),
+        ];
+        let help = "What acknowledged calls survive, and which clock runs; always 1";
+        let mut metric = self.0.encode_descriptor("mode", help, None, MetricType::Gauge)?;
+        metric.encode_family(&mode)?.encode_gauge(&1i64)
+    }
+}
+
+const NO_EXEMPLAR: Option<&Exemplar<[(&'static str, &'static str); 0], u64>> = None;
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_queue::QueueName;
+
+    use super::*;
+
+    fn page_of(queues: usize) -> String {
+        let counts = |number: usize| QueueCounts {
+            queue: QueueName::new(&format!("q{number:05}")).expect("a name"),
+            scheduled: 1,
+            ready: 2,
+            leased: 3,
+            dead: 4,
+        };
+        let stats = Stats { queues: (0..queues).map(counts).collect(), ..Stats::default() };
+        let mut body = String::new();
+        #[derive(Debug)]
+        struct Tasks(Stats);
+        impl Collector for Tasks {
+            fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+                Page(encoder).tasks(&self.0.queues)
+            }
+        }
+        let mut registry = Registry::with_prefix("tickwheel");
+        registry.register_collector(Box::new(Tasks(stats)));
+        text::encode(&mut body, &registry).expect("a string takes all");
+        body
+    }
+
+    #[test]
+    fn a_thousand_queues_have_labels_and_the_rest_shares_one() {
+        let at_the_edge = page_of(QUEUES_MAX);
+        assert!(!at_the_edge.contains(OTHER_QUEUES), "{at_the_edge}");
+        assert!(
+            at_the_edge.contains("tickwheel_tasks{queue=\"q00999\",state=\"dead\"} 4\n"),
+            "{at_the_edge}"
+        );
+        let beyond = page_of(QUEUES_MAX + 3);
+        assert_eq!(
+            beyond.lines().filter(|line| line.starts_with("tickwheel_tasks{")).count(),
+            4 * (QUEUES_MAX + 1)
+        );
+        assert!(beyond.contains("tickwheel_tasks{queue=\"{other}\",state=\"ready\"} 6\n"), "{beyond}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Problems of the rim itself, and how every problem becomes an answer.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use tickwheel_api::{BadRequest, PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
+
+use crate::wire::{Fault, Rule};
+
+/// A problem on its way out of a handler.
+#[derive(Debug)]
+pub(crate) struct Refusal(Box<Problem>);
+
+#[cfg(test)]
+impl Refusal {
+    pub(crate) fn problem(&self) -> &Problem {
+        &self.0
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl From<BadRequest> for Refusal {
+    fn from(refusal: BadRequest) -> Self {
+        Problem::bad_request(&refusal).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        response(&self.0)
+    }
+}
+
+/// The answer that carries `problem`.
+pub(crate) fn response(problem: &Problem) -> Response {
+    let mut response = Response::new(Body::from(problem.to_json()));
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_CONTENT_TYPE));
+    if let Some(seconds) = problem.retry_after_s {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// 405, with the header that says what is allowed.
+pub(crate) fn method_not_allowed(method: &str, allowed: &'static str) -> Response {
+    let mut response = response(&Problem::bad_method(method, allowed));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// A head that the gate refused.
+pub(crate) fn fault(fault: &Fault) -> Problem {
+    let kind = match fault.rule {
+        Rule::Malformed => ProblemKind::BadRequest,
+        Rule::UriTooLong => ProblemKind::UriTooLong,
+        Rule::HeadersTooLarge => ProblemKind::HeadersTooLarge,
+        Rule::Timeout => ProblemKind::Timeout,
+    };
+    Problem::new(kind, &fault.what).with_hint(fault.hint)
+}
+
+/// A body that did not arrive in time.
+pub(crate) fn body_too_slow(limit: Duration) -> Problem {
+    Problem::timeout(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A body that ended before its end, or whose chunks are malformed.
+pub(crate) fn broken_body() -> Problem {
+    Problem::bad_request(&BadRequest::body(
+        "broke off, or its chunks are malformed",
+        "send as many bytes as Content-Length says, or plain chunks without extensions and trailers",
+    ))
+}
+
+/// One of two headers of a request that may have only one.
+pub(crate) fn repeated_header(name: &'static str) -> Problem {
+    Problem::bad_request(&BadRequest::header(name, "is given more than once", "send it once"))
+}

@@ -1,0 +1,46 @@
+//! Which path and method goes where.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, Uri};
+use axum::response::Response;
+use axum::routing::{MethodRouter, get, post};
+use tickwheel_api::Problem;
+
+use crate::app::App;
+use crate::{batch, clock, health, leases, metrics, problem, queues, tasks};
+
+/// All there is, and a problem for everything else.
+pub(crate) fn routes(app: Arc<App>) -> Router {
+    let task = get(tasks::get).put(tasks::put).patch(tasks::patch).delete(tasks::cancel);
+    let task = only("GET, HEAD, PUT, PATCH, DELETE", task);
+    Router::new()
+        .route("/v1/queues", only("GET, HEAD", get(queues::all)))
+        .route("/v1/queues/{q}", only("GET, HEAD", get(queues::one)))
+        .route("/v1/queues/{q}/tasks", only("GET, HEAD, POST", get(tasks::list).post(tasks::post)))
+        .route("/v1/queues/{q}/tasks/{key}", task.clone())
+        // A key that is empty is named as such, and not as an unknown path.
+        .route("/v1/queues/{q}/tasks/", task)
+        .route("/v1/queues/{q}/batch", only("POST", post(batch::batch)))
+        .route("/v1/queues/{q}/lease", only("POST", post(leases::lease)))
+        .route("/v1/queues/{q}/ack", only("POST", post(leases::ack)))
+        .route("/v1/queues/{q}/nack", only("POST", post(leases::nack)))
+        .route("/v1/queues/{q}/extend", only("POST", post(leases::extend)))
+        .route("/v1/clock/advance", only("POST", post(clock::advance)))
+        .route("/healthz", only("GET, HEAD", get(health::alive)))
+        .route("/readyz", only("GET, HEAD", get(health::ready)))
+        .route("/metrics", only("GET, HEAD", get(metrics::metrics)))
+        .fallback(nothing_here)
+        .with_state(app)
+}
+
+/// These methods, and 405 with `Allow` for the others.
+fn only(allowed: &'static str, methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    methods
+        .fallback(move |method: Method| async move { problem::method_not_allowed(method.as_str(), allowed) })
+}
+
+async fn nothing_here(uri: Uri) -> Response {
+    problem::response(&Problem::no_endpoint(uri.path()))
+}

@@ -1,0 +1,248 @@
+//! The server: binds, accepts, stops.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+use tickwheel_api::Problem;
+use tickwheel_queue::{OpenError, Queue};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::app::App;
+use crate::config::{Config, Store};
+use crate::front::Front;
+use crate::host::{Hosts, is_loopback};
+use crate::routes::routes;
+use crate::stopping::{self, Stop, Stopping};
+use crate::wire::{self, Timeouts};
+
+/// Limits of time on a connection, real time on a virtual clock too.
+const TIMEOUTS: Timeouts = Timeouts {
+    head: Duration::from_secs(5),
+    idle: Duration::from_secs(60),
+    write: Duration::from_secs(30),
+    linger: Duration::from_secs(2),
+};
+/// Connections that the kernel holds for us while we are busy: enough for 1,000 clients that start together.
+const BACKLOG: u32 = 1_024;
+/// Open files that are not connections being served: the store's, the runtime's, the standard streams, refusals.
+const FILES_RESERVED: u64 = 96;
+/// Connections beyond the limit that are told so; more are closed without a word, so that a flood costs nothing.
+const REFUSALS_MAX: usize = 32;
+/// After a failed accept. It fails when the system is out of something, and trying again at once would only burn time.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a server did not start. It completes "failed to start: ...".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address is reachable from other machines.
+    #[error(
+        "{listen} is not a loopback address, and this version has no tokens and no TLS: anybody who reaches the port may \
+         do anything; listen on 127.0.0.1, or take the risk with --insecure"
+    )]
+    NotLoopback {
+        /// The address asked for.
+        listen: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error(
+        "cannot listen on {listen}: {source}; is another server running? choose another port, or 0 for any"
+    )]
+    Listen {
+        /// The address asked for.
+        listen: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store cannot be opened; another server on the same directory is the usual reason.
+    #[error("cannot open {}: {source}", place.display())]
+    Open {
+        /// The directory, or `memory`.
+        place: PathBuf,
+        /// What the queue said.
+        source: OpenError,
+    },
+}
+
+/// A server that has its port and its tasks, and waits to be [`run`](Server::run).
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use tickwheel_server::{Config, Server, Store};
+///
+/// let server = Server::bind(Config::new(Store::Dir("tickwheel-data".into()))).await?;
+/// println!("listening http://{}", server.local_addr());
+/// server.run(async { drop(tokio::signal::ctrl_c().await) }).await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Server {
+    listener: TcpListener,
+    local_addr: SocketAddr,
+    queue: Queue,
+    front: Arc<Front>,
+    stop: Stop,
+    stopping: Stopping,
+    connections_max: usize,
+    stop_grace: Duration,
+}
+
+impl Server {
+    /// Takes the port, opens the store, and listens.
+    ///
+    /// Connections are refused until the store has recovered, which takes time in proportion to the live tasks.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left open then.
+    pub async fn bind(config: Config) -> Result<Self, StartError> {
+        let listen = config.listen;
+        if !config.insecure && !is_loopback(&listen.ip()) {
+            return Err(StartError::NotLoopback { listen });
+        }
+        let refused = |source| StartError::Listen { listen, source };
+        // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
+        let socket = bind(listen).map_err(refused)?;
+        let queue = open(config.store, config.virtual_clock).await?;
+        let listening = socket.listen(BACKLOG).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (local_addr, listener) = match listening {
+            Ok(listening) => listening,
+            Err(source) => {
+                // The start has failed already; a store that does not close well recovers at the next.
+                close(queue).await;
+                return Err(refused(source));
+            }
+        };
+        let (stop, stopping) = stopping::signal();
+        let app = Arc::new(App { queue: queue.clone(), stopping: stopping.clone() });
+        let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr)));
+        let connections_max = connections_allowed(config.connections_max);
+        Ok(Self {
+            listener,
+            local_addr,
+            queue,
+            front,
+            stop,
+            stopping,
+            connections_max,
+            stop_grace: config.stop_grace,
+        })
+    }
+
+    /// The address that it listens on, with the port that the system chose.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The queue that it serves, for a program that runs both.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Serves until `shutdown` completes, then stops gracefully.
+    ///
+    /// Stopping, in this order: no new connections; waits of workers end with an empty answer; calls under way are answered,
+    /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
+    /// is closed. Dropping the future stops at once, as a crash does: nothing that was acknowledged is lost.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        tracing::info!(listen = %self.local_addr, "serving");
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((socket, _)) => self.take(&mut connections, socket),
+                    Err(error) => {
+                        tracing::warn!(%error, "accept failed");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                // Ended connections leave the set, so that their number is that of the open ones.
+                Some(_) = connections.join_next() => {}
+            }
+        }
+        drop(self.listener);
+        self.stop.give();
+        tracing::info!(connections = connections.len(), "stopping");
+        let drained = async { while connections.join_next().await.is_some() {} };
+        if timeout(self.stop_grace, drained).await.is_err() {
+            tracing::warn!(connections = connections.len(), "calls under way were cut off");
+            connections.shutdown().await;
+        }
+        close(self.queue).await;
+        tracing::info!("stopped");
+    }
+
+    /// Serves a connection, or refuses it if there are too many.
+    fn take(&self, connections: &mut JoinSet<()>, socket: TcpStream) {
+        // Answers are small and whole: waiting to fill a packet only costs time.
+        let _as_it_was = socket.set_nodelay(true);
+        let open = connections.len();
+        if open < self.connections_max {
+            let (front, stopping) = (Arc::clone(&self.front), self.stopping.clone());
+            connections.spawn(wire::serve(socket, front, TIMEOUTS, stopping));
+            return;
+        }
+        tracing::warn!(open, "too many connections");
+        if open < self.connections_max + REFUSALS_MAX {
+            let problem =
+                Problem::busy(format!("the server has its {} connections", self.connections_max), 1);
+            connections.spawn(wire::refuse(socket, problem, TIMEOUTS));
+        }
+    }
+}
+
+fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restart need not wait for the connections of the last run to time out.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    Ok(socket)
+}
+
+/// Opens the queue where blocking is allowed: recovery reads files.
+async fn open(store: Store, virtual_clock: bool) -> Result<Queue, StartError> {
+    let opening = tokio::task::spawn_blocking(move || {
+        let options = Queue::options();
+        let options = if virtual_clock { options.virtual_clock() } else { options };
+        match store {
+            Store::Dir(dir) => Err(StartError::Open {
+                place: dir,
+                source: OpenError::Taken { why: "directories come with the disk store".to_owned() },
+            }),
+            Store::Memory => {
+                options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
+            }
+        }
+    });
+    match opening.await {
+        Ok(opened) => opened,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Closes the queue where blocking is allowed.
+async fn close(queue: Queue) {
+    if let Err(panicked) = tokio::task::spawn_blocking(move || queue.close()).await {
+        std::panic::resume_unwind(panicked.into_panic());
+    }
+}
+
+/// As many connections as are wanted and as the limit of open files allows, at least one.
+fn connections_allowed(wanted: usize) -> usize {
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED)).unwrap_or(usize::MAX);
+    if allowed < wanted {
+        tracing::warn!(wanted, allowed, "fewer connections than configured: the limit of open files is low");
+    }
+    wanted.min(allowed).max(1)
+}

@@ -1,0 +1,147 @@
+//! `/v1/queues/{q}/tasks` and `/v1/queues/{q}/tasks/{key}`.
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use tickwheel_api::{
+    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, no_query,
+};
+use tickwheel_queue::{Key, PutError, PutMode, QueueName, Stored};
+
+use crate::answer;
+use crate::app::Shared;
+use crate::body::JsonBytes;
+use crate::cursor::Cursor;
+use crate::header::{IfMatch, idempotency_key};
+use crate::path::{QueueAt, TaskAt};
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::translate;
+
+/// `PUT`: schedules the task of this key, or changes the one that is live.
+pub(crate) async fn put(
+    app: Shared,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    let query = PutQuery::parse(&query)?;
+    let command = translate::put(&at.queue, Some(at.key.clone()), PutBody::parse(&body)?, query, version);
+    let stored = app.queue.put(command).await;
+    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
+}
+
+/// `POST`: schedules a task under a key that the server makes, or the one in `Idempotency-Key`.
+pub(crate) async fn post(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    headers: HeaderMap,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let key = idempotency_key(&headers)?;
+    let mut command = translate::put(&queue, key.clone(), PutBody::parse(&body)?, PutQuery::default(), None);
+    let Some(key) = key else {
+        let stored = app.queue.put(command).await;
+        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error))?));
+    };
+    // The key may have been used up: its task is done, and a retry must not make a second one.
+    if let Some(first) = live_or_done(&app, &queue, &key).await? {
+        return Ok(first);
+    }
+    command.mode = PutMode::Create;
+    match app.queue.put(command).await {
+        Ok(stored) => Ok(put_answer(&stored)),
+        // Another call with this key was faster. Its task may be gone again by now: then that is the answer.
+        Err(PutError::Live { .. }) => match live_or_done(&app, &queue, &key).await? {
+            Some(first) => Ok(first),
+            None => Err(Problem::not_found(queue.as_str(), key.as_str()).into()),
+        },
+        Err(error) => Err(translate::put_refused(&error, &queue, &key, None).into()),
+    }
+}
+
+/// What an earlier call with this key made, `None` if there was none.
+async fn live_or_done(app: &Shared, queue: &QueueName, key: &Key) -> Result<Option<Response>, Problem> {
+    match app.queue.get(translate::get(queue, key)).await {
+        Ok(task) => Ok(Some(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))),
+        Err(tickwheel_queue::GetError::NotFound) => Ok(None),
+        Err(error) => Err(translate::get_refused(&error, queue, key)),
+    }
+}
+
+/// `GET`: the live task.
+pub(crate) async fn get(app: Shared, at: TaskAt, QueryText(query): QueryText) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let found = app.queue.get(translate::get(&at.queue, &at.key)).await;
+    let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
+    Ok(answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task)))
+}
+
+/// `PATCH`: reschedules the live task or gives it another payload; what is not named stays.
+pub(crate) async fn patch(
+    app: Shared,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Refusal> {
+    let query = PatchQuery::parse(&query)?;
+    let command = translate::patch(&at.queue, &at.key, PatchBody::parse(&body)?, query.revoke, version);
+    let changed = app.queue.patch(command).await;
+    let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
+    Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
+}
+
+/// `DELETE`: cancels the task, with one definite answer.
+pub(crate) async fn cancel(
+    app: Shared,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+) -> Result<Response, Refusal> {
+    let query = CancelQuery::parse(&query)?;
+    let ended = app.queue.cancel(translate::cancel(&at.queue, &at.key, query.revoke, version)).await;
+    let ended = ended.map_err(|error| translate::cancel_refused(&error, &at.queue, &at.key, version))?;
+    Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
+}
+
+/// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
+pub(crate) async fn list(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let query = ListQuery::parse(&query)?;
+    let state = query.state.map(translate::state_wanted);
+    let after = match &query.cursor {
+        Some(text) => Some(Cursor::read(text, &queue, query.state).ok_or_else(foreign_cursor)?.place),
+        None => None,
+    };
+    let page = app.queue.list(translate::list(&queue, state, query.limit, after)).await;
+    let page = page.map_err(|error| translate::unavailable(&error))?;
+    let next = page.next.map(|place| Cursor { place }.write(&queue, query.state));
+    Ok(answer::json(StatusCode::OK, &translate::tasks_page(&page, next)))
+}
+
+fn foreign_cursor() -> BadRequest {
+    BadRequest::parameter(
+        "cursor",
+        "is not a cursor of this list",
+        "send the `next_cursor` of the page before as it is, with the same queue and state",
+    )
+}
+
+/// 201 with the place of a new task, 200 for a replaced one.
+fn put_answer(stored: &Stored) -> Response {
+    let body = translate::put_answer(&stored.task);
+    if !stored.created {
+        return answer::versioned(StatusCode::OK, stored.task.version, &body);
+    }
+    let mut response = answer::versioned(StatusCode::CREATED, stored.task.version, &body);
+    let location = answer::task_path(&stored.task.queue, &stored.task.key);
+    response.headers_mut().insert(LOCATION, location);
+    response
+}

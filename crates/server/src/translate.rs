@@ -1,0 +1,425 @@
+//! The one file that knows both languages: requests of the API become commands of the queue, and what the queue answers
+//! becomes bodies and problems. It decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_api as api;
+use tickwheel_api::{BadRequest, CancelOutcome, Problem};
+use tickwheel_queue as queue;
+use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
+
+use crate::health::{ClockReport, Ready};
+
+// Requests.
+
+/// A put of `key`, or of a key that the server makes.
+pub(crate) fn put(
+    queue: &QueueName,
+    key: Option<Key>,
+    body: api::PutBody,
+    query: api::PutQuery,
+    if_version: Option<Seq>,
+) -> queue::Put {
+    queue::Put {
+        queue: queue.clone(),
+        key,
+        due: due(body.due),
+        body: payload(body.payload),
+        mode: match query.mode {
+            api::PutMode::Upsert => queue::PutMode::Upsert,
+            api::PutMode::Create => queue::PutMode::Create,
+            api::PutMode::Replace => queue::PutMode::Replace,
+        },
+        if_version,
+        on_lease: on_lease(query.revoke),
+    }
+}
+
+pub(crate) fn get(queue: &QueueName, key: &Key) -> queue::Get {
+    queue::Get { queue: queue.clone(), key: key.clone() }
+}
+
+pub(crate) fn patch(
+    queue: &QueueName,
+    key: &Key,
+    body: api::PatchBody,
+    revoke: bool,
+    if_version: Option<Seq>,
+) -> queue::Patch {
+    queue::Patch {
+        queue: queue.clone(),
+        key: key.clone(),
+        due: body.due.map(due),
+        body: body.payload.map(payload),
+        if_version,
+        on_lease: on_lease(revoke),
+    }
+}
+
+pub(crate) fn cancel(queue: &QueueName, key: &Key, revoke: bool, if_version: Option<Seq>) -> queue::Cancel {
+    queue::Cancel { queue: queue.clone(), key: key.clone(), if_version, on_lease: on_lease(revoke) }
+}
+
+pub(crate) fn lease(queue: &QueueName, body: &api::LeaseBody, wait: Duration) -> queue::Lease {
+    queue::Lease { queue: queue.clone(), max: body.max, lease_ms: body.lease_ms, wait: !wait.is_zero() }
+}
+
+pub(crate) fn list(
+    queue: &QueueName,
+    state: Option<queue::State>,
+    max: usize,
+    after: Option<queue::Place>,
+) -> queue::List {
+    queue::List { queue: queue.clone(), state, max, after }
+}
+
+pub(crate) fn state_wanted(state: api::TaskState) -> queue::State {
+    match state {
+        api::TaskState::Scheduled => queue::State::Scheduled,
+        api::TaskState::Ready => queue::State::Ready,
+        api::TaskState::Leased => queue::State::Leased,
+        api::TaskState::Dead => queue::State::Dead,
+    }
+}
+
+/// The version in an `If-Match`.
+pub(crate) fn version(number: u64) -> Seq {
+    Seq(number)
+}
+
+fn due(due: api::Due) -> queue::Due {
+    match due {
+        api::Due::Now => queue::Due::Now,
+        api::Due::After(ms) => queue::Due::After { ms },
+        api::Due::At(ms) => {
+            queue::Due::At(Timestamp::from_ms(ms).expect("parsed instants are not before 1970"))
+        }
+    }
+}
+
+fn payload(payload: api::PayloadBody) -> queue::Body {
+    queue::Body { payload: payload.bytes, content_type: payload.content_type.into(), tags: Vec::new() }
+}
+
+fn on_lease(revoke: bool) -> queue::OnLease {
+    if revoke { queue::OnLease::Revoke } else { queue::OnLease::Refuse }
+}
+
+/// The tokens of one call. Texts that are no tokens at all never reach the queue: they answer like an old token.
+pub(crate) struct Tokens(Vec<Option<Token>>);
+
+impl Tokens {
+    pub(crate) fn read(texts: &[String]) -> Self {
+        Self(texts.iter().map(|text| Token::parse(text).ok()).collect())
+    }
+
+    fn known(&self) -> Vec<Token> {
+        self.0.iter().copied().flatten().collect()
+    }
+
+    pub(crate) fn ack(&self, queue: &QueueName) -> queue::Ack {
+        queue::Ack { queue: queue.clone(), tokens: self.known() }
+    }
+
+    pub(crate) fn nack(&self, queue: &QueueName, delay_ms: Option<u64>) -> queue::Nack {
+        queue::Nack { queue: queue.clone(), tokens: self.known(), delay_ms }
+    }
+
+    pub(crate) fn extend(&self, queue: &QueueName, lease_ms: u64) -> queue::Extend {
+        queue::Extend { queue: queue.clone(), tokens: self.known(), lease_ms }
+    }
+
+    /// One result for each text, in their order, from the answers to the tokens among them.
+    pub(crate) fn results(&self, answers: &[queue::TokenAnswer]) -> api::TokenResults {
+        let known = self.0.iter().flatten().count();
+        assert_eq!(answers.len(), known, "the queue answered {} of {known} tokens", answers.len());
+        let mut answers = answers.iter().copied().map(token_result);
+        let result = |token: &Option<Token>| match token {
+            Some(_) => answers.next().expect("as many answers as tokens"),
+            None => api::TokenResult::Expired,
+        };
+        api::TokenResults { results: self.0.iter().map(result).collect() }
+    }
+}
+
+fn token_result(answer: queue::TokenAnswer) -> api::TokenResult {
+    match answer {
+        queue::TokenAnswer::Acked => api::TokenResult::Acked,
+        queue::TokenAnswer::Nacked => api::TokenResult::Nacked,
+        queue::TokenAnswer::Extended => api::TokenResult::Extended,
+        queue::TokenAnswer::Expired => api::TokenResult::Expired,
+        queue::TokenAnswer::Revoked => api::TokenResult::Revoked,
+    }
+}
+
+// Answers.
+
+pub(crate) fn put_answer(task: &queue::TaskView) -> api::PutAnswer {
+    api::PutAnswer {
+        queue: task.queue.as_str().to_owned(),
+        key: task.key.as_str().to_owned(),
+        id: task.id,
+        version: task.version.0,
+        state: task_state(task.state),
+        due_at_ms: task.due_at.as_ms(),
+        priority: task.priority,
+        attempt: task.attempt,
+    }
+}
+
+pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
+    api::TaskBody {
+        queue: task.queue.as_str().to_owned(),
+        key: task.key.as_str().to_owned(),
+        id: task.id,
+        version: task.version.0,
+        state: task_state(task.state),
+        due_at_ms: task.due_at.as_ms(),
+        payload: payload_body(&task.body),
+        priority: task.priority,
+        attempt: task.attempt,
+    }
+}
+
+pub(crate) fn tasks_page(page: &queue::TaskPage, next_cursor: Option<String>) -> api::TasksPage {
+    api::TasksPage { tasks: page.tasks.iter().map(task_body).collect(), next_cursor }
+}
+
+pub(crate) fn leased_tasks(leased: &[queue::Leased]) -> api::LeasedTasks {
+    let task = |leased: &queue::Leased| api::LeasedTask {
+        key: leased.key.as_str().to_owned(),
+        id: leased.id,
+        payload: payload_body(&leased.body),
+        due_at_ms: leased.due_at.as_ms(),
+        attempt: leased.attempt,
+        token: leased.token.to_string(),
+        lease_until_ms: leased.lease_until.as_ms(),
+    };
+    api::LeasedTasks { tasks: leased.iter().map(task).collect() }
+}
+
+pub(crate) fn cancel_answer(ended: queue::Cancelled) -> api::CancelAnswer {
+    api::CancelAnswer { result: cancel_outcome(ended) }
+}
+
+fn cancel_outcome(ended: queue::Cancelled) -> CancelOutcome {
+    match ended {
+        queue::Cancelled::Cancelled => CancelOutcome::Cancelled,
+        queue::Cancelled::Revoked => CancelOutcome::Revoked,
+    }
+}
+
+pub(crate) fn queue_counts(counts: &queue::QueueCounts) -> api::QueueCounts {
+    api::QueueCounts {
+        queue: counts.queue.as_str().to_owned(),
+        scheduled: counts.scheduled,
+        ready: counts.ready,
+        leased: counts.leased,
+        dead: counts.dead,
+        paused: false,
+    }
+}
+
+/// The counts of a queue without tasks.
+pub(crate) fn no_tasks(queue: &QueueName) -> api::QueueCounts {
+    queue_counts(&queue::QueueCounts { queue: queue.clone(), scheduled: 0, ready: 0, leased: 0, dead: 0 })
+}
+
+pub(crate) fn now(now: Timestamp) -> api::NowBody {
+    api::NowBody { now_ms: now.as_ms() }
+}
+
+pub(crate) fn ready(health: queue::Health, stopping: bool) -> Ready {
+    Ready {
+        ready: health.ready && health.read_only.is_none() && !stopping,
+        durability: durability(health.durability),
+        virtual_clock: health.virtual_clock,
+        read_only: health.read_only.map(|why| why.to_string()),
+        stopping,
+        clock: ClockReport { steps: health.clock_steps, offset_ms: health.clock_offset_ms },
+        recovery: health.recovery.map(|report| report.to_string()),
+    }
+}
+
+/// The name of what an acknowledged call survives.
+pub(crate) fn durability(durability: queue::Durability) -> &'static str {
+    match durability {
+        queue::Durability::Fsync => "fsync",
+        queue::Durability::Memory => "memory",
+    }
+}
+
+fn task_state(state: queue::State) -> api::TaskState {
+    match state {
+        queue::State::Scheduled => api::TaskState::Scheduled,
+        queue::State::Ready => api::TaskState::Ready,
+        queue::State::Leased => api::TaskState::Leased,
+        queue::State::Dead => api::TaskState::Dead,
+    }
+}
+
+fn payload_body(body: &Arc<queue::Body>) -> api::PayloadBody {
+    api::PayloadBody { bytes: body.payload.clone(), content_type: body.content_type.to_string() }
+}
+
+// Lines of a batch.
+
+pub(crate) fn put_line(key: &Key, stored: &queue::Stored) -> api::BatchResult {
+    let status = if stored.created { 201 } else { 200 };
+    api::BatchResult::stored(key.as_str(), status, stored.task.version.0, stored.task.due_at.as_ms())
+}
+
+pub(crate) fn patch_line(key: &Key, task: &queue::TaskView) -> api::BatchResult {
+    api::BatchResult::stored(key.as_str(), 200, task.version.0, task.due_at.as_ms())
+}
+
+/// A cancel's line: its outcome, also where that is a problem when it comes alone.
+pub(crate) fn cancel_line(
+    queue: &QueueName,
+    key: &Key,
+    version: Option<Seq>,
+    ended: Result<queue::Cancelled, queue::CancelError>,
+) -> api::BatchResult {
+    let outcome = match ended {
+        Ok(ended) => cancel_outcome(ended),
+        Err(error) => match cancel_refusal(&error) {
+            Some(outcome) => outcome,
+            None => {
+                let problem = cancel_refused(&error, queue, key, version);
+                return api::BatchResult::problem(Some(key.as_str().to_owned()), problem);
+            }
+        },
+    };
+    api::BatchResult::cancel(key.as_str(), outcome)
+}
+
+// Refusals.
+
+pub(crate) fn name_refused(error: &queue::NameError) -> Problem {
+    let hint = match error {
+        queue::NameError::Empty { .. } => "put a name between the slashes",
+        queue::NameError::TooLong { .. } => "shorten it, or keep the long name in the payload",
+        _ => {
+            "leave that character out; percent-encoding gets a character through a URL, not through this rule"
+        }
+    };
+    Problem::bad_name(error.to_string(), hint)
+}
+
+pub(crate) fn put_refused(
+    error: &queue::PutError,
+    queue: &QueueName,
+    key: &Key,
+    version: Option<Seq>,
+) -> Problem {
+    let (queue, key) = (queue.as_str(), key.as_str());
+    match error {
+        queue::PutError::Live { version, .. } => Problem::live(queue, key, version.0),
+        queue::PutError::NotFound => Problem::not_found(queue, key),
+        queue::PutError::Leased => Problem::leased(queue, key),
+        queue::PutError::VersionMismatch { current } => version_mismatch(version, *current),
+        queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PutError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+/// A refused put of a key that the server makes: what is about a key cannot happen.
+pub(crate) fn post_refused(error: &queue::PutError) -> Problem {
+    match error {
+        queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PutError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+pub(crate) fn get_refused(error: &queue::GetError, queue: &QueueName, key: &Key) -> Problem {
+    match error {
+        queue::GetError::NotFound => Problem::not_found(queue.as_str(), key.as_str()),
+        queue::GetError::Done => Problem::done(queue.as_str(), key.as_str()),
+        queue::GetError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+pub(crate) fn patch_refused(
+    error: &queue::PatchError,
+    queue: &QueueName,
+    key: &Key,
+    version: Option<Seq>,
+) -> Problem {
+    let (queue, key) = (queue.as_str(), key.as_str());
+    match error {
+        queue::PatchError::NotFound => Problem::not_found(queue, key),
+        queue::PatchError::Done => Problem::done(queue, key),
+        queue::PatchError::Leased => Problem::leased(queue, key),
+        queue::PatchError::VersionMismatch { current } => version_mismatch(version, *current),
+        queue::PatchError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PatchError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+pub(crate) fn cancel_refused(
+    error: &queue::CancelError,
+    queue: &QueueName,
+    key: &Key,
+    version: Option<Seq>,
+) -> Problem {
+    if let Some(outcome) = cancel_refusal(error) {
+        return Problem::cancel(outcome, queue.as_str(), key.as_str());
+    }
+    match error {
+        queue::CancelError::VersionMismatch { current } => version_mismatch(version, *current),
+        queue::CancelError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+/// The definite answer in a refusal, if it is one.
+fn cancel_refusal(error: &queue::CancelError) -> Option<CancelOutcome> {
+    match error {
+        queue::CancelError::NotFound => Some(CancelOutcome::NotFound),
+        queue::CancelError::Done => Some(CancelOutcome::Done),
+        queue::CancelError::Leased => Some(CancelOutcome::Leased),
+        _ => None,
+    }
+}
+
+pub(crate) fn nack_refused(error: &queue::NackError) -> Problem {
+    match error {
+        queue::NackError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::NackError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+pub(crate) fn advance_refused(error: &queue::AdvanceError) -> Problem {
+    match error {
+        queue::AdvanceError::NotVirtual => Problem::no_virtual_clock(),
+        queue::AdvanceError::Busy => Problem::busy(error.to_string(), 1),
+        queue::AdvanceError::Unavailable(why) => unavailable(why),
+        other => Problem::bad_request(&BadRequest::member("by", other.to_string(), "advance by less")),
+    }
+}
+
+pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
+    match why {
+        queue::Unavailable::Closed => Problem::stopping(),
+        queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
+        queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
+        queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
+        other => unknown(other),
+    }
+}
+
+fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
+    Problem::version_mismatch(wanted.map_or(0, |wanted| wanted.0), current.map(|current| current.0))
+}
+
+/// An answer of the queue that this file does not know: our mistake, for both come out of one workspace.
+fn unknown(error: &dyn std::error::Error) -> Problem {
+    tracing::error!(%error, "an answer of the queue has no translation");
+    Problem::internal(error.to_string())
+}

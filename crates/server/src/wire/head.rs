@@ -1,0 +1,383 @@
+//! The head of a request: request line and header fields, checked byte by byte.
+//!
+//! Stricter than RFC 9112 allows a server to be, because every leniency there is one that some proxy reads differently:
+//! a bare LF, a folded field, white space before a colon, two lengths. A client library never sends these.
+
+use axum::http::{Method, Uri};
+
+use super::fault::{Fault, Rule};
+
+/// 8 KiB: a queue (200 B) and a key (256 B), each byte percent-encoded, and a query string need less than 2 KiB.
+pub(crate) const URI_BYTES_MAX: usize = 8 << 10;
+/// 16 KiB of header fields: a browser with cookies of other local servers stays below.
+pub(crate) const FIELDS_BYTES_MAX: usize = 16 << 10;
+/// 100 header fields; browsers send about 20.
+pub(crate) const FIELDS_MAX: usize = 100;
+/// Method, two spaces and `HTTP/1.1` beside the target.
+const LINE_EXTRA_BYTES: usize = 64;
+/// RFC 9112 section 2.2: a server should skip at least one empty line before a request; some old clients send one.
+const EMPTY_LINES_MAX: usize = 2;
+
+/// Where the body of a request ends.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Framing {
+    /// After so many bytes.
+    Length(u64),
+    /// After the last chunk.
+    Chunked,
+}
+
+/// A head that may pass.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Head {
+    /// Bytes of empty lines before it, to be dropped.
+    pub(crate) skip: usize,
+    /// Its own bytes, with the empty line at its end.
+    pub(crate) bytes: usize,
+    /// How the body is framed.
+    pub(crate) framing: Framing,
+}
+
+/// Finds the end of a head in bytes that arrive piece by piece; looks at each byte once.
+#[derive(Default)]
+pub(crate) struct Scan {
+    skip: usize,
+    scanned: usize,
+    line_start: usize,
+    /// End of the request line, once it is known.
+    first_line_end: Option<usize>,
+    empty_lines: usize,
+    fields: usize,
+}
+
+impl Scan {
+    /// Looks at what is new in `bytes`, which start where the head starts and only ever grow.
+    ///
+    /// `Ok(None)`: so far so good, and incomplete.
+    ///
+    /// # Errors
+    /// A [`Fault`] as soon as it is certain, so that an endless head is refused at the limit.
+    pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<Option<Head>, Fault> {
+        while let Some(found) = bytes[self.scanned..].iter().position(|&b| b == b'\n') {
+            let lf = self.scanned + found;
+            self.scanned = lf + 1;
+            if lf == self.line_start || bytes[lf - 1] != b'\r' {
+                return Err(Fault::malformed(
+                    "a line of the request's head ends with a bare LF",
+                    "end each line with CR LF",
+                ));
+            }
+            let line = &bytes[self.line_start..lf - 1];
+            self.line_start = lf + 1;
+            self.check_sizes(self.line_start)?;
+            match (line.is_empty(), self.first_line_end) {
+                (true, None) => self.skip_empty_line()?,
+                (false, None) => self.first_line_end = Some(self.line_start),
+                (true, Some(_)) => {
+                    let framing = check(&bytes[self.skip..self.line_start])?;
+                    return Ok(Some(Head { skip: self.skip, bytes: self.line_start - self.skip, framing }));
+                }
+                (false, Some(_)) => self.count_field()?,
+            }
+        }
+        self.scanned = bytes.len();
+        self.check_sizes(bytes.len())?;
+        Ok(None)
+    }
+
+    fn skip_empty_line(&mut self) -> Result<(), Fault> {
+        self.empty_lines += 1;
+        self.skip = self.line_start;
+        if self.empty_lines > EMPTY_LINES_MAX {
+            return Err(Fault::malformed(
+                "the request starts with empty lines",
+                "start with the request line",
+            ));
+        }
+        Ok(())
+    }
+
+    fn count_field(&mut self) -> Result<(), Fault> {
+        self.fields += 1;
+        if self.fields > FIELDS_MAX {
+            return Err(Fault {
+                rule: Rule::HeadersTooLarge,
+                what: format!("the request has more than {FIELDS_MAX} header fields"),
+                hint: "send fewer header fields",
+            });
+        }
+        Ok(())
+    }
+
+    /// Holds the limits for a head whose first `end` bytes are known.
+    fn check_sizes(&self, end: usize) -> Result<(), Fault> {
+        match self.first_line_end {
+            None if end - self.skip > URI_BYTES_MAX + LINE_EXTRA_BYTES => Err(uri_too_long()),
+            Some(first) if end - first > FIELDS_BYTES_MAX => Err(Fault {
+                rule: Rule::HeadersTooLarge,
+                what: format!("the header fields have more than {FIELDS_BYTES_MAX} bytes"),
+                hint: "send fewer or shorter header fields; data belongs into the body",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn uri_too_long() -> Fault {
+    Fault {
+        rule: Rule::UriTooLong,
+        what: format!("the request target has more than {URI_BYTES_MAX} bytes"),
+        hint: "a queue name has at most 200 bytes and a key 256; data belongs into the body",
+    }
+}
+
+/// Judges a complete head, from the method to the empty line.
+fn check(head: &[u8]) -> Result<Framing, Fault> {
+    let text = std::str::from_utf8(head).ok().filter(|text| text.is_ascii()).ok_or_else(|| {
+        Fault::malformed(
+            "the request's head has a byte that is not ASCII",
+            "percent-encode other characters in the path (UTF-8, then %XX)",
+        )
+    })?;
+    // `Scan` saw a CR before every LF; a CR elsewhere is found with the other control characters.
+    let mut lines = text.split("\r\n");
+    let minor = request_line(lines.next().unwrap_or_default())?;
+    let mut fields = Fields::default();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        fields.take(line)?;
+    }
+    fields.framing(minor)
+}
+
+/// Checks `GET /path HTTP/1.1`; gives the minor version.
+fn request_line(line: &str) -> Result<u8, Fault> {
+    const SHAPE: &str = "write `METHOD /path HTTP/1.1`, with single spaces";
+    let mut words = line.split(' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(Fault::malformed("the request line is not three words", SHAPE));
+    };
+    if Method::from_bytes(method.as_bytes()).is_err() {
+        return Err(Fault::malformed("the request line has no method", SHAPE));
+    }
+    if target.len() > URI_BYTES_MAX {
+        return Err(uri_too_long());
+    }
+    let plain = target.starts_with('/') || target.starts_with("http://") || target == "*";
+    if !plain || target.contains('#') || target.parse::<Uri>().is_err() {
+        return Err(Fault::malformed(
+            "the request target is not a path",
+            "write a path that starts with / and percent-encode what a URL does not take",
+        ));
+    }
+    match version {
+        "HTTP/1.1" => Ok(1),
+        "HTTP/1.0" => Ok(0),
+        _ => Err(Fault::malformed("the request is not HTTP/1.1", "this port speaks HTTP/1.1 and HTTP/1.0")),
+    }
+}
+
+/// What the header fields say about framing.
+#[derive(Default)]
+struct Fields {
+    hosts: usize,
+    length: Option<u64>,
+    chunked: bool,
+}
+
+impl Fields {
+    fn take(&mut self, line: &str) -> Result<(), Fault> {
+        const SHAPE: &str = "write `name: value`, one field on one line";
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| Fault::malformed("a header line has no colon", SHAPE))?;
+        if name.is_empty() || !name.bytes().all(is_token_byte) {
+            return Err(Fault::malformed("a header line has no plain name before its colon", SHAPE));
+        }
+        if value.bytes().any(|b| b != b'\t' && b.is_ascii_control()) {
+            return Err(Fault::malformed("a header value has a control character", SHAPE));
+        }
+        let value = value.trim_matches([' ', '\t']);
+        if name.eq_ignore_ascii_case("host") {
+            self.hosts += 1;
+        } else if name.eq_ignore_ascii_case("content-length") {
+            self.take_length(value)?;
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.take_encoding(value)?;
+        }
+        Ok(())
+    }
+
+    fn take_length(&mut self, value: &str) -> Result<(), Fault> {
+        const HINT: &str = "send one Content-Length, in decimal digits";
+        if self.length.is_some() {
+            return Err(Fault::malformed("the request has more than one Content-Length", HINT));
+        }
+        // 18 digits always fit into 64 bits; the routes refuse far smaller bodies.
+        if !(1..=18).contains(&value.len()) || !value.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Fault::malformed("the Content-Length is not a number", HINT));
+        }
+        self.length = value.parse().ok();
+        Ok(())
+    }
+
+    fn take_encoding(&mut self, value: &str) -> Result<(), Fault> {
+        if self.chunked || !value.eq_ignore_ascii_case("chunked") {
+            return Err(Fault::malformed(
+                "the Transfer-Encoding is not `chunked` alone",
+                "send `Transfer-Encoding: chunked` once, or a Content-Length",
+            ));
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    fn framing(self, minor: u8) -> Result<Framing, Fault> {
+        if self.hosts > 1 || (minor == 1 && self.hosts == 0) {
+            let what = if self.hosts == 0 { "no" } else { "more than one" };
+            return Err(Fault::malformed(
+                format!("the request has {what} Host header"),
+                "send one Host header",
+            ));
+        }
+        match (self.length, self.chunked) {
+            (Some(_), true) => Err(Fault::malformed(
+                "the request has both Content-Length and Transfer-Encoding",
+                "send one of them: two lengths can be read in two ways",
+            )),
+            (None, true) if minor == 0 => Err(Fault::malformed(
+                "an HTTP/1.0 request has a Transfer-Encoding",
+                "send a Content-Length, or speak HTTP/1.1",
+            )),
+            (None, true) => Ok(Framing::Chunked),
+            (length, false) => Ok(Framing::Length(length.unwrap_or(0))),
+        }
+    }
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(bytes: &[u8]) -> Result<Option<Head>, Fault> {
+        Scan::default().look(bytes)
+    }
+
+    fn rule(bytes: &[u8]) -> Rule {
+        whole(bytes).expect_err("taken").rule
+    }
+
+    const GET: &[u8] = b"GET /v1/queues HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    #[test]
+    fn a_plain_head_passes_and_its_length_is_exact() {
+        let head = Head { skip: 0, bytes: GET.len(), framing: Framing::Length(0) };
+        assert_eq!(whole(GET), Ok(Some(head)));
+        assert_eq!(whole(&[GET, b"GET / HT"].concat()), Ok(Some(head)), "what follows is another head's");
+        assert_eq!(whole(&[b"\r\n", GET].concat()), Ok(Some(Head { skip: 2, ..head })));
+    }
+
+    #[test]
+    fn byte_by_byte_gives_the_same_answer_as_at_once() {
+        let mut scan = Scan::default();
+        for end in 0..GET.len() {
+            assert_eq!(scan.look(&GET[..end]), Ok(None), "{end}");
+        }
+        assert_eq!(scan.look(GET), whole(GET));
+    }
+
+    #[test]
+    fn framing_has_one_reading() {
+        let framing = |fields: &str| {
+            let head = format!("PUT / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            whole(head.as_bytes()).map(|head| head.expect("complete").framing)
+        };
+        assert_eq!(framing("Content-Length: 12\r\n"), Ok(Framing::Length(12)));
+        assert_eq!(framing("content-length:0\r\n"), Ok(Framing::Length(0)));
+        assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
+        for two in [
+            "Content-Length: 1\r\nContent-Length: 1\r\n",
+            "Content-Length: 1, 1\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length: -1\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 1234567890123456789\r\n",
+            "Content-Length: 0x10\r\n",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding : chunked\r\n",
+            "Transfer-Encoding: \x0bchunked\r\n",
+            "Host: b\r\n",
+            "X: a\r\n b\r\n",
+            "X: a\rb\r\n",
+            "X: a\x00\r\n",
+            "X a\r\n",
+            ": a\r\n",
+        ] {
+            assert_eq!(framing(two).expect_err(two).rule, Rule::Malformed, "{two:?}");
+        }
+    }
+
+    #[test]
+    fn request_lines_have_one_shape() {
+        for good in ["GET / HTTP/1.1", "GET /a?b=c HTTP/1.0", "OPTIONS * HTTP/1.1", "GET http://a/b HTTP/1.1"]
+        {
+            let head = format!("{good}\r\nHost: a\r\n\r\n");
+            assert!(whole(head.as_bytes()).is_ok(), "{good:?} was refused");
+        }
+        for bad in [
+            "GET /",
+            "GET  / HTTP/1.1",
+            "GET / HTTP/1.1 ",
+            "GET /a b HTTP/1.1",
+            " GET / HTTP/1.1",
+            "GET / HTTP/2.0",
+            "GET / http/1.1",
+            "G(T / HTTP/1.1",
+            "GET a HTTP/1.1",
+            "GET /\t HTTP/1.1",
+            "GET /#a HTTP/1.1",
+            "GET /<a> HTTP/1.1",
+            "GET /\u{fc} HTTP/1.1",
+            "CONNECT a:1 HTTP/1.1",
+            "PRI * HTTP/2.0",
+            "\x16\x03\x01",
+        ] {
+            let head = format!("{bad}\r\nHost: a\r\n\r\n");
+            assert_eq!(rule(head.as_bytes()), Rule::Malformed, "{bad:?}");
+        }
+        assert_eq!(rule(b"GET / HTTP/1.1\r\n\r\n"), Rule::Malformed, "no Host");
+        assert!(whole(b"GET / HTTP/1.0\r\n\r\n").is_ok(), "HTTP/1.0 needs no Host");
+        assert_eq!(rule(b"GET / HTTP/1.1\nHost: a\n\n"), Rule::Malformed);
+        assert_eq!(rule(b"\n"), Rule::Malformed);
+        assert_eq!(rule(b"\r\n\r\n\r\n"), Rule::Malformed);
+    }
+
+    #[test]
+    fn the_limits_hold_on_both_sides_of_the_edge() {
+        let target = |bytes: usize| format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(bytes - 1));
+        assert!(whole(target(URI_BYTES_MAX).as_bytes()).is_ok());
+        assert_eq!(rule(target(URI_BYTES_MAX + 1).as_bytes()), Rule::UriTooLong);
+        assert_eq!(rule(&[b'a'; URI_BYTES_MAX + LINE_EXTRA_BYTES + 1]), Rule::UriTooLong, "without an end");
+
+        let fields =
+            |count: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "x: y\r\n".repeat(count - 1));
+        assert!(whole(fields(FIELDS_MAX).as_bytes()).is_ok());
+        assert_eq!(rule(fields(FIELDS_MAX + 1).as_bytes()), Rule::HeadersTooLarge);
+
+        // "Host: a\r\n" + "x: ...\r\n" + "\r\n" make 9 + 5 + n + 2 bytes.
+        let value =
+            |bytes: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nx: {}\r\n\r\n", "y".repeat(bytes - 16));
+        assert!(whole(value(FIELDS_BYTES_MAX).as_bytes()).is_ok());
+        assert_eq!(rule(value(FIELDS_BYTES_MAX + 1).as_bytes()), Rule::HeadersTooLarge);
+        let endless = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(FIELDS_BYTES_MAX));
+        assert_eq!(rule(endless.as_bytes()), Rule::HeadersTooLarge, "without an end");
+    }
+}
