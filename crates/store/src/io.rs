@@ -97,9 +97,9 @@ pub trait Io<D: Disk> {
     fn poll(&mut self, completions: &mut Vec<Completion>);
 }
 
-/// Makes the calls of one job.
-fn run<D: Disk>(disk: &mut D, job: &Job) -> Result<(), DiskError> {
-    job.calls.iter().try_for_each(|call| match call {
+/// Makes calls up to the first that fails.
+pub(crate) fn run_calls<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<(), DiskError> {
+    calls.iter().try_for_each(|call| match call {
         Call::Create(file) => disk.create(file),
         Call::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
         Call::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
@@ -115,7 +115,7 @@ fn run<D: Disk>(disk: &mut D, job: &Job) -> Result<(), DiskError> {
 }
 
 fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
-    let result = run(disk, job);
+    let result = run_calls(disk, &job.calls);
     Completion { id: job.id, result, free_bytes: disk.free_bytes() }
 }
 

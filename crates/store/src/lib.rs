@@ -1,18 +1,26 @@
 //! Where tasks survive.
 //!
 //! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] for as long as
-//! the process lives, `DiskStore` for good (in the making). It moves records and has no rule about when a task is due, ready or dead.
+//! the process lives, [`DiskStore`] for good. It moves records and has no
+//! rule about when a task is due, ready or dead.
 //!
-//! Below `DiskStore` is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
+//! Below [`DiskStore`] is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
 
+mod checkpoint;
+mod checksum;
 mod codec;
 mod disk;
+mod disk_store;
 mod error;
 mod fs_disk;
 mod io;
+mod layout;
+mod log;
 mod memory;
+mod meta;
 mod options;
+mod recovery;
 mod report;
 mod table;
 
@@ -23,6 +31,7 @@ pub mod planted;
 mod planted;
 
 pub use disk::{Disk, DiskError, DiskOp};
+pub use disk_store::DiskStore;
 pub use error::OpenError;
 pub use fs_disk::FsDisk;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};

@@ -51,10 +51,6 @@ impl History {
     pub(super) fn after(&self, seq: Seq) -> impl Iterator<Item = &Ended> {
         self.by_seq.range(seq.next()..).map(|(_, ended)| ended)
     }
-
-    pub(super) fn len(&self) -> usize {
-        self.by_seq.len()
-    }
 }
 
 #[cfg(test)]
@@ -85,7 +81,7 @@ mod tests {
             backward.add(record);
         }
         assert_eq!(forward, backward);
-        assert_eq!(forward.len(), 3);
+        assert_eq!(forward.by_seq.len(), 3);
         assert_eq!(forward.by_key(&records[0].key).map(|e| e.seq), Some(Seq(5)));
         assert_eq!(forward.by_key(&records[1].key), None, "b was forgotten");
     }

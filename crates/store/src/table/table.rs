@@ -111,6 +111,12 @@ impl Table {
         self.by_id.get(&id)
     }
 
+    /// Whether the history has the end of the task with this id.
+    #[must_use]
+    pub fn has_ended(&self, id: u64) -> bool {
+        self.ended.contains_key(&id)
+    }
+
     /// Live tasks of each queue that has any, in the order of the queues' names.
     #[must_use]
     pub fn live_by_queue(&self) -> Vec<(QueueName, u64)> {

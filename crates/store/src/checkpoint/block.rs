@@ -1,0 +1,140 @@
+//! The fixed parts of a checkpoint file.
+
+use tickwheel_engine::{Counters, Epoch, Seq, Timestamp};
+
+use crate::checksum::{Seeds, Use, crc};
+use crate::codec::{DecodeError, Reader, put_varint};
+use crate::layout::{HEADER_BYTES, Header, header, le_u32, le_u64, read_header};
+
+const MAGIC: [u8; 8] = *b"TWCHECKP";
+pub(crate) const FORMAT: u32 = 1;
+
+/// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
+pub(super) const BLOCK_HEAD_BYTES: usize = 24;
+
+/// What a block has.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum BlockKind {
+    /// Records.
+    Records,
+    /// The end of the checkpoint.
+    End,
+}
+
+impl BlockKind {
+    fn number(self) -> u32 {
+        match self {
+            Self::Records => 1,
+            Self::End => 2,
+        }
+    }
+}
+
+/// Where a checkpoint stands in the log: the frames after `frame` are to be read on top of it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Start {
+    /// The last change of the last frame that is in it, whole.
+    pub(crate) seq: Seq,
+    /// The last frame that is in it, whole. Later ones may be, in part.
+    pub(crate) frame: u64,
+    /// Frames after it are in files of this use or of later ones.
+    pub(crate) generation: u64,
+    /// Who wrote it.
+    pub(crate) epoch: Epoch,
+}
+
+pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEADER_BYTES] {
+    let Start { seq, frame, generation, epoch } = start;
+    let own = [number, seq.0, frame, generation, u64::from(epoch.0), 0];
+    header(MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)), own)
+}
+
+/// `Ok(None)` if it is damaged, or the header of another checkpoint; `Err` has the format if a later version wrote it.
+pub(super) fn read_header_bytes(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
+    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number))) {
+        Header::Newer(format) => Err(format),
+        Header::Bad => Ok(None),
+        Header::Valid([found, seq, frame, generation, epoch, _]) => {
+            let start = u32::try_from(epoch).ok().map(|epoch| Start {
+                seq: Seq(seq),
+                frame,
+                generation,
+                epoch: Epoch(epoch),
+            });
+            Ok(start.filter(|_| found == number))
+        }
+    }
+}
+
+/// Completes a block: `bytes` has room for the head in front, then the content. Returns its checksum.
+pub(super) fn stamp_block(bytes: &mut [u8], kind: BlockKind, index: u64, seed: u32) -> u32 {
+    let length =
+        u32::try_from(bytes.len() - BLOCK_HEAD_BYTES).expect("a block is one step and one task long");
+    bytes[0..4].copy_from_slice(&length.to_le_bytes());
+    bytes[8..12].copy_from_slice(&kind.number().to_le_bytes());
+    bytes[16..24].copy_from_slice(&index.to_le_bytes());
+    let sum = block_sum(bytes, seed);
+    bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+    sum
+}
+
+fn block_sum(bytes: &[u8], seed: u32) -> u32 {
+    crc(crc(seed, &bytes[..4]), &bytes[8..])
+}
+
+/// How long the content of the block with this head is.
+pub(super) fn block_length(head: &[u8; BLOCK_HEAD_BYTES]) -> u64 {
+    u64::from(le_u32(head, 0))
+}
+
+/// Which kind a whole block is, and its checksum; `None` if it is damaged or not the one that stands at this place.
+pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockKind, u32)> {
+    let sum = block_sum(bytes, seed);
+    if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
+        return None;
+    }
+    let kinds = [BlockKind::Records, BlockKind::End];
+    let kind = kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 8))?;
+    Some((kind, sum))
+}
+
+/// What the end of a checkpoint says of the whole.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    /// Task records.
+    pub(super) tasks: u64,
+    /// Records of ended tasks.
+    pub(super) ended: u64,
+    /// The log had this frame when the last record was taken: a recovery that does not find it has lost it.
+    pub(super) last_frame: u64,
+    /// The latest wall instant so far.
+    pub(super) wall: Timestamp,
+    pub(super) counters: Counters,
+    /// The checksum of the checksums of all blocks before it.
+    pub(super) sum: u32,
+}
+
+impl End {
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        let Self { tasks, ended, last_frame, wall, counters: Counters { ids_reserved }, sum } = self;
+        for number in [tasks, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum)] {
+            put_varint(out, number);
+        }
+    }
+
+    pub(super) fn read(content: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(content);
+        let end = Self {
+            tasks: reader.varint()?,
+            ended: reader.varint()?,
+            last_frame: reader.varint()?,
+            wall: {
+                let ms = reader.number::<i64>()?;
+                Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?
+            },
+            counters: Counters { ids_reserved: reader.varint()? },
+            sum: reader.number()?,
+        };
+        if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
+    }
+}

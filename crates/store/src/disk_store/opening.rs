@@ -1,0 +1,146 @@
+//! How a directory becomes a store.
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::store::{DiskStore, LogEnd};
+use super::upkeep::Upkeep;
+use crate::checksum::Seeds;
+use crate::disk::{Disk, DiskError};
+use crate::error::OpenError;
+use crate::fs_disk::FsDisk;
+use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
+use crate::layout::SHARD;
+use crate::log::{Files, HEAD_BYTES, frame_bytes};
+use crate::meta;
+use crate::options::StoreOptions;
+use crate::recovery::{Recovered, recover};
+use crate::report::RecoveryReport;
+
+impl<D: Disk, I: Io<D>> DiskStore<D, I> {
+    /// Takes the place that `disk` is, makes a store of it if it is none, and reads it: the latest checkpoint and the log
+    /// behind it. It is done on this thread; then `io` takes the disk over.
+    ///
+    /// An unfinished frame at the end of the log is left out, see [`recovery_report`](Self::recovery_report). Opening a
+    /// directory, crashing, and opening it again in any depth loses nothing: what was read is not changed, the next
+    /// frame goes to another file.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was changed then, unless it is an [`OpenError::Io`].
+    pub fn open(mut disk: D, mut io: I, options: StoreOptions) -> Result<Self, OpenError> {
+        let options = options.in_range();
+        disk.lock().map_err(|error| match error.source.kind() {
+            std::io::ErrorKind::WouldBlock => OpenError::Locked { place: error.file },
+            _ => OpenError::Io(error),
+        })?;
+        let (meta, created) = match meta::read(&mut disk, &options)? {
+            Some(meta) => (meta, false),
+            None => (meta::create(&mut disk, &options)?, true),
+        };
+        let seeds = Seeds::new(meta.secret);
+        let recovered = recover(&mut disk, &seeds, options.history_per_queue)?;
+        let files = make_ready(&mut disk, &recovered, seeds, options.log_file_bytes)?;
+        let Recovered { table, last, checkpoint, checkpoint_number, report, .. } = recovered;
+        let free_bytes = disk.free_bytes();
+        io.start(disk);
+        Ok(Self {
+            io,
+            secret: meta.secret,
+            seeds,
+            report: RecoveryReport { created, ..report },
+            table,
+            files,
+            upkeep: Upkeep::new(checkpoint, checkpoint_number),
+            end: LogEnd { frame: last.frame, seq: last.seq, wall: last.wall, again: last.again },
+            epoch: last.epoch,
+            owned: false,
+            waiting: std::collections::VecDeque::new(),
+            pending: None,
+            active: None,
+            replies: Vec::new(),
+            failed: None,
+            free_bytes,
+            jobs: 0,
+            options,
+            disk: PhantomData,
+        })
+    }
+}
+
+impl DiskStore<FsDisk, ThreadIo> {
+    /// Opens a directory of the file system, with a thread of its own for the calls. `notify` is called on that thread
+    /// whenever a [`poll`](tickwheel_engine::ShardStore::poll) will bring something; it must not block.
+    ///
+    /// ```
+    /// use tickwheel_engine::{Reply, Request, RequestId, ShardStore, Timestamp};
+    /// use tickwheel_store::{DiskStore, StoreOptions};
+    ///
+    /// # let dir = std::env::temp_dir().join(format!("tickwheel-doc-{}", std::process::id()));
+    /// let (wake, woken) = std::sync::mpsc::channel();
+    /// let notify = Box::new(move || drop(wake.send(())));
+    /// let mut store = DiskStore::open_dir(&dir, StoreOptions::new([7; 16]), notify)?;
+    /// store.submit(RequestId(1), Request::Acquire { shard: 0, wall: Timestamp::EPOCH });
+    /// let mut replies = Vec::new();
+    /// while replies.is_empty() {
+    ///     woken.recv()?;
+    ///     store.poll(&mut replies);
+    /// }
+    /// assert!(matches!(replies[..], [(RequestId(1), Reply::Acquired(_))]));
+    /// # drop(store);
+    /// # std::fs::remove_dir_all(&dir)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and if the directory can neither be found nor made.
+    pub fn open_dir(
+        path: impl AsRef<Path>,
+        options: StoreOptions,
+        notify: Box<dyn Fn() + Send>,
+    ) -> Result<Self, OpenError> {
+        let disk = FsDisk::new(path.as_ref())?;
+        Self::open(disk, ThreadIo::new(notify), options)
+    }
+}
+
+/// Frees the folder of what recovery did not need, and makes a file ready for the first frame. Whatever part of it a crash
+/// lets through, the next recovery reads the same.
+fn make_ready<D: Disk>(
+    disk: &mut D,
+    recovered: &Recovered,
+    seeds: Seeds,
+    file_bytes: u64,
+) -> Result<Files, DiskError> {
+    // A name that the last process saw may not be durable yet, and something is about to rely on it.
+    disk.sync_dir(SHARD)?;
+    let mut spares = recovered.spares.clone();
+    // A file that a crash met while it was being filled is too short for what its name stands for.
+    let mut short = Vec::new();
+    spares.retain(|spare| {
+        let whole = spare.len >= file_bytes;
+        if !whole {
+            short.push(Arc::clone(&spare.name));
+        }
+        whole
+    });
+    for name in recovered.removable.iter().chain(&short) {
+        disk.remove(name)?;
+    }
+    let again = recovered.last.again.as_ref().map_or(0, |(_, ops)| ops.len());
+    let first_frame = Some(frame_bytes(again) as u64);
+    debug_assert!(frame_bytes(again) >= HEAD_BYTES);
+    let mut files = Files::new(
+        seeds,
+        file_bytes,
+        recovered.kept.clone(),
+        spares,
+        recovered.generation,
+        recovered.log_number,
+    );
+    while files.wants_preparation(first_frame) {
+        run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX))?;
+        files.step_done();
+    }
+    Ok(files)
+}

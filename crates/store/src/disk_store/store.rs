@@ -1,0 +1,175 @@
+//! The store itself: requests in, replies out.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+
+use tickwheel_engine::{Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
+
+use super::upkeep::Upkeep;
+use super::writes::{Active, Pending};
+use crate::checksum::Seeds;
+use crate::disk::{Disk, DiskError};
+use crate::io::{Call, Completion, Io, Job, JobId, Lane};
+use crate::log::Files;
+use crate::options::StoreOptions;
+use crate::report::RecoveryReport;
+use crate::table::Table;
+
+/// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the
+/// process, of the system, and a power cut, as far as the disk keeps what it says it has synced.
+///
+/// How it works: a commit is one frame at the end of a log, written and synced in one go; then it is done, and the table in
+/// memory, which answers all reads, takes it in. Log files are filled with zeroes before they are used and are used
+/// again, for overwriting syncs much faster than growing. A checkpoint, written in small steps between commits, lets go of the
+/// log before it. `docs/format.md` has the bytes.
+///
+/// Calls, in order: [`open`](Self::open) reads everything; `Acquire` makes a new epoch durable; then commits and reads;
+/// `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called after
+/// each wake-up of the [`Io`], and now and then when nothing happens.
+///
+/// **Failures.** After a failed write or sync in the log nothing is acknowledged any more, ever, and the sync is not tried
+/// again: reads go on, everything else answers [`Reply::Failed`]. A disk that is full while a file or a checkpoint is made ready
+/// breaks nothing: `room` goes down, and it is tried again.
+///
+/// **Room** is what is left in the prepared files and on the disk, less a reserve: a quarter of a log file for acks and
+/// cancels, and, of the free space of the disk, one checkpoint of all live tasks and one log file. Once a write has met a full
+/// disk, only the prepared files count, until space is found. A commit of nothing writes nothing and brings the room as it is
+/// now; ask that way while growth is refused.
+///
+/// It is *not* for sharing: one process at a time has the directory, from `open` to the drop.
+#[derive(Debug)]
+pub struct DiskStore<D, I> {
+    pub(super) io: I,
+    pub(super) options: StoreOptions,
+    pub(super) secret: [u8; 16],
+    pub(super) seeds: Seeds,
+    pub(super) report: RecoveryReport,
+    pub(super) table: Table,
+    pub(super) files: Files,
+    pub(super) upkeep: Upkeep,
+    pub(super) end: LogEnd,
+    pub(super) epoch: Epoch,
+    pub(super) owned: bool,
+    /// Requests that write, in their order; the first of them is not in `pending` or `active`.
+    pub(super) waiting: VecDeque<(RequestId, Request)>,
+    /// The frame that waits for a file to be prepared.
+    pub(super) pending: Option<Pending>,
+    /// The frame that is being written.
+    pub(super) active: Option<Active>,
+    pub(super) replies: Vec<(RequestId, Reply)>,
+    /// Why nothing is written any more.
+    pub(super) failed: Option<String>,
+    pub(super) free_bytes: u64,
+    pub(super) jobs: u64,
+    pub(super) disk: PhantomData<fn() -> D>,
+}
+
+/// The durable end of the log.
+#[derive(Clone, Debug)]
+pub(super) struct LogEnd {
+    pub(super) frame: u64,
+    pub(super) seq: Seq,
+    pub(super) wall: Timestamp,
+    /// The change before the last frame and its records, until the first frame of this process has repeated it.
+    pub(super) again: Option<(Seq, Vec<u8>)>,
+}
+
+impl<D: Disk, I: Io<D>> DiskStore<D, I> {
+    /// What recovery found.
+    #[must_use]
+    pub fn recovery_report(&self) -> &RecoveryReport {
+        &self.report
+    }
+
+    /// What is stored, as of the last commit that is done.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Why nothing is written any more, once that is so.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Whether the disk has something to do for this store, so that another poll will bring something.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.active.is_some() || self.upkeep.is_working() || !self.replies.is_empty()
+    }
+
+    pub(super) fn owns(&self, guard: Guard) -> bool {
+        self.owned && guard.shard == 0 && guard.epoch == self.epoch
+    }
+
+    pub(super) fn send(&mut self, lane: Lane, calls: Vec<Call>) -> JobId {
+        self.jobs += 1;
+        let id = JobId(self.jobs);
+        self.io.submit(lane, Job { id, calls });
+        id
+    }
+
+    /// From now on nothing is written and nothing is acknowledged.
+    pub(super) fn fail(&mut self, error: &DiskError) {
+        let why = error.to_string();
+        let why = self.failed.get_or_insert(why).clone();
+        let pending = self.pending.take().map(|pending| pending.id);
+        let waiting = self.waiting.drain(..).map(|(id, _)| id);
+        let failed = pending.into_iter().chain(waiting);
+        self.replies.extend(failed.map(|id| (id, Reply::Failed { why: why.clone() })));
+    }
+
+    /// Bytes of growth that can be taken. The type's doc says how it is reckoned.
+    pub(super) fn room(&self) -> u64 {
+        let reserve = self.options.log_file_bytes / 4;
+        let on_disk = if self.upkeep.is_full() {
+            0
+        } else {
+            // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers.
+            let checkpoint = self.table.live_bytes() + 512 * self.table.ended_len() as u64;
+            self.free_bytes.saturating_sub(checkpoint + self.options.log_file_bytes)
+        };
+        self.files.bytes_left().saturating_add(on_disk).saturating_sub(reserve)
+    }
+
+    fn completed(&mut self, completion: Completion) {
+        self.free_bytes = completion.free_bytes;
+        if self.active.as_ref().is_some_and(|active| active.job == completion.id) {
+            self.write_completed(completion.result);
+        } else {
+            self.upkeep_completed(completion);
+        }
+    }
+}
+
+impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
+    fn submit(&mut self, id: RequestId, request: Request) {
+        let reply = match request {
+            Request::Acquire { .. } | Request::Commit { .. } | Request::Release { .. } => {
+                self.waiting.push_back((id, request));
+                self.start_write();
+                return;
+            }
+            Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.end.seq },
+            Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|w| self.table.find(w)).collect()),
+            Request::ScanDue { after, until, max } => Reply::Page(self.table.scan_due(after, until, max)),
+            Request::ScanFilter { filter, after, max } => {
+                Reply::Page(self.table.scan_filter(&filter, after, max))
+            }
+        };
+        self.replies.push((id, reply));
+    }
+
+    fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
+        let mut completions = Vec::new();
+        self.io.poll(&mut completions);
+        let idle = completions.is_empty();
+        for completion in completions {
+            self.completed(completion);
+        }
+        self.start_write();
+        self.start_upkeep(idle);
+        replies.append(&mut self.replies);
+    }
+}

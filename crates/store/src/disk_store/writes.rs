@@ -1,0 +1,222 @@
+//! What goes into the log: commits, and the first and last frame of an owner.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Acquired, Batch, Epoch, Guard, Reply, Request, RequestId, Seq, Timestamp};
+
+use super::store::DiskStore;
+use crate::codec::put_batch;
+use crate::disk::{Disk, DiskError, DiskOp};
+use crate::io::{Call, Io, JobId, Lane};
+use crate::log::{FrameHead, HEAD_BYTES, frame_bytes, stamp};
+
+/// A frame on its way to a file.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) id: RequestId,
+    what: What,
+    number: u64,
+    epoch: Epoch,
+    prev_seq: Seq,
+    seq: Seq,
+    wall: Timestamp,
+    /// Room for the head, then the records.
+    bytes: Vec<u8>,
+}
+
+/// A frame that is being written, or the wait for one that is not needed.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) job: JobId,
+    pending: Pending,
+    /// Where it goes; `None` if nothing is written.
+    file: Option<Arc<str>>,
+    frame_bytes: u64,
+    retried: bool,
+}
+
+#[derive(Debug)]
+enum What {
+    Acquire,
+    Commit(Batch),
+    Release,
+}
+
+impl Pending {
+    pub(super) fn frame_bytes(&self) -> u64 {
+        frame_bytes(self.bytes.len() - HEAD_BYTES) as u64
+    }
+}
+
+impl<D: Disk, I: Io<D>> DiskStore<D, I> {
+    /// Begins the next write, if none is under way.
+    pub(super) fn start_write(&mut self) {
+        while self.active.is_none() {
+            if self.pending.is_none() {
+                let releases = matches!(self.waiting.front(), Some((_, Request::Release { .. })));
+                if releases && self.failed.is_none() && self.upkeep.is_working() {
+                    // One step of background work at most; then nothing is under way but the last frame.
+                    self.upkeep.stop();
+                    return;
+                }
+                let Some((id, request)) = self.waiting.pop_front() else { return };
+                match self.prepare(id, request) {
+                    Ok(pending) => self.pending = Some(pending),
+                    Err(reply) => {
+                        self.replies.push((id, reply));
+                        continue;
+                    }
+                }
+            }
+            if !self.write_pending() {
+                return;
+            }
+        }
+    }
+
+    /// What `request` writes, or the answer if it writes nothing.
+    fn prepare(&mut self, id: RequestId, request: Request) -> Result<Pending, Reply> {
+        if let Some(why) = &self.failed {
+            return Err(Reply::Failed { why: why.clone() });
+        }
+        let mut pending = Pending {
+            id,
+            what: What::Acquire,
+            number: self.end.frame + 1,
+            epoch: self.epoch,
+            prev_seq: self.end.seq,
+            seq: self.end.seq,
+            wall: self.end.wall,
+            bytes: vec![0; HEAD_BYTES],
+        };
+        match request {
+            Request::Acquire { shard, wall } => {
+                if shard != 0 {
+                    let why = format!("take shard {shard}: this store has shard 0 only");
+                    return Err(Reply::Failed { why });
+                }
+                pending.epoch = Epoch(self.epoch.0 + 1);
+                pending.wall = self.end.wall.max(wall);
+                if let Some((prev_seq, ops)) = &self.end.again {
+                    pending.number = self.end.frame;
+                    pending.prev_seq = *prev_seq;
+                    pending.bytes.extend_from_slice(ops);
+                }
+            }
+            Request::Commit { guard, seq, wall, batch } => {
+                if !self.owns(guard) {
+                    return Err(Reply::Fenced);
+                }
+                let last = self.end.seq;
+                assert!(seq >= last, "a commit ends at change {seq}, and {last} is committed already");
+                let beyond = batch.effects.iter().find(|effect| effect.seq() > seq);
+                assert!(beyond.is_none(), "a commit that ends at change {seq} has {:?}", beyond);
+                put_batch(&mut pending.bytes, &batch);
+                pending.seq = seq;
+                pending.wall = self.end.wall.max(wall);
+                pending.what = What::Commit(batch);
+            }
+            Request::Release { guard } => {
+                if !self.owns(guard) {
+                    return Err(Reply::Fenced);
+                }
+                // A frame without records: it says that the one before it was synced, so that a recovery will miss it.
+                pending.what = What::Release;
+            }
+            Request::Resolve { .. }
+            | Request::GetMany(_)
+            | Request::ScanDue { .. }
+            | Request::ScanFilter { .. } => unreachable!("reads are answered at once"),
+        }
+        Ok(pending)
+    }
+
+    /// Sends the pending frame to its file; false if that has to be prepared first.
+    fn write_pending(&mut self) -> bool {
+        let Some(mut pending) = self.pending.take() else { return false };
+        let asks_only = matches!(&pending.what, What::Commit(_))
+            && pending.bytes.len() == HEAD_BYTES
+            && pending.seq == pending.prev_seq;
+        if asks_only {
+            let job = self.send(Lane::Urgent, Vec::new());
+            self.active = Some(Active { job, pending, file: None, frame_bytes: 0, retried: false });
+            return true;
+        }
+        let frame_bytes = pending.frame_bytes();
+        let Some(place) = self.files.place(frame_bytes) else {
+            self.pending = Some(pending);
+            return false;
+        };
+        let head = FrameHead {
+            generation: place.generation,
+            epoch: pending.epoch,
+            number: pending.number,
+            durable: pending.number - 1,
+            prev_seq: pending.prev_seq,
+            seq: pending.seq,
+            wall: pending.wall,
+        };
+        let mut bytes = std::mem::take(&mut pending.bytes);
+        stamp(&mut bytes, head, &self.seeds);
+        let file = place.file;
+        let mut calls = vec![Call::Write { file: Arc::clone(&file), offset: place.offset, bytes }];
+        if !(crate::planted::is("reply-before-sync") && matches!(pending.what, What::Commit(_))) {
+            calls.push(Call::Sync(Arc::clone(&file)));
+        }
+        let job = self.send(Lane::Urgent, calls);
+        self.active = Some(Active { job, pending, file: Some(file), frame_bytes, retried: false });
+        true
+    }
+
+    pub(super) fn write_completed(&mut self, result: Result<(), DiskError>) {
+        let Some(active) = self.active.take() else { return };
+        if let Err(error) = result {
+            let sync_failed = error.op == DiskOp::Sync && !active.retried;
+            if crate::planted::is("retry-failed-sync") && sync_failed {
+                let calls = active.file.iter().cloned().map(Call::Sync).collect();
+                let job = self.send(Lane::Urgent, calls);
+                self.active = Some(Active { job, retried: true, ..active });
+                return;
+            }
+            self.fail(&error);
+            self.replies.push((active.pending.id, Reply::Failed { why: error.to_string() }));
+            return;
+        }
+        let Pending { id, what, number, epoch, seq, wall, .. } = active.pending;
+        if active.file.is_some() {
+            self.files.written(number, active.frame_bytes);
+            self.end.frame = number;
+            self.end.seq = seq;
+            self.end.again = None;
+        }
+        let last_wall = self.end.wall;
+        self.end.wall = wall;
+        let reply = match what {
+            What::Acquire => {
+                self.epoch = epoch;
+                self.owned = true;
+                self.upkeep.resume();
+                Reply::Acquired(Acquired {
+                    guard: Guard { shard: 0, epoch, last_seq: seq },
+                    last_wall,
+                    counters: self.table.counters(),
+                    secret: self.secret,
+                    queues: self.table.live_by_queue(),
+                    room: self.room(),
+                })
+            }
+            What::Commit(batch) => {
+                batch.effects.iter().for_each(|effect| self.table.apply(effect));
+                if let Some(counters) = batch.counters {
+                    self.table.raise_counters(counters);
+                }
+                Reply::Done { room: self.room() }
+            }
+            What::Release => {
+                self.owned = false;
+                Reply::Released
+            }
+        };
+        self.replies.push((id, reply));
+    }
+}

@@ -1,0 +1,144 @@
+//! Names of files, and how the fixed parts of all of them begin.
+
+use std::sync::Arc;
+
+use crate::checksum::crc;
+
+/// The file that says what the directory is.
+pub(crate) const META: &str = "meta";
+/// The folder of the only shard there is so far.
+pub(crate) const SHARD: &str = "shard-0000";
+/// What the name of an unfinished file ends in.
+pub(crate) const UNFINISHED: &str = ".tmp";
+
+/// A log file by its number.
+pub(crate) fn log_file(number: u64) -> Arc<str> {
+    format!("{SHARD}/log-{number:08}").into()
+}
+
+/// A checkpoint by its number.
+pub(crate) fn checkpoint_file(number: u64) -> Arc<str> {
+    format!("{SHARD}/checkpoint-{number:08}").into()
+}
+
+/// The name of a file until it is finished.
+pub(crate) fn unfinished(file: &str) -> Arc<str> {
+    format!("{file}{UNFINISHED}").into()
+}
+
+/// What a file in the shard's folder is, by its name. Other names are left alone.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Log(u64),
+    Checkpoint(u64),
+    Unfinished,
+}
+
+pub(crate) fn kind_of(name: &str) -> Option<Kind> {
+    let number = |text: &str| {
+        let plain = text.len() >= 8 && text.bytes().all(|b| b.is_ascii_digit());
+        if plain { text.parse::<u64>().ok() } else { None }
+    };
+    if let Some(stem) = name.strip_suffix(UNFINISHED) {
+        return kind_of(stem).map(|_| Kind::Unfinished);
+    }
+    if let Some(text) = name.strip_prefix("log-") {
+        return number(text).map(Kind::Log);
+    }
+    number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
+}
+
+/// Bytes of the header of every kind of file: magic (8), format (4), CRC-32C of the rest (4), 48 bytes of its own.
+///
+/// This much stays as it is in all formats to come, so that a newer file can be told from a damaged one.
+pub(crate) const HEADER_BYTES: usize = 64;
+
+/// The part of a header that each kind of file has for itself, as six numbers.
+pub(crate) type Own = [u64; 6];
+
+/// What a header's bytes say.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Header {
+    /// It checks out, in the format known here.
+    Valid(Own),
+    /// A later version wrote it.
+    Newer(u32),
+    /// It does not check out.
+    Bad,
+}
+
+pub(crate) fn header(magic: [u8; 8], format: u32, seed: u32, own: Own) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..8].copy_from_slice(&magic);
+    bytes[8..12].copy_from_slice(&format.to_le_bytes());
+    for (chunk, number) in bytes[16..].chunks_exact_mut(8).zip(own) {
+        chunk.copy_from_slice(&number.to_le_bytes());
+    }
+    let sum = header_sum(seed, &bytes);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Header {
+    let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else { return Header::Bad };
+    if bytes[..8] != magic || le_u32(bytes, 12) != header_sum(seed, bytes) {
+        return Header::Bad;
+    }
+    match le_u32(bytes, 8) {
+        found if found == format => {
+            let mut own = Own::default();
+            for (number, chunk) in own.iter_mut().zip(bytes[16..].chunks_exact(8)) {
+                *number = le_u64(chunk, 0);
+            }
+            Header::Valid(own)
+        }
+        found if found > format => Header::Newer(found),
+        _ => Header::Bad,
+    }
+}
+
+fn header_sum(seed: u32, bytes: &[u8; HEADER_BYTES]) -> u32 {
+    crc(crc(seed, &bytes[..12]), &bytes[16..])
+}
+
+/// The four bytes at `at` as a number. The caller has checked that they are there.
+pub(crate) fn le_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The eight bytes at `at` as a number. The caller has checked that they are there.
+pub(crate) fn le_u64(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_by_their_form() {
+        assert_eq!(kind_of("log-00000007"), Some(Kind::Log(7)));
+        assert_eq!(kind_of("log-123456789"), Some(Kind::Log(123_456_789)));
+        assert_eq!(kind_of("checkpoint-00000001"), Some(Kind::Checkpoint(1)));
+        assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
+        for other in ["log-7", "log-+0000007", "log-00000007~", "notes.tmp", "lost+found", ""] {
+            assert_eq!(kind_of(other), None, "{other} was taken for ours");
+        }
+    }
+
+    #[test]
+    fn a_header_tells_newer_from_damaged() {
+        let own = [1, 2, 3, 4, 5, u64::MAX];
+        let bytes = header(*b"TESTFILE", 3, 9, own);
+        assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 9), Header::Valid(own));
+        assert_eq!(read_header(&bytes, *b"TESTFILE", 2, 9), Header::Newer(3));
+        assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 8), Header::Bad);
+        assert_eq!(read_header(&bytes, *b"OTHER   ", 3, 9), Header::Bad);
+        assert_eq!(read_header(&bytes[..63], *b"TESTFILE", 3, 9), Header::Bad);
+        for at in 0..HEADER_BYTES * 8 {
+            let mut damaged = bytes;
+            damaged[at / 8] ^= 1 << (at % 8);
+            assert_eq!(read_header(&damaged, *b"TESTFILE", 3, 9), Header::Bad, "bit {at}");
+        }
+    }
+}

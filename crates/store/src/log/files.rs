@@ -1,0 +1,327 @@
+//! The files of the log: which one is written, which one is next, which ones are needed no more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::file::{FRAMES_AT, LogHeader};
+use crate::checksum::Seeds;
+use crate::io::Call;
+use crate::layout::{SHARD, log_file};
+
+/// A file with frames that a recovery would read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Kept {
+    pub(crate) name: Arc<str>,
+    pub(crate) len: u64,
+    pub(crate) last_frame: u64,
+}
+
+/// A file with nothing that is needed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Spare {
+    pub(crate) name: Arc<str>,
+    pub(crate) len: u64,
+}
+
+/// Where a frame goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) file: Arc<str>,
+    pub(crate) offset: u64,
+    pub(crate) generation: u64,
+}
+
+/// A file with a header of its own use.
+#[derive(Clone, Debug)]
+struct Ready {
+    name: Arc<str>,
+    len: u64,
+    generation: u64,
+    /// Where the next frame goes.
+    used: u64,
+    last_frame: Option<u64>,
+}
+
+/// A file on its way to be the next one.
+#[derive(Clone, Debug)]
+struct Preparing {
+    file: Ready,
+    /// Up to where it is zero; `None` for a spare, which is as long as it has to be.
+    zeroed: Option<u64>,
+    /// Whether the last calls were handed out.
+    finishing: bool,
+}
+
+/// The files of one shard's log, as its owner knows them.
+///
+/// It says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and
+/// filled with zeroes in bounded steps, or a spare → *next*, with a header that is synced → *current*, taking
+/// frames → *kept*, until a durable checkpoint covers its last frame → spare again, or removed.
+#[derive(Debug)]
+pub(crate) struct Files {
+    seeds: Seeds,
+    file_bytes: u64,
+    kept: VecDeque<Kept>,
+    current: Option<Ready>,
+    next: Option<Ready>,
+    preparing: Option<Preparing>,
+    spares: Vec<Spare>,
+    /// The last generation that was given out.
+    generation: u64,
+    /// The last file number that was given out.
+    number: u64,
+    /// Bytes of log since the last checkpoint began, rests of full files included.
+    since_checkpoint: u64,
+}
+
+/// Spares that are kept; more are removed. One becomes the next file, one is for the file after a burst.
+const SPARES_MAX: usize = 2;
+
+impl Files {
+    pub(crate) fn new(
+        seeds: Seeds,
+        file_bytes: u64,
+        kept: VecDeque<Kept>,
+        spares: Vec<Spare>,
+        generation: u64,
+        number: u64,
+    ) -> Self {
+        let since_checkpoint = kept.iter().map(|file| file.len).sum();
+        Self {
+            seeds,
+            file_bytes,
+            kept,
+            current: None,
+            next: None,
+            preparing: None,
+            spares,
+            generation,
+            number,
+            since_checkpoint,
+        }
+    }
+
+    /// Where a frame of so many bytes goes; `None` if a file has to be prepared for it first.
+    pub(crate) fn place(&mut self, bytes: u64) -> Option<Place> {
+        if !self.current.as_ref().is_some_and(|file| file.used + bytes <= file.len) {
+            let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
+            self.retire_current();
+            self.current = Some(next);
+        }
+        let file = self.current.as_ref()?;
+        Some(Place { file: Arc::clone(&file.name), offset: file.used, generation: file.generation })
+    }
+
+    /// The frame that was placed last is durable.
+    pub(crate) fn written(&mut self, frame: u64, bytes: u64) {
+        let file = self.current.as_mut().expect("a frame was placed");
+        file.used += bytes;
+        file.last_frame = Some(frame);
+        self.since_checkpoint += bytes;
+    }
+
+    fn retire_current(&mut self) {
+        let Some(file) = self.current.take() else { return };
+        match file.last_frame {
+            Some(last_frame) => {
+                self.since_checkpoint += file.len - file.used;
+                self.kept.push_back(Kept { name: file.name, len: file.len, last_frame });
+            }
+            None => self.spares.push(Spare { name: file.name, len: file.len }),
+        }
+    }
+
+    /// Bytes that frames can take without a new file.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        let left = |file: &Option<Ready>| file.as_ref().map_or(0, |file| file.len - file.used);
+        left(&self.current) + left(&self.next)
+    }
+
+    pub(crate) fn since_checkpoint(&self) -> u64 {
+        self.since_checkpoint
+    }
+
+    /// A checkpoint begins, or one was given up and so many bytes count again.
+    pub(crate) fn set_since_checkpoint(&mut self, bytes: u64) {
+        self.since_checkpoint = bytes;
+    }
+
+    /// The generation of the file that takes frames; those of all frames to come are not below it.
+    pub(crate) fn current_generation(&self) -> u64 {
+        self.current.as_ref().map_or(self.generation, |file| file.generation)
+    }
+
+    /// Whether a file for a frame of `wanted` bytes, or the next one in time, has still to be prepared.
+    pub(crate) fn wants_preparation(&self, wanted: Option<u64>) -> bool {
+        let fits = |file: &Ready| wanted.is_none_or(|bytes| file.used + bytes <= file.len);
+        if self.preparing.is_some() {
+            return true;
+        }
+        match (&self.next, &self.current, wanted) {
+            (Some(next), _, _) => !fits(next),
+            (None, _, Some(_)) | (None, None, None) => true,
+            // Early, but not for a store that hardly writes.
+            (None, Some(current), None) => current.used >= current.len / 4,
+        }
+    }
+
+    /// The calls that come next on the way to the next file: at most `step_bytes` of zeroes. Call it again after
+    /// [`step_done`](Self::step_done) for as long as [`wants_preparation`](Self::wants_preparation).
+    pub(crate) fn preparation_step(&mut self, wanted: Option<u64>, step_bytes: usize) -> Vec<Call> {
+        let seeds = self.seeds;
+        let mut preparing = self.preparing.take().unwrap_or_else(|| self.begin(wanted));
+        let name = Arc::clone(&preparing.file.name);
+        let len = preparing.file.len;
+        let mut calls = Vec::new();
+        if let Some(zeroed) = &mut preparing.zeroed {
+            if *zeroed == 0 {
+                calls.push(Call::Create(Arc::clone(&name)));
+            }
+            let bytes = usize::try_from(len - *zeroed).map_or(step_bytes, |rest| rest.min(step_bytes));
+            if bytes > 0 {
+                calls.push(Call::Zero { file: Arc::clone(&name), offset: *zeroed, bytes });
+                *zeroed += bytes as u64;
+            }
+        }
+        preparing.finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
+        if preparing.finishing {
+            let fresh = preparing.zeroed.is_some();
+            let header = LogHeader { generation: preparing.file.generation, len, fresh };
+            let bytes = header.to_bytes(&seeds).to_vec();
+            calls.push(Call::Write { file: Arc::clone(&name), offset: 0, bytes });
+        }
+        calls.push(Call::Sync(name));
+        if preparing.finishing && preparing.zeroed.is_some() && !crate::planted::is("no-dir-sync") {
+            calls.push(Call::SyncDir(SHARD.into()));
+        }
+        self.preparing = Some(preparing);
+        calls
+    }
+
+    fn begin(&mut self, wanted: Option<u64>) -> Preparing {
+        let needed = wanted.map_or(0, |bytes| (FRAMES_AT + bytes).next_multiple_of(4_096));
+        let len = self.file_bytes.max(needed);
+        // Files are used in the order of their generations, so one that was prepared and is too small starts anew later.
+        if let Some(next) = self.next.take() {
+            self.spares.push(Spare { name: next.name, len: next.len });
+        }
+        self.generation += 1;
+        let spare = self.spares.iter().position(|spare| spare.len >= len).map(|at| self.spares.remove(at));
+        let (name, len, zeroed) = match spare {
+            Some(spare) => (spare.name, spare.len, None),
+            None => {
+                self.number += 1;
+                (log_file(self.number), len, Some(0))
+            }
+        };
+        let file = Ready { name, len, generation: self.generation, used: FRAMES_AT, last_frame: None };
+        Preparing { file, zeroed, finishing: false }
+    }
+
+    /// The last step's calls were made.
+    pub(crate) fn step_done(&mut self) {
+        if let Some(done) = self.preparing.take_if(|preparing| preparing.finishing) {
+            self.next = Some(done.file);
+        }
+    }
+
+    /// The last step ended at a full disk: gives the file up. What is to be removed comes back.
+    pub(crate) fn step_refused(&mut self) -> Option<Arc<str>> {
+        let preparing = self.preparing.take()?;
+        let Ready { name, len, .. } = preparing.file;
+        if preparing.zeroed.is_some() {
+            return Some(name);
+        }
+        self.spares.push(Spare { name, len });
+        None
+    }
+
+    /// A durable checkpoint covers all frames up to this one. Returns the files that are to be removed.
+    pub(crate) fn free_through(&mut self, frame: u64) -> Vec<Arc<str>> {
+        while self.kept.front().is_some_and(|file| file.last_frame <= frame) {
+            self.spares.extend(self.kept.pop_front().map(|file| Spare { name: file.name, len: file.len }));
+        }
+        let mut kept = 0;
+        let mut removed = Vec::new();
+        self.spares.retain(|spare| {
+            let keep = spare.len == self.file_bytes && kept < SPARES_MAX;
+            kept += usize::from(keep);
+            if !keep {
+                removed.push(Arc::clone(&spare.name));
+            }
+            keep
+        });
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Files {
+        Files::new(Seeds::new([3; 16]), 16_384, VecDeque::new(), Vec::new(), 0, 0)
+    }
+
+    fn prepare(files: &mut Files, wanted: Option<u64>) -> usize {
+        let mut steps = 0;
+        while files.wants_preparation(wanted) {
+            assert!(!files.preparation_step(wanted, 4_096).is_empty(), "a step without a call");
+            files.step_done();
+            steps += 1;
+        }
+        steps
+    }
+
+    #[test]
+    fn files_go_round() {
+        let mut files = files();
+        assert_eq!(files.place(100), None, "there is no file yet");
+        assert_eq!(prepare(&mut files, Some(100)), 4);
+        let mut used = Vec::new();
+        for frame in 1..=30 {
+            prepare(&mut files, None);
+            let place = files.place(4_096).expect("a file was prepared");
+            files.written(frame, 4_096);
+            used.push((place.generation, place.file.to_string(), place.offset));
+            let removed = files.free_through(frame);
+            assert_eq!(removed, Vec::<Arc<str>>::new());
+        }
+        let generations: Vec<u64> = used.iter().map(|(generation, ..)| *generation).collect();
+        assert!(generations.is_sorted(), "{generations:?}");
+        assert_eq!(generations.last(), Some(&10), "three frames to a file");
+        let mut names: Vec<&String> = used.iter().map(|(_, name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 2, "one is written while the other is prepared: {names:?}");
+    }
+
+    #[test]
+    fn a_large_frame_gets_a_file_of_its_own_size_that_is_not_kept() {
+        let mut files = files();
+        prepare(&mut files, None);
+        files.place(100).expect("a file was prepared");
+        files.written(1, 100);
+        prepare(&mut files, Some(50_000));
+        let place = files.place(50_000).expect("a file was prepared");
+        files.written(2, 50_000);
+        assert_eq!(place.offset, FRAMES_AT);
+        prepare(&mut files, Some(8_000));
+        files.place(8_000).expect("a file was prepared");
+        files.written(3, 8_000);
+        assert_eq!(files.free_through(1), Vec::<Arc<str>>::new());
+        assert_eq!(files.free_through(3), [place.file]);
+    }
+
+    #[test]
+    fn a_file_that_finds_no_space_is_removed_and_a_spare_is_not() {
+        let mut files = files();
+        files.preparation_step(None, 4_096);
+        assert_eq!(files.step_refused(), Some(log_file(1)));
+        assert!(files.wants_preparation(None), "nothing to write to, and nothing wanted");
+        files.spares.push(Spare { name: log_file(9), len: 16_384 });
+        files.preparation_step(None, 4_096);
+        assert_eq!(files.step_refused(), None);
+        assert_eq!(files.spares.len(), 1);
+    }
+}

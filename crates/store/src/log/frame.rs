@@ -1,0 +1,197 @@
+//! One frame: what one commit wrote.
+
+use tickwheel_engine::{Epoch, Seq, Timestamp};
+
+use crate::checksum::{Seeds, Use, crc};
+use crate::layout::{le_u32, le_u64};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
+
+/// Bytes before a frame's records.
+pub(crate) const HEAD_BYTES: usize = 72;
+
+/// What stands before a frame's records.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FrameHead {
+    /// The use of the file it was written for.
+    pub(crate) generation: u64,
+    /// Who wrote it.
+    pub(crate) epoch: Epoch,
+    /// Its number: one more than the frame before it. An owner's first frame may repeat the number of the last frame it
+    /// found, with its records; then that one is void, and so is all behind it.
+    pub(crate) number: u64,
+    /// The last frame that was known to be synced when this one was written.
+    pub(crate) durable: u64,
+    /// The last change before this frame.
+    pub(crate) prev_seq: Seq,
+    /// The last change in this frame.
+    pub(crate) seq: Seq,
+    /// The wall clock, for the record.
+    pub(crate) wall: Timestamp,
+}
+
+/// A frame that checks out.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) head: FrameHead,
+    /// Its records.
+    pub(crate) ops: &'a [u8],
+}
+
+/// Why there is no frame.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Bad {
+    /// Nothing here looks like a frame of this use.
+    Nothing,
+    /// A head of this use, whose records do not check out; so many bytes in all.
+    Torn(u64),
+}
+
+/// Bytes of a frame whose records have `ops` bytes: frames begin at multiples of eight.
+pub(crate) fn frame_bytes(ops: usize) -> usize {
+    (HEAD_BYTES + ops).next_multiple_of(8)
+}
+
+/// Completes a frame: `bytes` has room for the head in front, then the records.
+pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
+    let seed = seeds.of(Use::Frames(head.generation));
+    let ops = bytes.len() - HEAD_BYTES;
+    let length = u32::try_from(ops).expect("a commit is bounded far below 4 GiB by who fills it");
+    let FrameHead { generation, epoch, number, durable, prev_seq, seq, wall } = head;
+    bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[8..12].copy_from_slice(&length.to_le_bytes());
+    let sum = crc(seed, &bytes[HEAD_BYTES..]);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    bytes[16..20].copy_from_slice(&epoch.0.to_le_bytes());
+    bytes[20..24].copy_from_slice(&[0; 4]);
+    let numbers = [generation, number, durable, prev_seq.0, seq.0, wall.as_tick()];
+    for (chunk, number) in bytes[24..HEAD_BYTES].chunks_exact_mut(8).zip(numbers) {
+        chunk.copy_from_slice(&number.to_le_bytes());
+    }
+    let sum = crc(seed, &bytes[8..HEAD_BYTES]);
+    bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+    bytes.resize(frame_bytes(ops), 0);
+    debug_assert!(
+        read_frame(bytes, 0, generation, seeds).is_ok_and(|frame| frame.head == head),
+        "frame {number} does not read as it was written"
+    );
+}
+
+/// Reads the head at `at`, if it is one of the use it claims; also how many bytes its records have and their checksum.
+fn read_head(file: &[u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, usize, u32)> {
+    let bytes = file.get(at..)?.first_chunk::<HEAD_BYTES>()?;
+    if le_u32(bytes, 0) != MAGIC {
+        return None;
+    }
+    let generation = le_u64(bytes, 24);
+    if le_u32(bytes, 4) != crc(seeds.of(Use::Frames(generation)), &bytes[8..]) {
+        return None;
+    }
+    let head = FrameHead {
+        generation,
+        epoch: Epoch(le_u32(bytes, 16)),
+        number: le_u64(bytes, 32),
+        durable: le_u64(bytes, 40),
+        prev_seq: Seq(le_u64(bytes, 48)),
+        seq: Seq(le_u64(bytes, 56)),
+        wall: Timestamp::from_ms(i64::try_from(le_u64(bytes, 64)).ok()?)?,
+    };
+    Some((head, le_u32(bytes, 8) as usize, le_u32(bytes, 12)))
+}
+
+fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
+    let (head, length, sum) = read_head(file, at, seeds)?;
+    let ops = file[at + HEAD_BYTES..].get(..length);
+    let checked = ops.filter(|ops| crc(seeds.of(Use::Frames(head.generation)), ops) == sum);
+    Some((head, checked.ok_or((HEAD_BYTES + length) as u64)))
+}
+
+/// The frame at `at` of a file that is in use as `generation`.
+pub(crate) fn read_frame<'a>(
+    file: &'a [u8],
+    at: usize,
+    generation: u64,
+    seeds: &Seeds,
+) -> Result<Frame<'a>, Bad> {
+    match read_claimed(file, at, seeds) {
+        Some((head, _)) if head.generation != generation && !crate::planted::is("accept-stale-frame") => {
+            Err(Bad::Nothing)
+        }
+        Some((head, Ok(ops))) => Ok(Frame { head, ops }),
+        Some((_, Err(bytes))) => Err(Bad::Torn(bytes)),
+        None => Err(Bad::Nothing),
+    }
+}
+
+/// The first frame from `from` on, of any use, that is numbered above `number`.
+///
+/// Looks at every place where a frame could begin, so one that is damaged hides none behind it. Cheap: what is no frame
+/// fails at the first four bytes or at the head's checksum.
+pub(crate) fn find_frame(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
+    (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
+        Some((head, Ok(_))) if head.number > number => Some((at, head)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(number: u64) -> FrameHead {
+        FrameHead {
+            generation: 5,
+            epoch: Epoch(2),
+            number,
+            durable: number - 1,
+            prev_seq: Seq(10),
+            seq: Seq(12),
+            wall: Timestamp::MAX,
+        }
+    }
+
+    fn frame(number: u64, ops: &[u8], seeds: &Seeds) -> Vec<u8> {
+        let mut bytes = vec![0; HEAD_BYTES];
+        bytes.extend_from_slice(ops);
+        stamp(&mut bytes, head(number), seeds);
+        bytes
+    }
+
+    #[test]
+    fn a_frame_reads_as_written_in_its_own_use_only() {
+        let seeds = Seeds::new([1; 16]);
+        let bytes = frame(3, b"records", &seeds);
+        assert_eq!(bytes.len() % 8, 0);
+        let read = read_frame(&bytes, 0, 5, &seeds).expect("a frame");
+        assert_eq!((read.head, read.ops), (head(3), &b"records"[..]));
+        assert_eq!(read_frame(&bytes, 0, 6, &seeds).expect_err("a stale frame"), Bad::Nothing);
+        let other = Seeds::new([2; 16]);
+        assert_eq!(read_frame(&bytes, 0, 5, &other).expect_err("another directory's"), Bad::Nothing);
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let seeds = Seeds::new([1; 16]);
+        let bytes = frame(3, b"12345678", &seeds);
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(read_frame(&damaged, 0, 5, &seeds).is_err(), "bit {bit} went unseen");
+        }
+        assert_eq!(read_frame(&bytes[..bytes.len() - 8], 0, 5, &seeds).expect_err("cut"), Bad::Torn(80));
+    }
+
+    #[test]
+    fn a_later_frame_is_found_behind_damage_and_inside_no_payload() {
+        let seeds = Seeds::new([1; 16]);
+        // A client that knows the format, but not the secret.
+        let forged = frame(9, b"x", &Seeds::new([0; 16]));
+        let mut file = frame(3, &forged, &seeds);
+        file[20] ^= 1;
+        assert_eq!(find_frame(&file, 0, 2, &seeds), None);
+        let second_at = file.len();
+        file.extend(frame(4, b"", &seeds));
+        assert_eq!(find_frame(&file, 0, 2, &seeds).map(|(at, head)| (at, head.number)), Some((second_at, 4)));
+        assert_eq!(find_frame(&file, 0, 4, &seeds), None, "frame 4 is not beyond frame 4");
+    }
+}

@@ -1,0 +1,9 @@
+//! The log: files of frames, one frame for each commit.
+
+mod file;
+mod files;
+mod frame;
+
+pub(crate) use file::{FORMAT, FRAMES_AT, LogHeader, read_log_header};
+pub(crate) use files::{Files, Kept, Spare};
+pub(crate) use frame::{Bad, Frame, FrameHead, HEAD_BYTES, find_frame, frame_bytes, read_frame, stamp};

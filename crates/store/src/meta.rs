@@ -1,0 +1,129 @@
+//! The file that says what the directory is.
+
+use crate::disk::{Disk, DiskError};
+use crate::error::OpenError;
+use crate::layout::{HEADER_BYTES, Header, META, SHARD, header, kind_of, le_u64, read_header, unfinished};
+use crate::options::{ClockMode, StoreOptions};
+
+const MAGIC: [u8; 8] = *b"TICKWHEL";
+const FORMAT: u32 = 1;
+const SHARDS: u64 = 1;
+/// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
+const SEED: u32 = 0;
+
+/// What the directory is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Meta {
+    pub(crate) clock: ClockMode,
+    pub(crate) secret: [u8; 16],
+}
+
+impl Meta {
+    fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let clock = match self.clock {
+            ClockMode::Real => 0,
+            ClockMode::Virtual => 1,
+        };
+        let secret = [le_u64(&self.secret, 0), le_u64(&self.secret, 8)];
+        header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], 0, 0])
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
+        let own = match read_header(bytes, MAGIC, FORMAT, SEED) {
+            Header::Valid(own) => own,
+            Header::Newer(found) => {
+                return Err(OpenError::NewerFormat { file: META.to_owned(), found, known: FORMAT });
+            }
+            Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
+        };
+        let [shards, clock, low, high, ..] = own;
+        if shards != SHARDS {
+            return Err(OpenError::corrupt(
+                META,
+                16,
+                format!("it has {shards} shards; this format has {SHARDS}"),
+            ));
+        }
+        let clock = match clock {
+            0 => ClockMode::Real,
+            1 => ClockMode::Virtual,
+            other => {
+                return Err(OpenError::corrupt(META, 24, format!("it has clock {other}; there are 0 and 1")));
+            }
+        };
+        let mut secret = [0; 16];
+        secret[..8].copy_from_slice(&low.to_le_bytes());
+        secret[8..].copy_from_slice(&high.to_le_bytes());
+        Ok(Self { clock, secret })
+    }
+}
+
+/// Reads what the directory is; `None` if it is none yet. Changes nothing.
+///
+/// The shard's folder is made before this file, so a directory with the file and without the folder has lost data, and so has
+/// one with data and without the file.
+pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Option<Meta>, OpenError> {
+    let names = disk.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    match (has(META), has(SHARD)) {
+        (false, false) => Ok(None),
+        (false, true) => {
+            if disk.list(SHARD)?.iter().any(|name| kind_of(name).is_some()) {
+                return Err(OpenError::corrupt(META, 0, "it is missing, and the shard has data"));
+            }
+            Ok(None)
+        }
+        (true, has_shard) => {
+            let mut bytes = [0; HEADER_BYTES + 1];
+            let count = disk.read(META, 0, &mut bytes)?;
+            let meta = Meta::from_bytes(&bytes[..count])?;
+            if !has_shard {
+                return Err(OpenError::corrupt(SHARD, 0, "the folder is missing"));
+            }
+            if meta.clock != options.clock {
+                return Err(OpenError::WrongClock { found: meta.clock, wanted: options.clock });
+            }
+            Ok(Some(meta))
+        }
+    }
+}
+
+/// Makes the directory what the options say. Durable when it returns.
+pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Meta, DiskError> {
+    let names = disk.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if !has(SHARD) {
+        disk.create_dir(SHARD)?;
+    }
+    disk.sync_dir("")?;
+    let meta = Meta { clock: options.clock, secret: options.secret };
+    let written_as = unfinished(META);
+    if has(&written_as) {
+        disk.remove(&written_as)?;
+    }
+    disk.create(&written_as)?;
+    disk.write_at(&written_as, 0, &meta.to_bytes())?;
+    disk.sync_data(&written_as)?;
+    disk.rename(&written_as, META)?;
+    if !crate::planted::is("no-dir-sync") {
+        disk.sync_dir("")?;
+    }
+    Ok(meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_damage_is_told() {
+        let meta = Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef" };
+        let bytes = meta.to_bytes();
+        assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
+        let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 2, known: 1, .. })));
+        let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
+        assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));
+        assert!(matches!(Meta::from_bytes(&bytes[..60]), Err(OpenError::Corrupt { .. })));
+    }
+}

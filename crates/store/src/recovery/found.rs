@@ -1,0 +1,89 @@
+//! What lies in a shard's folder.
+
+use std::sync::Arc;
+
+use crate::checksum::Seeds;
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::layout::{HEADER_BYTES, Kind, SHARD, checkpoint_file, kind_of, log_file};
+use crate::log::{FRAMES_AT, LogHeader, read_frame, read_log_header};
+
+/// A log file as it was found.
+#[derive(Clone, Debug)]
+pub(super) struct LogFile {
+    pub(super) name: Arc<str>,
+    pub(super) len: u64,
+    /// `None` if it does not check out: a crash met it while the file was made ready, or it is damaged.
+    pub(super) header: Option<LogHeader>,
+    /// The number of its first frame, if that checks out.
+    pub(super) first: Option<u64>,
+}
+
+/// All that is ours in the folder. Reading it changes nothing.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Numbers, rising.
+    pub(super) checkpoints: Vec<u64>,
+    pub(super) logs: Vec<LogFile>,
+    /// Names of files that were never finished.
+    pub(super) unfinished: Vec<Arc<str>>,
+    /// The highest number of a log file; 0 if there is none.
+    pub(super) log_number: u64,
+}
+
+impl Found {
+    pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds) -> Result<Self, OpenError> {
+        let mut found = Self::default();
+        for name in disk.list(SHARD)? {
+            match kind_of(&name) {
+                None => {}
+                Some(Kind::Unfinished) => found.unfinished.push(format!("{SHARD}/{name}").into()),
+                Some(Kind::Checkpoint(number)) => {
+                    debug_assert_eq!(
+                        *checkpoint_file(number),
+                        *format!("{SHARD}/{name}"),
+                        "a name made elsewhere"
+                    );
+                    found.checkpoints.push(number);
+                }
+                Some(Kind::Log(number)) => {
+                    found.log_number = found.log_number.max(number);
+                    found.logs.push(read_log(disk, log_file(number), seeds)?);
+                }
+            }
+        }
+        found.checkpoints.sort_unstable();
+        Ok(found)
+    }
+}
+
+fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogFile, OpenError> {
+    let len = disk.len(&name)?;
+    let mut bytes = [0; HEADER_BYTES];
+    let count = disk.read(&name, 0, &mut bytes)?;
+    let header = read_log_header(&bytes[..count], seeds).map_err(|found| OpenError::NewerFormat {
+        file: name.to_string(),
+        found,
+        known: crate::log::FORMAT,
+    })?;
+    let first = match header {
+        None => None,
+        Some(header) => {
+            let file = read_all(disk, &name)?;
+            let frame = read_frame(&file, FRAMES_AT as usize, header.generation, seeds);
+            frame.ok().map(|frame| frame.head.number)
+        }
+    };
+    Ok(LogFile { name, len, header, first })
+}
+
+/// The bytes of a whole file.
+pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
+    let len = disk.len(name)?;
+    let mut bytes =
+        vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
+    let count = disk.read(name, 0, &mut bytes)?;
+    bytes.truncate(count);
+    disk.close(name);
+    Ok(bytes)
+}

@@ -1,0 +1,315 @@
+//! The rules of recovery.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tickwheel_engine::{Epoch, Seq, Timestamp};
+
+use super::found::{Found, LogFile, read_all};
+use super::replay::Replay;
+use crate::checkpoint::{Damage, load};
+use crate::checksum::Seeds;
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::layout::{SHARD, checkpoint_file};
+use crate::log::{Bad, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
+use crate::report::{RecoveryReport, Torn};
+use crate::table::Table;
+
+/// The end of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Last {
+    pub(crate) frame: u64,
+    pub(crate) seq: Seq,
+    pub(crate) epoch: Epoch,
+    pub(crate) wall: Timestamp,
+    /// The change before the last frame, and the frame's records. Nobody knows whether it was synced, so the next owner's first
+    /// frame repeats it. `None` if a checkpoint has it.
+    pub(crate) again: Option<(Seq, Vec<u8>)>,
+}
+
+/// A shard as its files tell it. Nothing was changed to learn it.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) table: Table,
+    pub(crate) last: Last,
+    /// Log files that are needed, oldest first.
+    pub(crate) kept: VecDeque<Kept>,
+    /// Log files that are not.
+    pub(crate) spares: Vec<Spare>,
+    /// Other files that are not needed.
+    pub(crate) removable: Vec<Arc<str>>,
+    /// The highest generation that was seen.
+    pub(crate) generation: u64,
+    /// The highest number of a log file.
+    pub(crate) log_number: u64,
+    /// The highest number of a checkpoint.
+    pub(crate) checkpoint_number: u64,
+    /// The checkpoint it stands on.
+    pub(crate) checkpoint: Option<Arc<str>>,
+    pub(crate) report: RecoveryReport,
+}
+
+/// Reads the shard. Equal files give equal results.
+///
+/// The log is the frames of all files in the order of their generations, each numbered one more than the one before. A file's
+/// first frame may go back: an owner's first frame repeats the last one it found, and everything its predecessors wrote from
+/// there on is void. Where the frames end, a crash may have left part of one: it is cut off. But frames are written one at a
+/// time, each after the one before was synced, so a later frame anywhere proves that more was there: then it is damage, and
+/// nothing is guessed.
+///
+/// # Errors
+/// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
+pub(crate) fn recover<D: Disk>(
+    disk: &mut D,
+    seeds: &Seeds,
+    history_per_queue: usize,
+) -> Result<Recovered, OpenError> {
+    let found = Found::read(disk, seeds)?;
+    let base = read_base(disk, &found, seeds, history_per_queue)?;
+    let mut log = Log { seeds, replay: base.replay, base_frame: base.frame, end: None, torn: None };
+
+    let (mut used, mut idle) = (Vec::new(), Vec::new());
+    for file in found.logs {
+        match (file.header, file.first) {
+            (Some(header), Some(first)) if header.generation >= base.generation => {
+                used.push(Used { file, header, first });
+            }
+            _ => idle.push(file),
+        }
+    }
+    used.sort_by_key(|file| file.header.generation);
+    check_generations(&used)?;
+
+    let mut kept = VecDeque::new();
+    for (index, file) in used.iter().enumerate() {
+        // What later owners took back is void.
+        let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
+        if file.first > log.replay.number + 1 {
+            return Err(log.gap(file.first, base.damage));
+        }
+        log.read(disk, file, void_from)?;
+        let last_frame = log.replay.number;
+        kept.push_back(Kept { name: Arc::clone(&file.file.name), len: file.file.len, last_frame });
+    }
+
+    log.check_end(disk, &idle, base.last_frame, base.damage.as_ref())?;
+    let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
+    let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
+    let spares = idle.into_iter().map(|file| Spare { name: file.name, len: file.len }).collect();
+    let others = found.checkpoints.iter().map(|number| checkpoint_file(*number));
+    let removable = found.unfinished.iter().cloned();
+    let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
+    let Log { replay, torn, .. } = log;
+    let report = RecoveryReport {
+        created: false,
+        tasks: replay.table.len() as u64,
+        checkpoint: base.name.as_deref().map(str::to_owned),
+        frames: replay.frames,
+        torn,
+        damaged_checkpoint: base.damage.map(|damage| damage.file),
+    };
+    Ok(Recovered {
+        last: Last {
+            frame: replay.number,
+            seq: replay.seq,
+            epoch: replay.epoch,
+            wall: replay.wall,
+            again: replay.last,
+        },
+        table: replay.table,
+        kept,
+        spares,
+        removable,
+        generation,
+        log_number: found.log_number,
+        checkpoint_number: found.checkpoints.last().copied().unwrap_or(0),
+        checkpoint: base.name,
+        report,
+    })
+}
+
+/// A log file with frames.
+#[derive(Debug)]
+struct Used {
+    file: LogFile,
+    header: LogHeader,
+    first: u64,
+}
+
+fn check_generations(used: &[Used]) -> Result<(), OpenError> {
+    match used.windows(2).find(|pair| pair[0].header.generation == pair[1].header.generation) {
+        None => Ok(()),
+        Some(pair) => {
+            let what = format!("it has the generation of {}", pair[0].file.name);
+            Err(OpenError::corrupt(&*pair[1].file.name, 0, what))
+        }
+    }
+}
+
+/// What the log is read on top of.
+struct Base {
+    replay: Replay,
+    name: Option<Arc<str>>,
+    frame: u64,
+    generation: u64,
+    /// The log must reach this frame.
+    last_frame: u64,
+    /// A newer checkpoint that is of no use.
+    damage: Option<Damage>,
+}
+
+fn read_base<D: Disk>(
+    disk: &mut D,
+    found: &Found,
+    seeds: &Seeds,
+    history_per_queue: usize,
+) -> Result<Base, OpenError> {
+    let mut damage = None;
+    for number in found.checkpoints.iter().rev() {
+        match load(disk, *number, seeds, history_per_queue)? {
+            Err(found) => damage = damage.or(Some(found)),
+            Ok(loaded) => {
+                let start = loaded.start;
+                return Ok(Base {
+                    replay: Replay::new(loaded.table, start.frame, start.seq, start.epoch, loaded.wall),
+                    name: Some(checkpoint_file(*number)),
+                    frame: start.frame,
+                    generation: start.generation,
+                    last_frame: loaded.last_frame,
+                    damage,
+                });
+            }
+        }
+    }
+    let table = Table::new(history_per_queue);
+    Ok(Base {
+        replay: Replay::new(table, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
+        name: None,
+        frame: 0,
+        generation: 0,
+        last_frame: 0,
+        damage,
+    })
+}
+
+/// The log as far as it was read.
+struct Log<'a> {
+    seeds: &'a Seeds,
+    replay: Replay,
+    /// Frames up to this one are in the checkpoint.
+    base_frame: u64,
+    /// Where the last frame ends, and the bytes of that file.
+    end: Option<End>,
+    torn: Option<Torn>,
+}
+
+struct End {
+    file: Arc<str>,
+    offset: usize,
+    bytes: Vec<u8>,
+    header: LogHeader,
+}
+
+impl Log<'_> {
+    /// Reads the frames of one file, those from `void_from` on excepted.
+    fn read<D: Disk>(&mut self, disk: &mut D, used: &Used, void_from: u64) -> Result<(), OpenError> {
+        let bytes = read_all(disk, &used.file.name)?;
+        let mut at = FRAMES_AT as usize;
+        let mut expected = used.first;
+        while expected < void_from {
+            let Ok(frame) = read_frame(&bytes, at, used.header.generation, self.seeds) else { break };
+            let number = frame.head.number;
+            if number != expected && !crate::planted::is("accept-stale-frame") {
+                let what = format!("frame {number} stands where frame {expected} should");
+                return Err(OpenError::corrupt(&*used.file.name, at as u64, what));
+            }
+            if number > self.base_frame {
+                let taken = self.replay.take(&frame);
+                taken.map_err(|what| OpenError::corrupt(&*used.file.name, at as u64, what))?;
+            }
+            expected += 1;
+            at += crate::log::frame_bytes(frame.ops.len());
+        }
+        self.end = Some(End { file: Arc::clone(&used.file.name), offset: at, bytes, header: used.header });
+        Ok(())
+    }
+
+    /// Frames between the last one and `first` are gone.
+    fn gap(&self, first: u64, damage: Option<Damage>) -> OpenError {
+        let last = self.replay.number;
+        if let Some(Damage { file, offset, what }) = damage {
+            let what = format!("{what}, and the log begins at frame {first}");
+            return OpenError::corrupt(file, offset, what);
+        }
+        let what = format!("the frames from {} to {} are missing", last + 1, first - 1);
+        match &self.end {
+            Some(end) => OpenError::corrupt(&*end.file, end.offset as u64, what),
+            None => OpenError::corrupt(SHARD, 0, format!("{what}, and no checkpoint has them")),
+        }
+    }
+
+    /// Whether the log may end where it does.
+    fn check_end<D: Disk>(
+        &mut self,
+        disk: &mut D,
+        idle: &[LogFile],
+        must_reach: u64,
+        damage: Option<&Damage>,
+    ) -> Result<(), OpenError> {
+        let last = self.replay.number;
+        let cuts_eagerly = crate::planted::is("cut-acked-tail") || crate::planted::is("accept-stale-frame");
+        if let Some(end) = &self.end {
+            let later = find_frame(&end.bytes, end.offset, last, self.seeds);
+            if let Some((at, head)) = later.filter(|_| !cuts_eagerly) {
+                let what = format!(
+                    "frame {} should begin here; frame {} at byte {at} was written after frame {} was synced",
+                    last + 1,
+                    head.number,
+                    head.durable,
+                );
+                return Err(OpenError::corrupt(&*end.file, end.offset as u64, what));
+            }
+            self.torn = torn(end, self.seeds);
+        }
+        for file in idle.iter().filter(|_| !cuts_eagerly) {
+            let bytes = read_all(disk, &file.name)?;
+            if let Some((at, head)) = find_frame(&bytes, 0, last, self.seeds) {
+                let what = format!("frame {} at byte {at} cannot be reached from frame {last}", head.number);
+                return Err(OpenError::corrupt(&*file.name, 0, what));
+            }
+        }
+        // The damaged checkpoint may be all there was.
+        if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
+            return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
+        }
+        let place = || match &self.end {
+            Some(end) => (end.file.to_string(), end.offset as u64),
+            None => (SHARD.to_owned(), 0),
+        };
+        if last < must_reach && !cuts_eagerly {
+            let (file, offset) = place();
+            let what = format!("the log ends at frame {last}; the checkpoint saw frame {must_reach}");
+            return Err(OpenError::corrupt(file, offset, what));
+        }
+        if let Some(id) = self.replay.bodiless().filter(|_| !cuts_eagerly) {
+            let (file, offset) = place();
+            return Err(OpenError::corrupt(file, offset, format!("the payload of task {id} is nowhere")));
+        }
+        Ok(())
+    }
+}
+
+/// What a crash left of the frame behind the last one, as far as can be told.
+fn torn(end: &End, seeds: &Seeds) -> Option<Torn> {
+    let bytes = match read_frame(&end.bytes, end.offset, end.header.generation, seeds) {
+        Err(Bad::Torn(bytes)) => bytes.min((end.bytes.len() - end.offset) as u64),
+        // In a file that was all zero, whatever is not zero was part of a frame. In others it may be of an earlier use.
+        _ if end.header.fresh => {
+            let rest = end.bytes.get(end.offset..)?;
+            rest.iter().rposition(|byte| *byte != 0)? as u64 + 1
+        }
+        _ => return None,
+    };
+    Some(Torn { file: end.file.to_string(), offset: end.offset as u64, bytes })
+}

@@ -1,0 +1,108 @@
+//! Frames onto a table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_engine::{Epoch, Outcome, Seq, TaskEffect, Timestamp};
+
+use crate::codec::{DecodeError, Names, Op, read_ops};
+use crate::log::Frame;
+use crate::table::Table;
+
+/// A table, and the frame it has come to.
+#[derive(Debug)]
+pub(super) struct Replay {
+    pub(super) table: Table,
+    /// The last frame.
+    pub(super) number: u64,
+    pub(super) seq: Seq,
+    pub(super) epoch: Epoch,
+    pub(super) wall: Timestamp,
+    /// The change before the last frame, and its records: what the next owner's first frame repeats. `None` if the last
+    /// frame is in the checkpoint.
+    pub(super) last: Option<(Seq, Vec<u8>)>,
+    /// Frames that were read.
+    pub(super) frames: u64,
+    names: Names,
+    /// Records without a body, whose body is not here either. Such a task ended before the checkpoint came to it, so a later
+    /// frame has its end, or a whole record.
+    bodiless: BTreeMap<u64, Seq>,
+}
+
+impl Replay {
+    pub(super) fn new(table: Table, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
+        Self {
+            table,
+            number,
+            seq,
+            epoch,
+            wall,
+            last: None,
+            frames: 0,
+            names: Names::new(),
+            bodiless: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next frame in. `Err` says why it cannot be the next one, though its checksum matches.
+    pub(super) fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
+        let head = &frame.head;
+        let strict = !crate::planted::is("accept-stale-frame");
+        if strict && (head.prev_seq != self.seq || head.seq < head.prev_seq) {
+            let (prev, seq) = (head.prev_seq, head.seq);
+            return Err(format!(
+                "frame {} goes from change {prev} to {seq}, after change {}",
+                head.number, self.seq
+            ));
+        }
+        if strict && head.epoch < self.epoch {
+            return Err(format!(
+                "frame {} is of epoch {}, after epoch {}",
+                head.number, head.epoch, self.epoch
+            ));
+        }
+        let Self { table, names, bodiless, .. } = self;
+        read_ops(frame.ops, names, |op| {
+            take_op(table, bodiless, op);
+            Ok::<(), DecodeError>(())
+        })
+        .map_err(|error| format!("frame {}: {error}", head.number))?;
+        self.number = head.number;
+        self.seq = head.seq;
+        self.epoch = head.epoch;
+        self.wall = self.wall.max(head.wall);
+        self.last = Some((head.prev_seq, frame.ops.to_vec()));
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// A task whose body never came, if there is one.
+    pub(super) fn bodiless(&self) -> Option<u64> {
+        self.bodiless.keys().next().copied()
+    }
+}
+
+fn take_op(table: &mut Table, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
+    match op {
+        Op::Stored(task) => {
+            bodiless.remove(&task.id);
+            table.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: false });
+        }
+        Op::StoredBodyKnown(mut task) => match table.get(task.id) {
+            Some(known) => {
+                task.body = Arc::clone(&known.body);
+                table.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: true });
+            }
+            None if table.has_ended(task.id) => {}
+            None => drop(bodiless.insert(task.id, task.seq)),
+        },
+        Op::Ended(ended) => {
+            if crate::planted::is("cancel-forgotten-at-recovery") && ended.outcome == Outcome::Cancelled {
+                return;
+            }
+            bodiless.remove(&ended.id);
+            table.apply(&TaskEffect::Ended(ended));
+        }
+        Op::Counters(counters) => table.raise_counters(counters),
+    }
+}

@@ -1,0 +1,148 @@
+//! The store on a real file system.
+
+use std::path::PathBuf;
+
+use tickwheel_engine::{Reply, TaskEffect};
+use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_task};
+use tickwheel_store::{ClockMode, DiskStore, FsDisk, InlineIo, OpenError, StoreOptions, ThreadIo};
+
+type Threaded = DiskStore<FsDisk, ThreadIo>;
+
+fn options(setup: &Setup) -> StoreOptions {
+    let mut options = StoreOptions::new(setup.secret);
+    options.history_per_queue = setup.history_per_queue;
+    options.log_file_bytes = 64 << 10;
+    options
+}
+
+fn quiet() -> Box<dyn Fn() + Send> {
+    Box::new(|| {})
+}
+
+/// Stores with a thread, each in a directory of its own.
+struct InDirectories {
+    base: tempfile::TempDir,
+    made: usize,
+}
+
+impl InDirectories {
+    fn path(&self) -> PathBuf {
+        self.base.path().join(self.made.to_string())
+    }
+}
+
+impl Maker for InDirectories {
+    type Store = Threaded;
+
+    fn create(&mut self, setup: &Setup) -> Threaded {
+        self.made += 1;
+        DiskStore::open_dir(self.path(), options(setup), quiet()).expect("a new directory opens")
+    }
+
+    fn reopen(&mut self, setup: &Setup, store: Threaded) -> Threaded {
+        drop(store);
+        let mut options = options(setup);
+        options.secret = [0; 16];
+        DiskStore::open_dir(self.path(), options, quiet()).expect("it opens again")
+    }
+}
+
+#[test]
+fn it_is_a_store() {
+    let base = tempfile::tempdir().expect("a directory");
+    conformance::durable(&mut InDirectories { base, made: 0 });
+}
+
+#[test]
+fn a_second_process_is_refused_and_told_where() {
+    let base = tempfile::tempdir().expect("a directory");
+    let setup = Setup::default();
+    let first = DiskStore::open_dir(base.path(), options(&setup), quiet()).expect("it opens");
+    let second = DiskStore::open_dir(base.path(), options(&setup), quiet()).expect_err("it is taken");
+    assert!(matches!(second, OpenError::Locked { .. }), "{second:?}");
+    let text = second.to_string();
+    assert!(text.contains(&*base.path().to_string_lossy()), "{text}");
+    drop(first);
+    DiskStore::open_dir(base.path(), options(&setup), quiet()).expect("it is free again");
+}
+
+#[test]
+fn a_directory_lives_by_one_clock() {
+    let base = tempfile::tempdir().expect("a directory");
+    let setup = Setup::default();
+    let mut virtual_clock = options(&setup);
+    virtual_clock.clock = ClockMode::Virtual;
+    drop(DiskStore::open_dir(base.path(), virtual_clock, quiet()).expect("it opens"));
+    let refused = DiskStore::open_dir(base.path(), options(&setup), quiet()).expect_err("the other clock");
+    assert!(
+        matches!(refused, OpenError::WrongClock { found: ClockMode::Virtual, wanted: ClockMode::Real }),
+        "{refused:?}"
+    );
+}
+
+/// The story: a thousand commits through small files, checkpoints on the way, and nothing is lost, nor does the log grow.
+#[test]
+fn the_log_goes_round_and_a_checkpoint_lets_it() {
+    let base = tempfile::tempdir().expect("a directory");
+    let mut options = options(&Setup::default());
+    options.log_file_bytes = 16 << 10;
+    options.checkpoint_after_bytes = 32 << 10;
+    options.background_step_bytes = 4 << 10;
+    let open = || {
+        let disk = FsDisk::new(base.path()).expect("a directory");
+        DiskStore::open(disk, InlineIo::new(), options.clone()).expect("it opens")
+    };
+    let mut owner = Owner::acquire(open());
+    let mut expected = Vec::new();
+    for n in 1..=1_000_u64 {
+        let task = std::sync::Arc::new(sample_task(n, n, "q", &format!("k{n}"), n as i64 % 100));
+        let reply = owner.commit(vec![TaskEffect::Stored { task: task.clone(), body_known: false }]);
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+        expected.push(task);
+    }
+    let before = owner.into_store();
+    let table = before.table().clone();
+    drop(before);
+    let size: u64 = std::fs::read_dir(base.path().join("shard-0000"))
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").metadata().expect("its length").len())
+        .sum();
+    assert!(size < 500 << 10, "{size} bytes for {} tasks", expected.len());
+    let mut store = open();
+    assert!(store.recovery_report().checkpoint.is_some(), "{:?}", store.recovery_report());
+    assert_eq!(store.table(), &table);
+    assert_eq!(store.table().tasks_from(0).cloned().collect::<Vec<_>>(), expected);
+    for _ in 0..5 {
+        let again = Owner::acquire(store);
+        store = again.into_store();
+        assert_eq!(store.table(), &table);
+        drop(store);
+        store = open();
+    }
+}
+
+#[test]
+fn a_commit_larger_than_a_file_is_kept() {
+    let base = tempfile::tempdir().expect("a directory");
+    let mut options = options(&Setup::default());
+    options.log_file_bytes = 8 << 10;
+    let open = || DiskStore::open_dir(base.path(), options.clone(), quiet()).expect("it opens");
+    let mut owner = Owner::acquire(open());
+    for n in 1..=6_u64 {
+        let mut task = sample_task(n, n, "q", &format!("k{n}"), 5);
+        task.body = std::sync::Arc::new(tickwheel_engine::Body {
+            payload: vec![n as u8; if n % 2 == 0 { 100_000 } else { 10 }],
+            content_type: "application/octet-stream".into(),
+            tags: Vec::new(),
+        });
+        let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    }
+    let table = owner.into_store().table().clone();
+    let store = open();
+    assert_eq!(store.table(), &table);
+    // The last one was large: the next owner's first frame repeats it.
+    let again = Owner::acquire(store).into_store();
+    drop(again);
+    assert_eq!(open().table(), &table);
+}
