@@ -1,2 +1,49 @@
-//! xtask
-fn main() {}
+//! Chores of the repository. `cargo xtask` without a word lists them.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal: findings out, talk beside"
+)]
+
+mod arrows;
+mod check;
+mod finding;
+mod planted;
+mod root;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+
+  check                fmt, clippy, arrows, tidy, and cargo-deny if it is installed
+  arrows               who imports whom, held against the drawing in ARCHITECTURE.md
+  tidy [--never TEXT]  size of files, dead references, what has no place in the repository;
+                       TEXT may stand nowhere in it, beside what is built in
+  planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["check"] => check::run(),
+        ["arrows"] => arrows::run(),
+        ["tidy", options @ ..] => tidy::run(options),
+        ["planted"] => planted::run(None),
+        ["planted", binary] => planted::run(Some(binary)),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

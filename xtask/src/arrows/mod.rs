@@ -1,0 +1,8 @@
+//! Who imports whom: the manifests held against the drawing, and some rules that no drawing may ease.
+
+mod drawing;
+mod law;
+mod manifest;
+mod run;
+
+pub(crate) use run::run;

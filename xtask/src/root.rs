@@ -1,0 +1,51 @@
+//! Where the repository is, and which files in it are ours.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask is a folder of the workspace").to_owned()
+}
+
+/// A file of ours that is text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Text {
+    /// From the root, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// All our text files, in the order of their paths: what a build or a run leaves behind is not ours.
+pub(crate) fn texts(root: &Path) -> Result<Vec<Text>> {
+    let mut texts = Vec::new();
+    walk(root, root, &mut texts)?;
+    texts.sort();
+    Ok(texts)
+}
+
+fn walk(root: &Path, folder: &Path, texts: &mut Vec<Text>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
+        let entry = entry.with_context(|| format!("read {}", folder.display()))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let kind = entry.file_type().with_context(|| format!("look at {}", path.display()))?;
+        if kind.is_dir() {
+            let left_behind = name == ".git" || name == "tickwheel-data" || name.starts_with("target");
+            if !left_behind {
+                walk(root, &path, texts)?;
+            }
+        } else if kind.is_file() {
+            let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            // What is no UTF-8 is a fixture, and nobody reads it.
+            if let Ok(text) = String::from_utf8(bytes) {
+                let path = path.strip_prefix(root).expect("the walk starts at the root");
+                texts.push(Text { path: path.to_string_lossy().replace('\\', "/"), text });
+            }
+        }
+    }
+    Ok(())
+}
