@@ -9,7 +9,8 @@ use crate::{arrows, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
-const DENY: &[&str] = &["deny", "--workspace", "check", "bans", "licenses", "sources"];
+const DENY: &[&str] =
+    &["deny", "--workspace", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
 
 /// Runs all of it, cheapest first, and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
