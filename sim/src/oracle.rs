@@ -17,7 +17,8 @@
 //!    it does anything. Open calls are closed by it: deliver no answer of the old life afterwards. A graceful stop:
 //!    [`Oracle::stopping`] as it begins, [`Oracle::stopped`] when it is complete, [`Oracle::recovered`] later.
 //! 5. `List` is the whole list taken by paging while no other call of the queue is open. `Counts` may be asked any time.
-//! 6. At the end of the liveness phase (all delivered and acked, a while without a call): a `List` of each queue, then
+//! 6. A put that leaves the key to the server is a plain upsert. If its answer is lost, its task is not followed.
+//! 7. At the end of the liveness phase (all delivered and acked, a while without a call): a `List` of each queue, then
 //!    [`Oracle::finish`].
 //!
 //! Being late is no violation before `finish`. Tasks of one instant are ordered by their puts, where those did not
@@ -26,14 +27,19 @@
 mod call;
 mod clock;
 mod key;
+#[cfg(test)]
+mod rehearsal;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 pub use self::call::{Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View};
 use self::clock::Clock;
 use self::key::Key;
-use self::world::{Broken, Down, Op, Phase};
+use self::world::{Broken, Down, Op};
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +60,8 @@ pub struct Oracle {
     stamp: u64,
     stopping: bool,
     queues: BTreeMap<String, Queue>,
-    open: BTreeMap<CallId, Open>,
+    /// Open calls, each with its keys (and which of its tokens leads there).
+    open: BTreeMap<CallId, (Op, Vec<(usize, String)>)>,
     /// Where each token, and each id, was first seen.
     tokens: BTreeMap<String, Place>,
     ids: BTreeMap<u64, Place>,
@@ -63,29 +70,32 @@ pub struct Oracle {
     story: Vec<(Option<Place>, String)>,
 }
 
+/// Queue and key.
 type Place = (String, String);
+/// The part of an answer that concerns one key: the token's index, the key, what it was told.
+type Share = (usize, String, Answer);
 type Verdict = Result<(), Violation>;
-
-#[derive(Debug)]
-struct Open {
-    op: Op,
-    /// Its keys: the token's index, and the key.
-    parts: Vec<(usize, String)>,
-}
 
 #[derive(Debug, Default)]
 struct Queue {
     keys: BTreeMap<String, Key>,
-    /// Open leases, lists and counts.
+    /// Open calls that may concern any key.
     wide: BTreeSet<CallId>,
     lost_leases: Vec<Op>,
-    /// Leases lost before a crash; they matter to tasks whose put was lost as well.
-    old_leases: Vec<Op>,
-    /// Puts that leave the key to the server, while nobody has seen it.
-    keyless: BTreeMap<CallId, Op>,
+    /// Settled calls that a key still to be seen may have met: its put is open.
+    settled: BTreeSet<CallId>,
+    /// Lost puts that left the key to the server: nobody knows which.
+    lost_keys: usize,
     lease_answered: u64,
     touched: u64,
     listed: u64,
+}
+
+impl Queue {
+    fn key(&mut self, key: &str) -> &mut Key {
+        let new = || Key::new(self.lost_leases.clone(), self.settled.clone());
+        self.keys.entry(key.to_owned()).or_insert_with(new)
+    }
 }
 
 impl Oracle {
@@ -111,7 +121,11 @@ impl Oracle {
     /// If the monotonic clock went back: a fault of the driver.
     pub fn time(&mut self, mono_ms: u64, wall_ms: i64) {
         let last = self.clock.0[self.clock.now()];
-        assert!(mono_ms >= last.0, "monotonic clock went from {} to {mono_ms}", last.0);
+        assert!(
+            mono_ms >= last.0,
+            "monotonic clock went from {} to {mono_ms}",
+            last.0
+        );
         if last != (mono_ms, wall_ms) {
             self.clock.0.push((mono_ms, wall_ms));
         }
@@ -123,42 +137,46 @@ impl Oracle {
     /// If `id` was used before: a fault of the driver.
     pub fn called(&mut self, id: CallId, call: Call) {
         self.stamp += 1;
-        let mut parts = Vec::new();
-        match (&call.verb, &call.key) {
-            (Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. }, _) => {
-                for (part, token) in tokens.iter().enumerate() {
-                    let place = self.tokens.get(token).filter(|place| place.0 == call.queue);
-                    parts.extend(place.map(|place| (part, place.1.clone())));
-                }
-            }
-            (_, key) => parts.extend(key.iter().map(|key| (0, key.clone()))),
-        }
-        let (from, called) = (self.clock.now(), self.stamp);
+        let from = self.clock.now();
+        let (to, called, answered) = (usize::MAX, self.stamp, u64::MAX);
         let op = Op {
-            id,
+            id: (id, 0),
             call: call.into(),
-            part: 0,
             from,
-            to: usize::MAX,
+            to,
             called,
-            answered: u64::MAX,
+            answered,
             said: None,
         };
-        let queue = self.queues.entry(op.call.queue.clone()).or_default();
-        match (&op.call.verb, &op.call.key) {
-            (Verb::Lease { .. } | Verb::List | Verb::Counts, _) => drop(queue.wide.insert(id)),
-            (Verb::Put { .. }, None) => drop(queue.keyless.insert(id, op.clone())),
-            _ => {}
-        }
+        let name = &op.call.queue;
+        let queue = self.queues.entry(name.clone()).or_default();
+        let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
+            (Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. }, _) => {
+                let places = tokens
+                    .iter()
+                    .map(|token| self.tokens.get(token))
+                    .enumerate();
+                let here = places.filter_map(|(part, place)| Some((part, place?)));
+                here.filter(|(_, place)| place.0 == *name)
+                    .map(|(part, place)| (part, place.1.clone()))
+                    .collect()
+            }
+            (_, Some(key)) => vec![(0, key.clone())],
+            (_, None) => {
+                queue.wide.insert(id);
+                vec![]
+            }
+        };
         queue.touched = called;
         for (_, key) in &parts {
             let book = queue.key(key);
             (book.open, book.touched) = (book.open + 1, called);
-            let place = Some((op.call.queue.clone(), key.clone()));
-            self.story.push((place, format!("{}: call {} {:?}", self.clock, id.0, op.call.verb)));
+            let line = format!("{}: call {} {:?}", self.clock, id.0, op.call.verb);
+            self.story.push((Some((name.clone(), key.clone())), line));
         }
-        self.calls.insert(id, (called, u64::MAX));
-        assert!(self.open.insert(id, Open { op, parts }).is_none(), "{id:?} was used before");
+        let known = self.calls.insert(id, (called, answered));
+        assert!(known.is_none(), "{id:?} was used before");
+        self.open.insert(id, (op, parts));
     }
 
     /// A client got its answer.
@@ -172,62 +190,37 @@ impl Oracle {
         if answer == Answer::Unknown {
             return self.lost(id);
         }
-        let Open { mut op, parts } = self.close(id);
-        let name = op.call.queue.clone();
+        let (mut op, parts) = self.close(id);
         (op.to, op.answered) = (self.clock.now(), self.stamp);
         self.calls.insert(id, (op.called, op.answered));
-        let queue = self.queues.entry(name.clone()).or_default();
-        queue.keyless.remove(&id);
-        let shares = match (&op.call.verb, answer) {
-            (_, Answer::Refused) => vec![],
-            (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
-                self.delivered(&op, *max, *lease_ms, found)?
-            }
-            (Verb::List, Answer::Listed(views)) => self.listed(&op, views)?,
-            (Verb::Counts, Answer::Counted { scheduled, ready, leased, dead }) => {
-                self.counted(&op, scheduled, ready, leased, dead)?;
-                vec![]
-            }
-            (
-                Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. },
-                Answer::Tokens(said),
-            ) if said.len() == tokens.len() => {
-                let known = |part| parts.iter().any(|&(known, _)| known == part);
-                let odd = |&(part, said): &(usize, &_)| !known(part) && *said != TokenAnswer::Expired;
-                if let Some((part, said)) = said.iter().enumerate().find(odd) {
-                    let what = format!("{:?} was never issued, but is {said:?}", tokens[part]);
-                    return Err(self.broken(&name, None, ("P4", what)));
-                }
-                parts.into_iter().map(|(part, key)| (part, key, Answer::Tokens(vec![said[part]]))).collect()
-            }
-            (Verb::Put { .. }, Answer::Stored { created, task }) if parts.is_empty() => {
-                vec![(0, task.id.to_string(), Answer::Stored { created, task })]
-            }
-            (verb, said) if parts.is_empty() => {
-                return Err(self.broken(&name, None, ("P6", format!("{verb:?} was answered {said:?}"))));
-            }
-            (_, said) => parts.into_iter().map(|(part, key)| (part, key, said.clone())).collect(),
-        };
-        for (part, key, said) in shares {
+        let name = op.call.queue.clone();
+        for (part, key, said) in self.shares(&op, parts, answer)? {
             let place = (name.clone(), key.clone());
+            let (clock, sent) = (&self.clock, self.clock.mono(op.from));
             let line = format!(
-                "{}: call {} of {} {:?}: {said:?}",
-                self.clock,
-                id.0,
-                self.clock.mono(op.from),
-                op.call.verb
+                "{clock}: call {} of {sent} {:?}: {said:?}",
+                id.0, op.call.verb
             );
             self.story.push((Some(place.clone()), line));
-            if let Answer::Stored { task: View { id, key: shown, .. }, .. }
-            | Answer::Task(View { id, key: shown, .. }) = &said
-                && (*shown != key || *self.ids.entry(*id).or_insert_with(|| place.clone()) != place)
-            {
-                let what = format!("id {id} with key {shown:?} belongs to {:?}", self.ids.get(id));
-                return Err(self.broken(&name, Some(&key), ("P6", what)));
+            let shown = match &said {
+                Answer::Stored { task, .. } | Answer::Task(task) => Some((task.id, &task.key)),
+                Answer::Delivered(found) => found.first().map(|one| (one.id, &one.key)),
+                _ => None,
+            };
+            if let Some((id, shown)) = shown {
+                let first = self.ids.entry(id).or_insert_with(|| place.clone());
+                if *first != place || *shown != key {
+                    let what = format!("id {id}, key {shown}, belongs to {first:?}");
+                    return Err(self.broken(&name, Some(&key), ("P6", what)));
+                }
             }
-            let book = self.queues.entry(name.clone()).or_default().key(&key);
-            book.touched = self.stamp;
-            book.knot.push(Op { part, said: Some(said), ..op.clone() });
+            let queue = self.queues.entry(name.clone()).or_default();
+            queue.key(&key).touched = self.stamp;
+            queue.key(&key).knot.push(Op {
+                id: (id, part),
+                said: Some(said),
+                ..op.clone()
+            });
         }
         let queue = self.queues.entry(name.clone()).or_default();
         match op.call.verb {
@@ -246,14 +239,24 @@ impl Oracle {
     /// # Panics
     /// If the call is not open: a fault of the driver.
     pub fn lost(&mut self, id: CallId) -> Verdict {
-        let Open { op, parts } = self.close(id);
+        let (op, parts) = self.close(id);
         let queue = self.queues.entry(op.call.queue.clone()).or_default();
-        if matches!(op.call.verb, Verb::Lease { .. }) {
-            queue.keys.values_mut().for_each(|book| book.lost.push(op.clone()));
-            queue.lost_leases.push(op.clone());
+        match op.call.verb {
+            Verb::Put { .. } => queue.lost_keys += usize::from(parts.is_empty()),
+            Verb::Lease { .. } => {
+                queue
+                    .keys
+                    .values_mut()
+                    .for_each(|book| book.lost.push(op.clone()));
+                queue.lost_leases.push(op.clone());
+            }
+            _ => {}
         }
         for (part, key) in parts {
-            queue.key(&key).lost.push(Op { part, ..op.clone() });
+            queue.key(&key).lost.push(Op {
+                id: (id, part),
+                ..op.clone()
+            });
         }
         self.judge(&op.call.queue)
     }
@@ -261,20 +264,22 @@ impl Oracle {
     /// A lost call has taken effect by now, or never will.
     ///
     /// # Errors
-    /// None today; the type is that of its neighbours.
+    /// As [`answered`](Self::answered).
     pub fn settled(&mut self, id: CallId) -> Verdict {
         self.stamp += 1;
         let names: Vec<String> = self.queues.keys().cloned().collect();
-        for name in names {
-            let queue = self.queues.entry(name.clone()).or_default();
-            queue.old_leases.extend(queue.lost_leases.extract_if(.., |op| op.id == id));
-            for book in queue.keys.values_mut().filter(|book| book.lost.iter().any(|op| op.id == id)) {
-                book.settled.push(id);
+        for queue in self.queues.values_mut() {
+            queue.settled.insert(id);
+            for book in queue
+                .keys
+                .values_mut()
+                .filter(|book| book.lost.iter().any(|op| op.id.0 == id))
+            {
+                book.settled.insert(id);
                 book.touched = self.stamp;
             }
-            self.judge(&name)?;
         }
-        Ok(())
+        names.iter().try_for_each(|name| self.judge(name))
     }
 
     /// A graceful stop begins: from here on a crash may find leases written down.
@@ -295,36 +300,50 @@ impl Oracle {
     /// # Errors
     /// Answers that had waited for the open calls cannot be explained.
     pub fn crashed(&mut self) -> Verdict {
-        self.down(if self.stopping { Down::CrashWhileStopping } else { Down::Crash })
+        self.down(if self.stopping {
+            Down::CrashWhileStopping
+        } else {
+            Down::Crash
+        })
     }
 
     /// A new life of the server has read its clocks and begins.
     pub fn recovered(&mut self) {
         self.stopping = false;
-        self.story.push((None, format!("{}: recovered", self.clock)));
-        for book in self.queues.values_mut().flat_map(|queue| queue.keys.values_mut()) {
-            book.worlds.iter_mut().for_each(|world| world.recovered(&self.clock));
+        self.story
+            .push((None, format!("{}: recovered", self.clock)));
+        for book in self
+            .queues
+            .values_mut()
+            .flat_map(|queue| queue.keys.values_mut())
+        {
+            book.worlds
+                .iter_mut()
+                .for_each(|world| world.recovered(&self.clock));
         }
     }
 
-    /// The end of the liveness phase: nothing that is due may remain. The lists before it have compared all else.
+    /// The end of the liveness phase: nothing due may remain. The lists have compared all else.
     ///
     /// # Errors
-    /// `P3`: a task is due, or its lease long over, and nobody got it.
+    /// `P3`: a task is due, or its lease over, and nobody got it.
     ///
     /// # Panics
-    /// If calls are open, or a queue was changed after its last list: faults of the driver.
+    /// If calls are open, or a queue was used after its last list: faults of the driver.
     pub fn finish(&mut self) -> Verdict {
-        assert!(self.open.is_empty(), "calls are still open: {:?}", self.open.keys());
+        assert!(
+            self.open.is_empty(),
+            "calls are still open: {:?}",
+            self.open.keys()
+        );
         for (name, queue) in &self.queues {
-            assert!(queue.listed >= queue.touched, "queue {name:?} was used after its last list");
+            assert!(
+                queue.listed >= queue.touched,
+                "queue {name:?} was used after its last list"
+            );
             for (key, book) in &queue.keys {
                 if let Some(task) = book.overdue(&self.clock) {
-                    return Err(self.broken(
-                        name,
-                        Some(key),
-                        ("P3", format!("at {} still {task:?}", self.clock)),
-                    ));
+                    return Err(self.broken(name, Some(key), ("P3", format!("still {task:?}"))));
                 }
             }
         }
@@ -334,16 +353,20 @@ impl Oracle {
     /// Keys that were too contended to follow; a run that has any proves less.
     #[must_use]
     pub fn given_up(&self) -> usize {
-        self.queues.values().flat_map(|queue| queue.keys.values()).filter(|book| book.given_up).count()
+        let books = self.queues.values().flat_map(|queue| queue.keys.values());
+        books.filter(|book| book.given_up).count()
     }
 
-    fn close(&mut self, id: CallId) -> Open {
+    fn close(&mut self, id: CallId) -> (Op, Vec<(usize, String)>) {
         self.stamp += 1;
-        let open = self.open.remove(&id).unwrap_or_else(|| panic!("{id:?} is not open"));
-        let queue = self.queues.entry(open.op.call.queue.clone()).or_default();
+        let open = self
+            .open
+            .remove(&id)
+            .unwrap_or_else(|| panic!("{id:?} is not open"));
+        let queue = self.queues.entry(open.0.call.queue.clone()).or_default();
         queue.wide.remove(&id);
         queue.touched = self.stamp;
-        for (_, key) in &open.parts {
+        for (_, key) in &open.1 {
             let book = queue.key(key);
             (book.open, book.touched) = (book.open - 1, self.stamp);
         }
@@ -352,74 +375,150 @@ impl Oracle {
 
     fn down(&mut self, how: Down) -> Verdict {
         self.story.push((None, format!("{}: {how:?}", self.clock)));
-        // All are lost before any key is judged: none of them may look as if it had never been sent.
+        // A key is judged when the last call that may concern it is lost: none is forgotten.
         let open: Vec<CallId> = self.open.keys().copied().collect();
         open.into_iter().try_for_each(|id| self.lost(id))?;
         for queue in self.queues.values_mut() {
-            queue.old_leases.append(&mut queue.lost_leases);
-            queue.keys.values_mut().for_each(|book| book.restart(how, &self.clock));
+            queue.lost_leases.clear();
+            queue.settled.clear();
+            queue
+                .keys
+                .values_mut()
+                .for_each(|book| book.restart(how, &self.clock));
         }
         Ok(())
     }
 
+    /// Judges each key on which no call is open.
     fn judge(&mut self, name: &str) -> Verdict {
         let queue = self.queues.entry(name.to_owned()).or_default();
-        let idle = |book: &Key| book.open == 0 && !(book.knot.is_empty() && book.settled.is_empty());
-        for (key, book) in queue.keys.iter_mut().filter(|_| queue.wide.is_empty()) {
-            if idle(book)
-                && let Err(broken) = book.judge(&self.clock)
-            {
-                let key = key.clone();
+        let keys: Vec<String> = queue
+            .keys
+            .keys()
+            .filter(|_| queue.wide.is_empty())
+            .cloned()
+            .collect();
+        for key in keys {
+            let queue = self.queues.entry(name.to_owned()).or_default();
+            let (strangers, book) = (queue.lost_keys > 0, queue.key(&key));
+            if book.open > 0 || book.knot.is_empty() && book.settled.is_empty() {
+                continue;
+            }
+            let Err(broken) = book.judge(&self.clock) else {
+                continue;
+            };
+            if !strangers || key.parse::<u64>().is_err() {
                 return Err(self.broken(name, Some(&key), broken));
             }
+            // The key of a lost put: what happened to it before is anybody's guess.
+            queue.keys.remove(&key);
+        }
+        let queue = self.queues.entry(name.to_owned()).or_default();
+        if queue.wide.is_empty() {
+            let settled = take(&mut queue.settled);
+            queue.lost_leases.retain(|op| !settled.contains(&op.id.0));
         }
         Ok(())
     }
 
-    /// Is the key known, or can it be the one of a put without a key?
-    fn known(&mut self, queue: &str, key: &str, id: u64, payload: u64) -> bool {
-        let queue = self.queues.entry(queue.to_owned()).or_default();
-        let made = |op: &Op| matches!(op.call.verb, Verb::Put { payload: put, .. } if put == payload);
-        let put = queue.keyless.iter().find(|(_, op)| made(op) && key == id.to_string()).map(|(&id, _)| id);
-        if let Some(op) = put.and_then(|put| queue.keyless.remove(&put)) {
-            let old = queue.old_leases.clone();
-            let book = queue.key(key);
-            book.lost.extend(old);
-            match self.open.get_mut(&op.id) {
-                Some(open) => {
-                    open.parts.push((0, key.to_owned()));
-                    book.open += 1;
-                }
-                None => book.lost.push(op),
-            }
-        }
-        queue.keys.contains_key(key)
-    }
-
-    /// Checks a lease answer as a whole; what is left to check is each key's share.
-    fn delivered(
+    /// Splits an answer by keys, after the checks that take more than one of them.
+    fn shares(
         &mut self,
         op: &Op,
-        max: usize,
-        lease_ms: u64,
-        found: Vec<Delivery>,
+        parts: Vec<(usize, String)>,
+        answer: Answer,
     ) -> Result<Vec<Share>, Violation> {
+        let (name, verb) = (&op.call.queue, &op.call.verb);
+        Ok(match (verb, answer) {
+            (_, Answer::Refused) => vec![],
+            (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
+                self.delivered(op, *max, *lease_ms, &found)?;
+                self.in_order(op, *max, &found)?;
+                found
+                    .into_iter()
+                    .map(|one| (0, one.key.clone(), Answer::Delivered(vec![one])))
+                    .collect()
+            }
+            (Verb::List, Answer::Listed(views)) => {
+                let mut rows = BTreeMap::new();
+                for view in views {
+                    self.queues.entry(name.clone()).or_default().key(&view.key);
+                    if let Some(other) = rows.insert(view.key.clone(), view) {
+                        return Err(self.broken(
+                            name,
+                            Some(&other.key),
+                            ("P6", format!("listed twice: {other:?}")),
+                        ));
+                    }
+                }
+                let mut row =
+                    |key: &String| rows.remove(key).map_or(Answer::NotFound, Answer::Task);
+                self.queues[name]
+                    .keys
+                    .keys()
+                    .map(|key| (0, key.clone(), row(key)))
+                    .collect()
+            }
+            (
+                Verb::Counts,
+                Answer::Counted {
+                    scheduled,
+                    ready,
+                    leased,
+                    dead,
+                },
+            ) => {
+                self.counted(op, [scheduled, ready, leased, dead])?;
+                vec![]
+            }
+            (
+                Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. },
+                Answer::Tokens(said),
+            ) if said.len() == tokens.len() => {
+                let odd = |&part: &usize| {
+                    said[part] != TokenAnswer::Expired
+                        && parts.iter().all(|(known, _)| *known != part)
+                };
+                if let Some(part) = (0..said.len()).find(odd) {
+                    let what = format!(
+                        "{:?} was never issued, yet is {:?}",
+                        tokens[part], said[part]
+                    );
+                    return Err(self.broken(name, None, ("P4", what)));
+                }
+                parts
+                    .into_iter()
+                    .map(|(part, key)| (part, key, Answer::Tokens(vec![said[part]])))
+                    .collect()
+            }
+            (Verb::Put { .. }, Answer::Stored { created, task }) if parts.is_empty() => {
+                vec![(0, task.id.to_string(), Answer::Stored { created, task })]
+            }
+            (_, said) if parts.is_empty() => {
+                return Err(self.broken(
+                    name,
+                    None,
+                    ("P6", format!("{verb:?} was answered {said:?}")),
+                ));
+            }
+            (_, said) => parts
+                .into_iter()
+                .map(|(part, key)| (part, key, said.clone()))
+                .collect(),
+        })
+    }
+
+    fn delivered(&mut self, op: &Op, max: usize, lease_ms: u64, found: &[Delivery]) -> Verdict {
         let name = &op.call.queue;
         let (low, high) = self.clock.walls(op.from, op.to);
         let until = low.saturating_add_unsigned(lease_ms)..=high.saturating_add_unsigned(lease_ms);
         let mut keys = BTreeSet::new();
-        for one in &found {
+        for one in found {
             let place = (name.clone(), one.key.clone());
             let broken = match () {
                 () if !keys.insert(&one.key) => ("P6", format!("twice in one answer: {found:?}")),
-                () if !self.known(name, &one.key, one.id, one.payload) => {
-                    ("P6", format!("nobody put it: {one:?}"))
-                }
-                () if *self.ids.entry(one.id).or_insert_with(|| place.clone()) != place => {
-                    ("P6", format!("id {} belongs to {:?}", one.id, self.ids.get(&one.id)))
-                }
                 () if self.tokens.insert(one.token.clone(), place).is_some() => {
-                    ("P4", format!("used token: {one:?}"))
+                    ("P4", format!("a token again: {one:?}"))
                 }
                 () if !until.contains(&one.lease_until) => {
                     ("P4", format!("lease outside {until:?}: {one:?}"))
@@ -429,85 +528,78 @@ impl Oracle {
             };
             return Err(self.broken(name, Some(&one.key), broken));
         }
-        self.in_order(op, max, &found)?;
-        Ok(found.into_iter().map(|one| (0, one.key.clone(), Answer::Delivered(vec![one]))).collect())
+        Ok(())
     }
 
     /// First due first, then first put first; and no task stays behind that was ready all the while.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
-        let name = &op.call.queue;
-        let queue = &self.queues[name];
-        let certain = |book: &'_ Key| book.quiet(op.called).then(|| book.certain().cloned()).flatten();
-        let put_by = |one: &Delivery| certain(&queue.keys[&one.key]).map(|task| task.put_by);
-        let places: Vec<_> = found.iter().map(|one| (one.due_at, put_by(one))).collect();
-        let before = |a: &(i64, Option<CallId>), b: &(i64, Option<CallId>)| match (a.1, b.1) {
+        let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
+        let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain(op.called)?.put_by);
+        let before = |a: (i64, Option<CallId>), b: (i64, Option<CallId>)| match (a.1, b.1) {
             (Some(first), Some(then)) if a.0 == b.0 => self.calls[&first].1 < self.calls[&then].0,
             _ => a.0 < b.0,
         };
+        let places: Vec<_> = found.iter().map(|one| (one.due_at, put_by(one))).collect();
+        let passed = |place| places.iter().any(|&other| before(place, other));
         for (at, one) in found.iter().enumerate() {
-            if places[..at].iter().any(|earlier| before(&places[at], earlier)) {
+            if places[..at]
+                .iter()
+                .any(|&earlier| before(places[at], earlier))
+            {
                 return Err(self.broken(
                     name,
                     Some(&one.key),
-                    ("order", format!("not in order of due and put: {found:?}")),
+                    ("order", format!("not by due and put: {found:?}")),
                 ));
             }
         }
-        let alone = queue.wide.is_empty() && queue.lost_leases.is_empty() && queue.lease_answered < op.called;
-        for (key, book) in
-            queue.keys.iter().filter(|(key, _)| alone && found.iter().all(|one| one.key != **key))
-        {
-            let Some(task) = certain(book) else { continue };
-            let ready = matches!(task.phase, Phase::Waiting { ready: Some(true), .. });
-            if ready && found.len() < max {
-                return Err(self.broken(
-                    name,
-                    Some(key),
-                    ("P4", format!("ready, but not in {found:?}: {task:?}")),
-                ));
+        let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
+        for (key, book) in queue.keys.iter().filter(|_| alone) {
+            let here = found.iter().any(|one| one.key == *key);
+            let task = book
+                .certain(op.called)
+                .filter(|task| !here && task.ready == Some(true));
+            let Some(task) = task else { continue };
+            let what = format!("ready, but not in {found:?}: {task:?}");
+            if found.len() < max {
+                return Err(self.broken(name, Some(key), ("P4", what)));
             }
-            if ready && places.iter().any(|place| before(&(task.due.1, Some(task.put_by)), place)) {
-                return Err(self.broken(
-                    name,
-                    Some(key),
-                    ("order", format!("passed over by {found:?}: {task:?}")),
-                ));
+            if passed((task.due.1, Some(task.put_by))) {
+                return Err(self.broken(name, Some(key), ("order", what)));
             }
         }
         Ok(())
     }
 
-    fn listed(&mut self, op: &Op, views: Vec<View>) -> Result<Vec<Share>, Violation> {
-        let name = &op.call.queue;
-        let mut rows = BTreeMap::new();
-        for view in views {
-            if !self.known(name, &view.key, view.id, view.payload) {
-                return Err(self.broken(name, None, ("P6", format!("listed, but nobody put it: {view:?}"))));
-            }
-            if let Some(other) = rows.insert(view.key.clone(), view) {
-                return Err(self.broken(name, Some(&other.key), ("P6", format!("listed twice: {other:?}"))));
-            }
-        }
-        let row = |key: &String| rows.remove(key).map_or(Answer::NotFound, Answer::Task);
-        let mut row = row;
-        Ok(self.queues[name].keys.keys().map(|key| (0, key.clone(), row(key))).collect())
-    }
-
-    /// Some choice of a state for each key must give these numbers. By Hall's theorem there is one exactly if no set
-    /// of states is too small for the keys that can be in no other.
-    fn counted(&self, op: &Op, scheduled: usize, ready: usize, leased: usize, dead: usize) -> Verdict {
+    /// Some choice of a state for each key must give these numbers. By Hall's theorem there is one
+    /// exactly if no set of states is too small for the keys that can be in no other.
+    fn counted(&self, op: &Op, [scheduled, ready, leased, dead]: [usize; 4]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
-        let may = |book: &Key| if alone && book.quiet(op.called) { book.states(&self.clock) } else { 15 };
-        let keys: Vec<u8> = queue.keys.values().map(may).chain(queue.keyless.keys().map(|_| 15)).collect();
-        let counts = [keys.len().wrapping_sub(scheduled + ready + leased), scheduled, ready, leased];
-        let room =
-            |set: u8| (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit: usize| counts[bit]).sum::<usize>();
-        let fits = |set: u8| keys.iter().filter(|&&may| may & !set == 0).count() <= room(set);
-        if dead > 0 || scheduled + ready + leased > keys.len() || !(1..16).all(fits) {
-            let shown = format!("{scheduled} scheduled, {ready} ready, {leased} leased, {dead} dead");
+        let may = |book: &Key| {
+            if alone && book.quiet(op.called) {
+                book.states(&self.clock)
+            } else {
+                15
+            }
+        };
+        let unknown = std::iter::repeat_n(15, queue.lost_keys + queue.wide.len());
+        let keys: Vec<u8> = queue.keys.values().map(may).chain(unknown).collect();
+        let sum = scheduled + ready + leased;
+        let counts = [keys.len().saturating_sub(sum), scheduled, ready, leased];
+        let fits = |set: u8| {
+            let room: usize = (0..4)
+                .filter(|bit| set >> bit & 1 == 1)
+                .map(|bit: usize| counts[bit])
+                .sum();
+            keys.iter().filter(|&&may| may & !set == 0).count() <= room
+        };
+        if dead > 0 || sum > keys.len() || !(1..16).all(fits) {
             let may: Vec<_> = queue.keys.keys().zip(&keys).collect();
-            let what = format!("{shown}; possible (1 absent, 2 scheduled, 4 ready, 8 leased): {may:?}");
+            let shown =
+                format!("{scheduled} scheduled, {ready} ready, {leased} leased, {dead} dead");
+            let what =
+                format!("{shown}; may be (1 absent, 2 scheduled, 4 ready, 8 leased): {may:?}");
             return Err(self.broken(&op.call.queue, None, ("counts", what)));
         }
         Ok(())
@@ -515,22 +607,15 @@ impl Oracle {
 
     fn broken(&self, queue: &str, key: Option<&str>, (promise, what): Broken) -> Violation {
         let about = |place: &Place| place.0 == queue && key.is_none_or(|key| place.1 == key);
-        let story = self.story.iter().filter(|(place, _)| place.as_ref().is_none_or(about));
-        let what = format!("queue {queue:?}, key {}: {what}", key.unwrap_or("(any)"));
-        Violation { promise, what, story: story.map(|(_, line)| line.clone()).collect() }
+        let story = self
+            .story
+            .iter()
+            .filter(|(place, _)| place.as_ref().is_none_or(about));
+        let what = format!("queue {queue}, key {}: {what}", key.unwrap_or("(any)"));
+        Violation {
+            promise,
+            what,
+            story: story.map(|(_, line)| line.clone()).collect(),
+        }
     }
 }
-
-/// The part of an answer that concerns one key: the token's index, the key, what it was told.
-type Share = (usize, String, Answer);
-
-impl Queue {
-    fn key(&mut self, key: &str) -> &mut Key {
-        let lost = &self.lost_leases;
-        self.keys.entry(key.to_owned()).or_insert_with(|| Key::new(lost.clone()))
-    }
-}
-
-#[cfg(test)]
-#[path = "oracle_tests.rs"]
-mod tests;

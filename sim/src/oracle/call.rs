@@ -1,7 +1,7 @@
 //! What clients say and hear, in the oracle's own words: the driver translates the product's types into these.
 
 /// The driver's number of one call; never used twice in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
 /// When a task is wanted.

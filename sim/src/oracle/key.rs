@@ -1,13 +1,14 @@
-//! All that is known about one key: its possible worlds, and the calls that are to be judged together.
+//! All that is known about one key: its possible worlds, and the calls to be judged together.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use super::call::CallId;
 use super::clock::Clock;
-use super::world::{Broken, Down, Op, Phase, Task, World};
+use super::world::{Broken, Down, Op, Task, World};
 
-/// More worlds, or more calls in one knot, than this: give the key up instead of the run. A workload that meets it
-/// leaves too many calls unsettled.
+/// More worlds than this, or more calls in one knot: give the key up instead of the run. A workload
+/// that meets it leaves too many calls unsettled.
 const WORLDS_MAX: usize = 4_096;
 const KNOT_MAX: usize = 128;
 
@@ -20,7 +21,7 @@ pub(super) struct Key {
     /// Never answered, but they may take effect any time.
     pub(super) lost: Vec<Op>,
     /// Of these, the ones that have happened by now or never will.
-    pub(super) settled: Vec<CallId>,
+    pub(super) settled: BTreeSet<CallId>,
     pub(super) open: usize,
     /// When a call last began or ended on it.
     pub(super) touched: u64,
@@ -28,28 +29,43 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A key that never had a task. `lost` leases may take what comes.
-    pub(super) fn new(lost: Vec<Op>) -> Self {
+    /// A key that never had a task. Leases that are lost may take what comes.
+    pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
-        Key { worlds, knot: vec![], lost, settled: vec![], open: 0, touched: 0, given_up: false }
+        Key {
+            worlds,
+            knot: vec![],
+            lost,
+            settled,
+            open: 0,
+            touched: 0,
+            given_up: false,
+        }
     }
 
-    /// Judges the knot, all calls of which have ended: some order of them, true to their intervals, with lost calls
-    /// in between where they help, must explain every answer.
+    /// Judges the knot, all calls of which have ended: some order of them, true to their intervals,
+    /// with lost calls in between where they help, must explain every answer.
     pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
-        let knot = std::mem::take(&mut self.knot);
+        let knot = take(&mut self.knot);
         self.given_up |= knot.len() > KNOT_MAX;
-        let mut layer: Vec<(u128, World)> = self.worlds.drain(..).map(|world| (0, world)).collect();
+        let mut layer: Vec<(u128, World)> = take(&mut self.worlds)
+            .into_iter()
+            .map(|world| (0, world))
+            .collect();
         for _ in 0..knot.len() {
             let (mut next, mut seen, mut why) = (Vec::new(), BTreeSet::new(), None);
             for (done, world) in layer {
-                let left = || knot.iter().enumerate().filter(move |(index, _)| done >> index & 1 == 0);
-                // Nothing may go before a call that had ended when it began.
+                let left = || {
+                    knot.iter()
+                        .enumerate()
+                        .filter(|(at, _)| done >> at & 1 == 0)
+                };
+                // Nothing goes before a call that had ended when it began.
                 let bound = left().map(|(_, op)| op.answered).min().unwrap_or(u64::MAX);
                 for world in self.with_lost(vec![world], bound, clock) {
-                    for (index, op) in left().filter(|(_, op)| op.called < bound) {
+                    for (at, op) in left().filter(|(_, op)| op.called < bound) {
                         for step in world.step(op, clock) {
-                            match step.map(|world| (done | 1 << index, world)) {
+                            match step.map(|world| (done | 1 << at, world)) {
                                 Ok(state) if seen.insert(state.clone()) => next.push(state),
                                 Ok(_) => {}
                                 Err(broken) => why = why.or(Some(broken)),
@@ -63,88 +79,103 @@ impl Key {
                 }
             }
             if let (true, Some(broken)) = (next.is_empty(), why) {
+                // The first is the best to tell: it comes from the order of the answers.
                 return Err(broken);
             }
             layer = next;
         }
-        let mut seen = BTreeSet::new();
-        self.worlds =
-            layer.into_iter().map(|(_, world)| world).filter(|world| seen.insert(world.clone())).collect();
-        if !self.settled.is_empty() {
-            self.settle(clock);
-        }
+        self.merge(layer.into_iter().map(|(_, world)| world));
+        self.settle(clock);
         Ok(())
-    }
-
-    /// These calls have happened by now, or never will.
-    fn settle(&mut self, clock: &Clock) {
-        let settled = std::mem::take(&mut self.settled);
-        let worlds = std::mem::take(&mut self.worlds);
-        let worlds = self.with_lost(worlds, u64::MAX, clock);
-        self.lost.retain(|op| !settled.contains(&op.id));
-        let forget = |mut world: World| {
-            world.used.retain(|(id, _)| !settled.contains(id));
-            world
-        };
-        self.worlds = worlds.into_iter().map(forget).collect::<BTreeSet<_>>().into_iter().collect();
     }
 
     /// The server went down: what is lost happened before, or never.
     pub(super) fn restart(&mut self, down: Down, clock: &Clock) {
-        let worlds = std::mem::take(&mut self.worlds);
-        let worlds = self.with_lost(worlds, u64::MAX, clock);
-        let expired: Vec<World> =
-            worlds.iter().filter_map(|world| world.after_expiry(clock.now(), clock)).collect();
-        let all = worlds.into_iter().chain(expired).flat_map(|world| world.restart(down, clock));
-        self.worlds = all.collect::<BTreeSet<_>>().into_iter().collect();
-        self.lost.clear();
-        self.settled.clear();
+        self.settled.extend(self.lost.iter().map(|op| op.id.0));
+        self.settle(clock);
+        let worlds = take(&mut self.worlds);
+        let expired: Vec<World> = worlds
+            .iter()
+            .filter_map(|world| world.after_expiry(clock.now(), clock))
+            .collect();
+        self.merge(
+            worlds
+                .into_iter()
+                .chain(expired)
+                .flat_map(|world| world.restart(down, clock)),
+        );
     }
 
     /// Nothing happened here since `stamp`, and nothing can happen but a delivery.
     pub(super) fn quiet(&self, stamp: u64) -> bool {
-        !self.given_up
-            && self.open == 0
-            && self.knot.is_empty()
-            && self.lost.is_empty()
-            && self.touched < stamp
+        let still = self.open == 0 && self.knot.is_empty() && self.lost.is_empty();
+        still && !self.given_up && self.touched < stamp
     }
 
-    /// The task, if there is only one possible.
-    pub(super) fn certain(&self) -> Option<&Task> {
-        let task = self.worlds.first()?.task.as_ref()?;
-        self.worlds.iter().all(|world| world.task.as_ref() == Some(task)).then_some(task)
+    /// The task, if nothing happened to it since `stamp` and only one is possible.
+    pub(super) fn certain(&self, stamp: u64) -> Option<&Task> {
+        let task = self
+            .worlds
+            .first()
+            .filter(|_| self.quiet(stamp))?
+            .task
+            .as_ref()?;
+        self.worlds
+            .iter()
+            .all(|world| world.task.as_ref() == Some(task))
+            .then_some(task)
     }
 
     /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.
     pub(super) fn states(&self, clock: &Clock) -> u8 {
-        self.worlds.iter().fold(0, |bits, world| {
-            bits | match &world.task {
-                None => 1,
-                Some(Task { phase: Phase::Leased { .. }, .. }) => {
-                    if world.after_expiry(clock.now(), clock).is_some() { 8 | 4 } else { 8 }
-                }
-                Some(task) => {
-                    let scheduled =
-                        if matches!(task.phase, Phase::Waiting { ready: Some(true), .. }) { 0 } else { 2 };
-                    let ready = task.clone().become_ready(clock.now(), clock).map_or(0, |()| 4);
-                    scheduled | ready
-                }
+        let states = |world: &World| match &world.task {
+            None => 1,
+            Some(task) if task.leased => {
+                world.after_expiry(clock.now(), clock).map_or(8, |_| 8 | 4)
             }
-        })
-    }
-
-    /// Every world holds a task that should have been delivered, or taken back from its worker, by now.
-    pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
-        let (mono, wall) = clock.0[clock.now()];
-        let late = |task: &Task| match task.phase {
-            Phase::Waiting { ready, .. } => ready == Some(true) || task.due.1 <= wall,
-            Phase::Leased { until, .. } => until < mono,
+            Some(task) => {
+                let ready = task
+                    .clone()
+                    .become_ready(clock.now(), clock)
+                    .map_or(0, |()| 4);
+                ready | if task.ready == Some(true) { 0 } else { 2 }
+            }
         };
         self.worlds
             .iter()
-            .all(|world| world.task.as_ref().is_some_and(late))
+            .fold(0, |bits, world| bits | states(world))
+    }
+
+    /// A task that in every world should have been delivered, or taken back, by now.
+    pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
+        let wall = clock.0[clock.now()].1;
+        let late = |world: &World| match &world.task {
+            Some(task) if task.leased => world.after_expiry(clock.now(), clock).is_some(),
+            Some(task) => task.ready == Some(true) || task.due.1 <= wall,
+            None => false,
+        };
+        self.worlds
+            .iter()
+            .all(late)
             .then(|| self.worlds.first()?.task.as_ref())?
+    }
+
+    /// Settled calls have happened in their worlds, and happen no more in the others.
+    fn settle(&mut self, clock: &Clock) {
+        let settled = take(&mut self.settled);
+        if !settled.is_empty() {
+            let worlds = take(&mut self.worlds);
+            let worlds = self.with_lost(worlds, u64::MAX, clock);
+            self.lost.retain(|op| !settled.contains(&op.id.0));
+            self.merge(worlds.into_iter().map(|mut world| {
+                world.used.retain(|(id, _)| !settled.contains(id));
+                world
+            }));
+        }
+    }
+
+    fn merge(&mut self, worlds: impl Iterator<Item = World>) {
+        self.worlds = worlds.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
     /// The worlds, and those in which lost calls that began before `bound` took effect too.
@@ -153,9 +184,9 @@ impl Key {
         let mut at = 0;
         while at < worlds.len() && !self.given_up {
             for op in self.lost.iter().filter(|op| op.called < bound) {
-                if !worlds[at].used.contains(&(op.id, op.part)) {
-                    let step = worlds[at].step(op, clock).into_iter().flatten();
-                    worlds.extend(step.filter(|world| seen.insert(world.clone())));
+                if !worlds[at].used.contains(&op.id) {
+                    let next = worlds[at].step(op, clock).into_iter().flatten();
+                    worlds.extend(next.filter(|world| seen.insert(world.clone())));
                 }
             }
             at += 1;

@@ -1,6 +1,7 @@
 //! One possible truth about one key, and the rules by which a call changes it.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 use std::rc::Rc;
 
 use super::call::{Answer, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View};
@@ -12,34 +13,25 @@ pub(super) type Broken = (&'static str, String);
 /// A call, or its share that concerns one key: one token, one delivery, one row of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Op {
-    pub(super) id: CallId,
+    /// The call, and which of its tokens this is (0 where there are none).
+    pub(super) id: (CallId, usize),
     pub(super) call: Rc<Call>,
-    /// Which of the call's tokens this is; 0 where there are none.
-    pub(super) part: usize,
     /// It took effect, if ever, in `from..=to`.
     pub(super) from: Moment,
     pub(super) to: Moment,
-    /// Numbers of its two ends in the order of the history; `answered` is `u64::MAX` if no answer came.
+    /// Both ends in the order of the history; `answered` is `u64::MAX` if no answer came.
     pub(super) called: u64,
     pub(super) answered: u64,
     /// What this key was told; a row of a list stands here as the answer to a get.
     pub(super) said: Option<Answer>,
 }
 
-/// How the key's last task ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
-    #[default]
-    NeverWas,
-    Cancelled,
-    Done,
-}
-
 /// What the server may hold for one key. Comparable, so that equal worlds merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) task: Option<Task>,
-    end: End,
+    /// How the last task ended, if there was one: by an ack?
+    acked: Option<bool>,
     /// The highest version seen; the next one must be higher.
     version_floor: u64,
     ids_ended: Vec<u64>,
@@ -52,7 +44,7 @@ pub(super) struct World {
 }
 
 /// A live task. `None` is what no answer has shown yet.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Task {
     id: Option<u64>,
     version: Option<u64>,
@@ -62,28 +54,25 @@ pub(super) struct Task {
     since: Moment,
     payload: u64,
     leases_ended: u32,
-    /// The put that gave it its place among tasks of the same instant.
+    /// The put that gave it its place among tasks of one instant.
     pub(super) put_by: CallId,
-    pub(super) phase: Phase,
+    /// Ready for certain; `Some(false)`: as the wall clock says; `None`: either.
+    pub(super) ready: Option<bool>,
+    pub(super) leased: bool,
+    /// The lease; while not leased, the one that a crash cut off and that nobody got since.
+    lease: Option<Lease>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
-    Waiting {
-        /// Ready for certain; `Some(false)`: as the wall clock says; `None`: either.
-        ready: Option<bool>,
-        /// The lease that a crash cut off, and the restarts since. Its token still works until somebody else gets the
-        /// task. After two restarts a server may have forgotten that nobody did, so then it may also be expired.
-        cut_off: Option<(String, u8)>,
-    },
-    Leased {
-        /// `None` if the answer with it never came.
-        token: Option<String>,
-        /// Monotonic ms, and wall ms for a lease written down by a graceful stop: it cannot end before both.
-        until: u64,
-        wall_until: i64,
-        written: bool,
-    },
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Lease {
+    /// `None` if the answer with it never came.
+    token: Option<String>,
+    /// It ends at this monotonic instant at the earliest; if a graceful stop wrote it down, at `wall_until`.
+    until: u64,
+    wall_until: i64,
+    written: bool,
+    /// Since it was cut off. After two a server may have forgotten that nobody got the task since.
+    restarts: u8,
 }
 
 /// How the server went down.
@@ -94,348 +83,413 @@ pub(super) enum Down {
     Stop,
 }
 
-/// The answer a world calls for.
-#[derive(Debug)]
-enum Expected {
-    Stored { created: bool },
-    Task,
-    Plain(Answer),
-    Token(Vec<TokenAnswer>),
-    Delivered,
-}
-
 impl World {
-    /// The worlds in which `op` took effect next, a lease's end before it included; or why its answer cannot be.
-    /// Without an answer: only the worlds that it changes.
+    /// The worlds in which `op` took effect next, a lease's end before it included; or why its
+    /// answer cannot be. Without an answer: only the worlds that it changes.
     pub(super) fn step(&self, op: &Op, clock: &Clock) -> Vec<Result<World, Broken>> {
-        let mut next = Vec::new();
-        for base in [Some(self.clone()), self.after_expiry(op.to, clock)].into_iter().flatten() {
-            match base.take(op, clock) {
-                Ok(same) if op.said.is_none() && same == base => {}
-                Ok(mut world) => {
-                    if op.said.is_none() {
-                        world.used.insert((op.id, op.part));
-                    }
-                    next.push(Ok(world));
+        let bases = [Some(self.clone()), self.after_expiry(op.to, clock)];
+        let after = bases.into_iter().flatten().map(|base| {
+            let mut world = base.clone();
+            match world.take(op, clock) {
+                Ok(true) if op.said.is_some() => Some(Ok(world)),
+                Ok(true) if world != base => {
+                    world.used.insert(op.id);
+                    Some(Ok(world))
                 }
-                Err(broken) => next.push(Err(broken)),
+                Ok(true) => None,
+                Ok(false) => Some(Err(base.blame(op))),
+                Err(broken) => Some(Err(broken)),
             }
-        }
-        next
+        });
+        after.flatten().collect()
     }
 
     /// This world after its lease ended by time, if that can have happened by `to`.
     pub(super) fn after_expiry(&self, to: Moment, clock: &Clock) -> Option<World> {
         let mut world = self.clone();
-        let task = world.task.as_mut()?;
-        let Phase::Leased { until, wall_until, written, .. } = task.phase else { return None };
-        if clock.mono(to) < until && !(written && clock.walls(task.since, to).1 >= wall_until) {
-            return None;
-        }
-        task.leases_ended += 1;
-        task.phase = Phase::Waiting { ready: Some(true), cut_off: None };
+        let task = world.task.as_mut().filter(|task| task.leased)?;
+        let lease = task.lease.as_ref()?;
+        let by_wall = lease.written && clock.walls(task.since, to).1 >= lease.wall_until;
+        (by_wall || clock.mono(to) >= lease.until).then(|| task.wait(1, Some(true)))?;
         Some(world)
     }
 
     /// The worlds that may come up again after the server went `down`.
     pub(super) fn restart(mut self, down: Down, clock: &Clock) -> Vec<World> {
         self.used.clear();
-        let (mut kept, (mono, wall)) = (self.clone(), clock.0[clock.now()]);
-        match (self.task.as_mut().map(|task| &mut task.phase), kept.task.as_mut().map(|task| &mut task.phase))
-        {
-            (Some(Phase::Waiting { ready, cut_off }), _) => {
-                *ready = Some(false);
-                cut_off.iter_mut().for_each(|(_, restarts)| *restarts = restarts.saturating_add(1));
-                vec![self]
-            }
-            (Some(phase), Some(Phase::Leased { token, until, wall_until, written })) => {
-                let was_written = std::mem::replace(written, true);
-                *wall_until =
-                    (*wall_until).min(wall.saturating_add_unsigned(*until).saturating_sub_unsigned(mono));
-                *phase =
-                    Phase::Waiting { ready: Some(false), cut_off: token.clone().map(|token| (token, 1)) };
-                match down {
-                    Down::Stop => vec![kept],
-                    Down::Crash if !was_written => vec![self],
-                    Down::Crash | Down::CrashWhileStopping => vec![self, kept],
-                }
-            }
-            _ => vec![self],
+        let mut kept = self.clone();
+        let Some(task) = &mut self.task else {
+            return vec![self];
+        };
+        let was_leased = take(&mut task.leased);
+        task.ready = Some(false);
+        let cut_off = task.lease.take().filter(|lease| lease.token.is_some());
+        task.lease = cut_off.map(
+            |Lease {
+                 token, restarts, ..
+             }| Lease {
+                token,
+                restarts: restarts.saturating_add(1),
+                ..Lease::default()
+            },
+        );
+        let Some(lease) = kept.task.as_mut().and_then(|task| task.lease.as_mut()) else {
+            return vec![self];
+        };
+        let (mono, wall) = clock.0[clock.now()];
+        let wall_until = wall
+            .saturating_add_unsigned(lease.until)
+            .saturating_sub_unsigned(mono);
+        lease.wall_until = lease.wall_until.min(wall_until);
+        match (down, std::mem::replace(&mut lease.written, true)) {
+            _ if !was_leased => vec![self],
+            (Down::Stop, _) => vec![kept],
+            (Down::Crash, false) => vec![self],
+            (Down::Crash, true) | (Down::CrashWhileStopping, _) => vec![self, kept],
         }
     }
 
-    /// A restart is over: from now on `due_at` alone decides, and written leases go on by what is left of them.
+    /// A restart is over: `due_at` alone decides, and written leases go on by what is left of them.
     pub(super) fn recovered(&mut self, clock: &Clock) {
         let Some(task) = &mut self.task else { return };
         task.since = clock.now();
-        if let Phase::Leased { until, wall_until, .. } = &mut task.phase {
+        if let Some(lease) = task.lease.as_mut().filter(|_| task.leased) {
             let (mono, wall) = clock.0[clock.now()];
-            *until = mono.saturating_add_signed(wall_until.saturating_sub(wall).max(0));
+            lease.until = mono.saturating_add_signed(lease.wall_until.saturating_sub(wall).max(0));
         }
     }
 
-    /// One call on one world: what it changes, and whether its answer fits.
-    fn take(&self, op: &Op, clock: &Clock) -> Result<World, Broken> {
-        let mut world = self.clone();
-        let expected = world.rule(op, clock)?;
-        match (&expected, &op.said) {
-            (_, None) | (Expected::Delivered, _) => {}
-            (Expected::Stored { created: new }, Some(Answer::Stored { created, task })) if new == created => {
-                world.see(task, op, clock)?;
-            }
-            (Expected::Task, Some(Answer::Task(view))) => world.see(view, op, clock)?,
-            (Expected::Plain(plain), Some(said)) if plain == said => {}
-            (Expected::Token(may), Some(Answer::Tokens(said)))
-                if said.iter().all(|one| may.contains(one)) => {}
-            _ => return Err(self.blame(op, &format!("{expected:?}"))),
-        }
-        Ok(world)
-    }
-
-    fn rule(&mut self, op: &Op, clock: &Clock) -> Result<Expected, Broken> {
-        let leased = matches!(self.task, Some(Task { phase: Phase::Leased { .. }, .. }));
-        let live_version = self.task.as_ref().and_then(|task| task.version);
-        let mismatch = |if_match: Option<u64>| if_match.is_some() && if_match != live_version;
-        let plain = |answer| Ok(Expected::Plain(answer));
+    /// The call takes effect; does its answer fit?
+    fn take(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let leased = self.task.as_ref().is_some_and(|task| task.leased);
+        let version = self.task.as_ref().and_then(|task| task.version);
+        let odd = |if_match: Option<u64>| if_match.is_some() && if_match != version;
+        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         match &op.call.verb {
-            Verb::Put { if_match, .. } if mismatch(*if_match) => plain(Answer::VersionMismatch),
-            Verb::Put { mode: Mode::Create, .. } if self.task.is_some() => plain(Answer::Live),
-            Verb::Put { mode: Mode::Replace, .. } if self.task.is_none() => plain(Answer::NotFound),
-            Verb::Put { revoke: false, .. } if leased => plain(Answer::Leased),
-            Verb::Put { due, payload, revoke, .. } => {
-                let created = self.task.is_none();
+            Verb::Put { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
+            Verb::Put {
+                mode: Mode::Create, ..
+            } if self.task.is_some() => is(Answer::Live),
+            Verb::Put {
+                mode: Mode::Replace,
+                ..
+            } if self.task.is_none() => is(Answer::NotFound),
+            Verb::Put { revoke: false, .. } if leased => is(Answer::Leased),
+            Verb::Put {
+                due,
+                payload,
+                revoke,
+                ..
+            } => {
                 self.take_back(*revoke);
-                self.revoked_before.extend(self.revoked.take_if(|_| created));
+                let created = self.task.is_none();
+                self.revoked_before
+                    .extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
                     id: self.task.as_ref().and_then(|task| task.id),
-                    version: None,
                     due: instant(due.unwrap_or(Due::In(0)), op, clock),
                     since: op.from,
                     payload: *payload,
-                    leases_ended: 0,
-                    put_by: op.id,
-                    phase: Phase::Waiting { ready: Some(false), cut_off: None },
+                    put_by: op.id.0,
+                    ready: Some(false),
+                    ..Task::default()
                 });
-                Ok(Expected::Stored { created })
+                self.stored(created, op, clock)
             }
-            Verb::Get | Verb::List if self.task.is_some() => Ok(Expected::Task),
-            Verb::Get | Verb::List => plain(Answer::NotFound),
-            // A patch may tell `done` apart, as a cancel must.
-            Verb::Patch { .. } if self.task.is_none() && op.said == Some(Answer::Done) => {
-                plain(self.absent())
-            }
-            Verb::Patch { .. } if self.task.is_none() => plain(Answer::NotFound),
-            Verb::Patch { if_match, .. } if mismatch(*if_match) => plain(Answer::VersionMismatch),
-            Verb::Patch { revoke: false, .. } if leased => plain(Answer::Leased),
-            Verb::Patch { due, payload, revoke, .. } => {
-                self.take_back(*revoke);
-                let task = self.task.as_mut().expect("an absent task was answered above");
-                task.version = None;
-                task.payload = payload.unwrap_or(task.payload);
-                if let Some(due) = due {
-                    (task.due, task.since) = (instant(*due, op, clock), op.from);
-                    task.phase = Phase::Waiting { ready: Some(false), cut_off: None };
+            Verb::Get | Verb::List => match (&op.said, &self.task) {
+                (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
+                (said, task) => {
+                    Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none())
                 }
-                Ok(Expected::Stored { created: false })
+            },
+            // A patch may tell `done` apart, as a cancel must.
+            Verb::Patch { .. } if self.task.is_none() => {
+                Ok(is(Answer::NotFound)? || is(self.absent())?)
             }
-            Verb::Cancel { .. } if self.task.is_none() => plain(self.absent()),
-            Verb::Cancel { if_match, .. } if mismatch(*if_match) => plain(Answer::VersionMismatch),
-            Verb::Cancel { revoke: false, .. } if leased => plain(Answer::Leased),
+            Verb::Cancel { .. } if self.task.is_none() => is(self.absent()),
+            Verb::Patch { if_match, .. } | Verb::Cancel { if_match, .. } if odd(*if_match) => {
+                is(Answer::VersionMismatch)
+            }
+            Verb::Patch { revoke: false, .. } | Verb::Cancel { revoke: false, .. } if leased => {
+                is(Answer::Leased)
+            }
+            Verb::Patch {
+                due,
+                payload,
+                revoke,
+                ..
+            } => {
+                self.take_back(*revoke);
+                let task = self
+                    .task
+                    .as_mut()
+                    .expect("an absent task was answered above");
+                (task.version, task.payload) = (None, payload.unwrap_or(task.payload));
+                if let Some(due) = due {
+                    task.due_again(*due, op, clock);
+                }
+                self.stored(false, op, clock)
+            }
             Verb::Cancel { revoke, .. } => {
                 self.take_back(*revoke);
                 let token = self.revoked.take_if(|_| leased);
-                self.close(End::Cancelled);
+                self.end(false);
                 self.revoked = token;
-                plain(if leased { Answer::Revoked } else { Answer::Cancelled })
+                is(if leased {
+                    Answer::Revoked
+                } else {
+                    Answer::Cancelled
+                })
             }
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
             Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
-                Ok(Expected::Token(self.token(&tokens[op.part], op, clock)))
+                let may = self.token(&tokens[op.id.1], op, clock);
+                Ok(match &op.said {
+                    Some(Answer::Tokens(said)) => said.iter().all(|one| may.contains(one)),
+                    said => said.is_none(),
+                })
             }
             Verb::Counts => unreachable!("counts concern no single key"),
         }
     }
 
-    fn lease(&mut self, lease_ms: u64, op: &Op, clock: &Clock) -> Result<Expected, Broken> {
+    fn stored(&mut self, new: bool, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        match &op.said {
+            Some(Answer::Stored { created, task }) if *created == new => self.see(task, op, clock),
+            said => Ok(said.is_none()),
+        }
+    }
+
+    fn lease(&mut self, lease_ms: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let found = match &op.said {
             Some(Answer::Delivered(found)) => found.first(),
             _ => None,
         };
-        let blame = self.blame(op, "no delivery");
-        let Some(Task { phase: Phase::Waiting { .. }, .. }) = self.task else { return Err(blame) };
+        if self.task.as_ref().is_none_or(|task| task.leased) {
+            return Ok(false);
+        }
         if let Some(found) = found {
-            self.bind(found.id, found.due_at, found.payload, "P5")?;
+            self.learn(found.id, None, found.due_at, found.payload, "P5")?;
         }
         let task = self.task.as_mut().expect("it was there");
         task.become_ready(op.to, clock)?;
-        if let Some(found) = found.filter(|found| found.attempt != task.leases_ended + 1) {
-            return Err(("P4", format!("delivered as attempt {}, but {task:?}", found.attempt)));
-        }
-        let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
-        let until = clock.mono(op.from).saturating_add(lease_ms);
-        let token = found.map(|found| found.token.clone());
-        task.phase = Phase::Leased { token, until, wall_until, written: false };
-        Ok(Expected::Delivered)
+        task.lease = None;
+        task.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
+        task.attempt(found.map(|found| found.attempt))
     }
 
     /// Ack, nack or extend by one token; what it may be told.
-    fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> Vec<TokenAnswer> {
-        let told_expired = op.said == Some(Answer::Tokens(vec![TokenAnswer::Expired]));
-        let Some(task) = self.task.as_mut().filter(|task| match &task.phase {
-            Phase::Leased { token: holder, .. } => holder.as_ref() == Some(token),
-            Phase::Waiting { cut_off: Some((holder, restarts)), .. } => {
-                holder == token && (*restarts == 1 || !told_expired)
-            }
-            Phase::Waiting { cut_off: None, .. } => false,
-        }) else {
-            return match () {
-                () if self.revoked.as_ref() == Some(token) => vec![TokenAnswer::Revoked],
-                () if self.revoked_before.contains(token) => vec![TokenAnswer::Revoked, TokenAnswer::Expired],
-                () => vec![TokenAnswer::Expired],
-            };
+    fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
+        use TokenAnswer::{Acked, Expired, Extended, Nacked, Revoked};
+        let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
+        let works = |lease: &Lease| {
+            lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired)
         };
-        match op.call.verb {
-            Verb::Nack { delay_ms, .. } => {
-                task.leases_ended += 1;
-                task.phase = Phase::Waiting { ready: Some(delay_ms.is_none()), cut_off: None };
+        let task = self
+            .task
+            .as_mut()
+            .filter(|task| task.lease.as_ref().is_some_and(works));
+        match (task, &op.call.verb) {
+            (None, _) if self.revoked.as_ref() == Some(token) => &[Revoked],
+            (None, _) if self.revoked_before.contains(token) => &[Revoked, Expired],
+            (None, _) => &[Expired],
+            (Some(task), Verb::Nack { delay_ms, .. }) => {
+                task.wait(1, Some(true));
                 if let Some(delay_ms) = delay_ms {
-                    (task.due, task.since) = (instant(Due::In(delay_ms), op, clock), op.from);
+                    task.due_again(Due::In(*delay_ms), op, clock);
                 }
-                vec![TokenAnswer::Nacked]
+                &[Nacked]
             }
-            Verb::Extend { lease_ms, .. } => {
-                let mut wall = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
-                let until = clock.mono(op.from).saturating_add(lease_ms);
-                let mut was_written = false;
-                if let Phase::Leased { written: true, wall_until, .. } = task.phase {
-                    // A crash may bring back what the stop wrote: keep the earlier end.
-                    (wall, was_written) = (wall.min(wall_until), true);
-                }
-                let token = Some(token.clone());
-                task.phase = Phase::Leased { token, until, wall_until: wall, written: was_written };
-                vec![TokenAnswer::Extended]
+            (Some(task), Verb::Extend { lease_ms, .. }) => {
+                task.grant(Some(token.clone()), *lease_ms, op, clock);
+                &[Extended]
             }
-            _ => {
-                self.close(End::Done);
-                vec![TokenAnswer::Acked]
+            (Some(_), _) => {
+                self.end(true);
+                &[Acked]
             }
         }
     }
 
-    /// The owner takes the task back: its lease, if any, ends now and its token answers `revoked`.
+    /// The owner takes the task back: its lease, if any, ends and its token answers `revoked`.
     fn take_back(&mut self, revoke: bool) {
         let Some(task) = &mut self.task else { return };
-        match &mut task.phase {
-            Phase::Leased { token, .. } => {
-                self.revoked_before.extend(std::mem::replace(&mut self.revoked, token.take()));
-                task.leases_ended += 1;
-                task.phase = Phase::Waiting { ready: None, cut_off: None };
-            }
-            Phase::Waiting { cut_off, .. } => {
-                let cut_off = cut_off.take().filter(|_| revoke);
-                self.revoked_before.extend(cut_off.map(|(token, _)| token));
-            }
+        let token = task.lease.take().and_then(|lease| lease.token);
+        if task.leased {
+            self.revoked_before
+                .extend(std::mem::replace(&mut self.revoked, token));
+            task.wait(1, None);
+        } else {
+            self.revoked_before.extend(token.filter(|_| revoke));
         }
     }
 
-    fn close(&mut self, end: End) {
-        self.ids_ended.extend(self.task.take().and_then(|task| task.id));
+    fn end(&mut self, acked: bool) {
+        self.ids_ended
+            .extend(self.task.take().and_then(|task| task.id));
         self.revoked_before.extend(self.revoked.take());
-        self.end = end;
+        self.acked = Some(acked);
     }
 
     fn absent(&self) -> Answer {
-        if self.end == End::Done { Answer::Done } else { Answer::NotFound }
+        if self.acked == Some(true) {
+            Answer::Done
+        } else {
+            Answer::NotFound
+        }
     }
 
     /// A view of the live task: compare what is known, learn what is not.
-    fn see(&mut self, view: &View, op: &Op, clock: &Clock) -> Result<(), Broken> {
-        self.bind(view.id, view.due_at, view.payload, "P1")?;
-        let task = self.task.as_mut().expect("a view is compared with a live task only");
-        if task.version.map_or(view.version <= self.version_floor, |version| version != view.version) {
-            return Err((
-                "P6",
-                format!("version {} above {}, but {task:?}", view.version, self.version_floor),
-            ));
-        }
-        task.version = Some(view.version);
-        self.version_floor = view.version;
-        match (view.state, &mut task.phase) {
-            (State::Ready, Phase::Waiting { .. }) => task.become_ready(op.to, clock)?,
-            (State::Scheduled, Phase::Waiting { ready, .. }) if *ready != Some(true) => *ready = Some(false),
-            (State::Leased, Phase::Leased { .. }) => {}
-            (State::Scheduled, Phase::Waiting { .. }) => {
-                return Err(("P7", format!("scheduled again without a restart, but {task:?}")));
-            }
+    fn see(&mut self, view: &View, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        self.learn(view.id, Some(view.version), view.due_at, view.payload, "P1")?;
+        let task = self
+            .task
+            .as_mut()
+            .expect("a view is compared with a live task only");
+        match (view.state, task.leased) {
+            (State::Ready, false) => task.become_ready(op.to, clock)?,
+            (State::Scheduled, false) if task.ready != Some(true) => task.ready = Some(false),
+            (State::Scheduled, false) => return Err(("P7", format!("scheduled again: {task:?}"))),
+            (State::Leased, true) => {}
             (state, _) => return Err(("P4", format!("shown {state:?}, but {task:?}"))),
         }
-        let attempt = task.leases_ended + u32::from(matches!(task.phase, Phase::Leased { .. }));
-        if view.attempt != attempt {
-            return Err(("P4", format!("shown with attempt {}, not {attempt}: {task:?}", view.attempt)));
-        }
-        Ok(())
+        task.attempt(Some(view.attempt))
     }
 
-    /// Compares id, due instant and payload; `wrong_due` names the promise that another instant breaks.
-    fn bind(&mut self, id: u64, due: i64, payload: u64, wrong_due: &'static str) -> Result<(), Broken> {
+    /// Another due instant than the task's breaks the promise `wrong_due`.
+    fn learn(
+        &mut self,
+        id: u64,
+        version: Option<u64>,
+        due: i64,
+        payload: u64,
+        wrong_due: &'static str,
+    ) -> Result<(), Broken> {
+        let floor = self.version_floor;
         let task = self.task.as_mut().expect("only a live task is compared");
-        if task.id.map_or(self.ids_ended.contains(&id), |known| known != id) {
-            return Err((
-                "P6",
-                format!("id {id} is another task of the key (ended: {:?}), but {task:?}", self.ids_ended),
-            ));
-        }
-        if due < task.due.0 || due > task.due.1 {
-            return Err((wrong_due, format!("due_at {due}, but {task:?}")));
-        }
-        if payload != task.payload {
-            return Err(("P1", format!("payload {payload:#x}, but {task:?}")));
-        }
-        (task.id, task.due) = (Some(id), (due, due));
-        Ok(())
+        let old = |version| {
+            task.version
+                .map_or(version <= floor, |known| known != version)
+        };
+        let what = match () {
+            () if task
+                .id
+                .map_or(self.ids_ended.contains(&id), |known| known != id) =>
+            {
+                (
+                    "P6",
+                    format!("id {id} is another task (ended: {:?})", self.ids_ended),
+                )
+            }
+            () if due < task.due.0 || due > task.due.1 => (wrong_due, format!("due_at {due}")),
+            () if payload != task.payload => ("P1", format!("payload {payload}")),
+            () if version.is_some_and(old) => ("P6", format!("version {version:?} after {floor}")),
+            () => {
+                (task.id, task.due) = (Some(id), (due, due));
+                task.version = version.or(task.version);
+                self.version_floor = version.unwrap_or(floor);
+                return Ok(());
+            }
+        };
+        Err((what.0, format!("{}, but {task:?}", what.1)))
     }
 
     /// Which promise an answer of the wrong kind breaks.
-    fn blame(&self, op: &Op, expected: &str) -> Broken {
-        let revoke =
-            expected.contains("Revoked") || op.said == Some(Answer::Tokens(vec![TokenAnswer::Revoked]));
-        let promise = match (&self.task, &op.call.verb, &op.said) {
-            (Some(_), Verb::Put { mode: Mode::Create, .. }, _) => "P6",
-            (Some(_), _, Some(Answer::NotFound | Answer::Done | Answer::Stored { created: true, .. })) => {
+    fn blame(&self, op: &Op) -> Broken {
+        let said = op.said.as_ref();
+        let tokens = match &op.call.verb {
+            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
+                tokens
+            }
+            _ => &vec![],
+        };
+        let revoked = self
+            .revoked
+            .as_ref()
+            .is_some_and(|token| tokens.contains(token))
+            || said == Some(&Answer::Tokens(vec![TokenAnswer::Revoked]));
+        let promise = match (&op.call.verb, said) {
+            (
+                Verb::Put {
+                    mode: Mode::Create, ..
+                },
+                _,
+            ) if self.task.is_some() => "P6",
+            (_, Some(Answer::NotFound | Answer::Done | Answer::Stored { created: true, .. }))
+                if self.task.is_some() =>
+            {
                 "P1"
             }
-            (_, Verb::Cancel { .. }, _) => "P5",
-            (_, Verb::Ack { .. } | Verb::Nack { .. } | Verb::Extend { .. }, _) if revoke => "P5",
-            (Some(_), Verb::Ack { .. } | Verb::Nack { .. } | Verb::Extend { .. } | Verb::Lease { .. }, _) => {
-                "P4"
-            }
-            (None, ..) if self.end == End::Cancelled => "P5",
-            (None, ..) if self.end == End::Done => "P4",
-            (None, Verb::Ack { .. } | Verb::Nack { .. } | Verb::Extend { .. }, _) => "P4",
+            (Verb::Cancel { .. }, _) => "P5",
+            _ if revoked => "P5",
+            _ if !tokens.is_empty() => "P4",
+            (Verb::Lease { .. }, _) if self.task.is_some() => "P4",
+            _ if self.task.is_none() && self.acked == Some(false) => "P5",
+            _ if self.task.is_none() && self.acked == Some(true) => "P4",
             _ => "P6",
         };
-        let held = match &self.task {
-            Some(task) => format!("{task:?}"),
-            None => format!("no task (the last one: {:?})", self.end),
-        };
-        (promise, format!("answered {:?}, expected {expected}: the key has {held}", op.said))
+        (
+            promise,
+            format!(
+                "answered {said:?}, but it has {:?} (acked {:?})",
+                self.task, self.acked
+            ),
+        )
     }
 }
 
 impl Task {
-    /// Ready, or able to be by `to`: the wall clock must have shown its instant since it was set.
+    /// Back to waiting, without a lease.
+    fn wait(&mut self, leases_ended: u32, ready: Option<bool>) {
+        self.leases_ended += leases_ended;
+        (self.leased, self.lease, self.ready) = (false, None, ready);
+    }
+
+    /// A new instant for a waiting task.
+    fn due_again(&mut self, due: Due, op: &Op, clock: &Clock) {
+        (self.due, self.since, self.ready) = (instant(due, op, clock), op.from, Some(false));
+    }
+
+    fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
+        // A crash may bring back what a stop wrote: then the earlier end counts.
+        let written = self.lease.take().filter(|lease| lease.written);
+        let wall_until = clock
+            .walls(op.from, op.to)
+            .0
+            .saturating_add_unsigned(lease_ms);
+        self.lease = Some(Lease {
+            token,
+            until: clock.mono(op.from).saturating_add(lease_ms),
+            wall_until: written
+                .as_ref()
+                .map_or(wall_until, |old| old.wall_until.min(wall_until)),
+            written: written.is_some(),
+            restarts: 0,
+        });
+        (self.leased, self.ready) = (true, None);
+    }
+
+    fn attempt(&self, shown: Option<u32>) -> Result<bool, Broken> {
+        let attempt = self.leases_ended + u32::from(self.leased);
+        match shown {
+            Some(shown) if shown != attempt => {
+                Err(("P4", format!("attempt {shown}, not {attempt}: {self:?}")))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Ready, or able to be by `to`: the wall clock must have shown the instant since it was set.
     pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
         let high = clock.walls(self.since, to).1;
-        match &mut self.phase {
-            Phase::Waiting { ready: Some(false), .. } if high < self.due.0 => {
-                Err(("P2", format!("ready while the wall clock had reached {high} at most: {self:?}")))
-            }
-            Phase::Waiting { ready, .. } => {
-                *ready = Some(true);
-                Ok(())
-            }
-            Phase::Leased { .. } => Err(("P4", format!("leased, yet ready: {self:?}"))),
+        if self.ready == Some(false) && high < self.due.0 {
+            return Err((
+                "P2",
+                format!("ready, but the clock reached only {high}: {self:?}"),
+            ));
         }
+        self.ready = Some(true);
+        Ok(())
     }
 }
 
@@ -445,7 +499,10 @@ fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
         Due::At(at) => (at, at),
         Due::In(ms) => {
             let (low, high) = clock.walls(op.from, op.to);
-            (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms))
+            (
+                low.saturating_add_unsigned(ms),
+                high.saturating_add_unsigned(ms),
+            )
         }
     }
 }

@@ -1,0 +1,135 @@
+//! What one run is made of, all drawn from its seed, printed, and set again to replay it.
+
+use std::fmt;
+
+use crate::rng::Rng;
+
+/// The choices of one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Clients with one call each at a time.
+    pub clients: u64,
+    /// Queues they use.
+    pub queues: u64,
+    /// Keys in each queue.
+    pub keys: u64,
+    /// Calls before the liveness phase begins; more if crashes or a checkpoint are still missing.
+    pub calls: u64,
+    /// Crashes there have to be.
+    pub crashes: u64,
+    /// One step in so many crashes the server at a disk call.
+    pub crash_every: u64,
+    /// How far ahead tasks are kept in memory, milliseconds.
+    pub horizon_ms: u64,
+    /// Bytes of a log file.
+    pub log_file_bytes: u64,
+    /// Bytes of log before a checkpoint.
+    pub checkpoint_after_bytes: u64,
+    /// Bytes of one step of background work.
+    pub background_step_bytes: u64,
+    /// Percent of turns in which the disk gets to do something.
+    pub disk_percent: u64,
+    /// Percent of steps at which time passes.
+    pub time_percent: u64,
+    /// Percent of steps at which the wall clock jumps, in tenths.
+    pub jump_permille: u64,
+    /// Percent of replies that get lost.
+    pub lost_percent: u64,
+    /// Percent of lives in which a write or a sync fails.
+    pub error_percent: u64,
+}
+
+/// Names, and where they stand in the options.
+type Field = (&'static str, fn(&mut Options) -> &mut u64);
+
+const FIELDS: [Field; 15] = [
+    ("clients", |o| &mut o.clients),
+    ("queues", |o| &mut o.queues),
+    ("keys", |o| &mut o.keys),
+    ("calls", |o| &mut o.calls),
+    ("crashes", |o| &mut o.crashes),
+    ("crash-every", |o| &mut o.crash_every),
+    ("horizon-ms", |o| &mut o.horizon_ms),
+    ("log-file-bytes", |o| &mut o.log_file_bytes),
+    ("checkpoint-after-bytes", |o| &mut o.checkpoint_after_bytes),
+    ("background-step-bytes", |o| &mut o.background_step_bytes),
+    ("disk-percent", |o| &mut o.disk_percent),
+    ("time-percent", |o| &mut o.time_percent),
+    ("jump-permille", |o| &mut o.jump_permille),
+    ("lost-percent", |o| &mut o.lost_percent),
+    ("error-percent", |o| &mut o.error_percent),
+];
+
+impl Options {
+    /// The options of a seed: each run has another character.
+    #[must_use]
+    pub fn of_seed(rng: &mut Rng) -> Self {
+        Self {
+            clients: rng.between(3, 6),
+            queues: rng.between(1, 2),
+            keys: rng.between(2, 8),
+            calls: rng.between(200, 320),
+            crashes: rng.between(2, 5),
+            crash_every: rng.pick(&[40, 80, 150]),
+            horizon_ms: rng.pick(&[2, 50, 1_000, 3_600_000]),
+            log_file_bytes: rng.pick(&[8_192, 16_384, 65_536]),
+            checkpoint_after_bytes: rng.pick(&[2_000, 8_000, 20_000]),
+            background_step_bytes: rng.pick(&[4_096, 16_384]),
+            disk_percent: rng.pick(&[30, 70, 100]),
+            time_percent: rng.pick(&[10, 30]),
+            jump_permille: rng.pick(&[0, 0, 5, 30]),
+            lost_percent: rng.pick(&[0, 3, 10]),
+            error_percent: rng.pick(&[0, 0, 20]),
+        }
+    }
+
+    /// Sets what `text` names, as it was printed: `keys=3,calls=40`.
+    ///
+    /// # Errors
+    /// A sentence about the part that is no option.
+    pub fn set(&mut self, text: &str) -> Result<(), String> {
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| format!("`{part}` is not of the form name=number"))?;
+            let known = FIELDS.iter().find(|(known, _)| *known == name);
+            let names = || FIELDS.map(|(name, _)| name).join(", ");
+            let (_, field) = known.ok_or_else(|| format!("`{name}` is no option; there are {}", names()))?;
+            *field(self) = value.parse().map_err(|_| format!("`{value}` is no number, in `{part}`"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut copy = self.clone();
+        for (at, (name, field)) in FIELDS.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{name}={}", field(&mut copy))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_options_set_themselves_again() {
+        for seed in 0..50 {
+            let options = Options::of_seed(&mut Rng::new(seed));
+            let mut other = Options::of_seed(&mut Rng::new(seed + 1));
+            other.set(&options.to_string()).expect("they were printed");
+            assert_eq!(other, options);
+        }
+    }
+
+    #[test]
+    fn what_is_no_option_is_named() {
+        let mut options = Options::of_seed(&mut Rng::new(0));
+        assert!(options.set("keys").expect_err("no number").contains("`keys`"));
+        assert!(options.set("kees=3").expect_err("no option").contains("`kees`"));
+        assert!(options.set("keys=x").expect_err("no number").contains("`x`"));
+    }
+}

@@ -1,0 +1,190 @@
+//! From the product's words to the oracle's and back. The oracle knows nothing of the product, so this stands between.
+
+use tickwheel_queue as product;
+
+use crate::oracle::{self, TokenAnswer, Verb, View};
+
+/// The payload that stands for this number.
+pub fn payload(number: u64) -> product::Body {
+    product::Body::bytes(number.to_be_bytes())
+}
+
+fn number(body: &product::Body) -> u64 {
+    // Any other payload is none that was put: a number that no call has says so.
+    <[u8; 8]>::try_from(body.payload.as_slice()).map_or(u64::MAX, u64::from_be_bytes)
+}
+
+fn view(task: &product::TaskView) -> View {
+    View {
+        key: task.key.as_str().to_owned(),
+        id: task.id,
+        version: task.version.0,
+        state: match task.state {
+            product::State::Scheduled => oracle::State::Scheduled,
+            product::State::Ready => oracle::State::Ready,
+            product::State::Leased => oracle::State::Leased,
+            product::State::Dead => unreachable!("no rule leads to dead yet"),
+        },
+        due_at: task.due_at.as_ms(),
+        payload: number(&task.body),
+        attempt: task.attempt,
+    }
+}
+
+/// The product's command for a call that is one command; a list is several.
+pub fn command(call: &oracle::Call) -> product::Command {
+    let queue = queue(&call.queue);
+    let key = call.key.as_deref().map(|key| product::Key::new(key).expect("the workload gives good keys"));
+    let named = || key.clone().expect("this verb names a key");
+    let version = |version: Option<u64>| version.map(product::Seq);
+    let on_lease = |revoke| if revoke { product::OnLease::Revoke } else { product::OnLease::Refuse };
+    let tokens = |texts: &[String]| {
+        texts.iter().map(|text| product::Token::parse(text).expect("the workload gives tokens")).collect()
+    };
+    match &call.verb {
+        Verb::Put { due, payload: number, mode, if_match, revoke } => product::Command::Put(product::Put {
+            queue,
+            key,
+            due: due.map_or(product::Due::Now, due_of),
+            body: payload(*number),
+            mode: match mode {
+                oracle::Mode::Upsert => product::PutMode::Upsert,
+                oracle::Mode::Create => product::PutMode::Create,
+                oracle::Mode::Replace => product::PutMode::Replace,
+            },
+            if_version: version(*if_match),
+            on_lease: on_lease(*revoke),
+        }),
+        Verb::Get => product::Command::Get(product::Get { queue, key: named() }),
+        Verb::Patch { due, payload: number, if_match, revoke } => product::Command::Patch(product::Patch {
+            queue,
+            key: named(),
+            due: due.map(due_of),
+            body: number.map(payload),
+            if_version: version(*if_match),
+            on_lease: on_lease(*revoke),
+        }),
+        Verb::Cancel { if_match, revoke } => product::Command::Cancel(product::Cancel {
+            queue,
+            key: named(),
+            if_version: version(*if_match),
+            on_lease: on_lease(*revoke),
+        }),
+        Verb::Lease { max, lease_ms } => {
+            product::Command::Lease(product::Lease { queue, max: *max, lease_ms: *lease_ms, wait: false })
+        }
+        Verb::Ack { tokens: texts } => product::Command::Ack(product::Ack { queue, tokens: tokens(texts) }),
+        Verb::Nack { tokens: texts, delay_ms } => {
+            product::Command::Nack(product::Nack { queue, tokens: tokens(texts), delay_ms: *delay_ms })
+        }
+        Verb::Extend { tokens: texts, lease_ms } => {
+            product::Command::Extend(product::Extend { queue, tokens: tokens(texts), lease_ms: *lease_ms })
+        }
+        Verb::Counts => product::Command::Queues,
+        Verb::List => unreachable!("a list is taken page by page"),
+    }
+}
+
+pub fn queue(name: &str) -> product::QueueName {
+    product::QueueName::new(name).expect("the workload gives good names")
+}
+
+fn due_of(due: oracle::Due) -> product::Due {
+    match due {
+        oracle::Due::At(ms) => product::Due::At(product::Timestamp::from_ms(ms).expect("after 1970")),
+        oracle::Due::In(ms) => product::Due::After { ms },
+    }
+}
+
+/// The oracle's words for an answer to `call`.
+pub fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
+    use oracle::Answer as A;
+    use product::Answer as P;
+    match answer {
+        P::Put(Ok(stored)) => A::Stored { created: stored.created, task: view(&stored.task) },
+        P::Put(Err(error)) => match error {
+            product::PutError::Live { .. } => A::Live,
+            product::PutError::NotFound => A::NotFound,
+            product::PutError::Leased => A::Leased,
+            product::PutError::VersionMismatch { .. } => A::VersionMismatch,
+            product::PutError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
+        P::Get(Ok(task)) => A::Task(view(&task)),
+        // A get tells a key that was done from one that never was; the oracle's get does not ask.
+        P::Get(Err(product::GetError::NotFound | product::GetError::Done)) => A::NotFound,
+        P::Get(Err(product::GetError::Unavailable(why))) => unavailable(&why),
+        P::Patch(Ok(task)) => A::Stored { created: false, task: view(&task) },
+        P::Patch(Err(error)) => match error {
+            product::PatchError::NotFound => A::NotFound,
+            product::PatchError::Done => A::Done,
+            product::PatchError::Leased => A::Leased,
+            product::PatchError::VersionMismatch { .. } => A::VersionMismatch,
+            product::PatchError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
+        P::Cancel(Ok(product::Cancelled::Cancelled)) => A::Cancelled,
+        P::Cancel(Ok(product::Cancelled::Revoked)) => A::Revoked,
+        P::Cancel(Err(error)) => match error {
+            product::CancelError::NotFound => A::NotFound,
+            product::CancelError::Done => A::Done,
+            product::CancelError::Leased => A::Leased,
+            product::CancelError::VersionMismatch { .. } => A::VersionMismatch,
+            product::CancelError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
+        P::Lease(Ok(leased)) => A::Delivered(
+            leased
+                .iter()
+                .map(|one| oracle::Delivery {
+                    key: one.key.as_str().to_owned(),
+                    id: one.id,
+                    due_at: one.due_at.as_ms(),
+                    payload: number(&one.body),
+                    attempt: one.attempt,
+                    token: one.token.to_string(),
+                    lease_until: one.lease_until.as_ms(),
+                })
+                .collect(),
+        ),
+        P::Ack(Ok(answers)) | P::Nack(Ok(answers)) | P::Extend(Ok(answers)) => A::Tokens(
+            answers
+                .iter()
+                .map(|answer| match answer {
+                    product::TokenAnswer::Acked => TokenAnswer::Acked,
+                    product::TokenAnswer::Nacked => TokenAnswer::Nacked,
+                    product::TokenAnswer::Extended => TokenAnswer::Extended,
+                    product::TokenAnswer::Expired => TokenAnswer::Expired,
+                    product::TokenAnswer::Revoked => TokenAnswer::Revoked,
+                })
+                .collect(),
+        ),
+        P::Queues(Ok(queues)) => {
+            let name = queue(&call.queue);
+            let counts = queues.into_iter().find(|counts| counts.queue == name);
+            let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+            counts.map_or(A::Counted { scheduled: 0, ready: 0, leased: 0, dead: 0 }, |c| A::Counted {
+                scheduled: number(c.scheduled),
+                ready: number(c.ready),
+                leased: number(c.leased),
+                dead: number(c.dead),
+            })
+        }
+        P::Lease(Err(why)) | P::Ack(Err(why)) | P::Extend(Err(why)) | P::Queues(Err(why)) => unavailable(&why),
+        P::Nack(Err(product::NackError::Unavailable(why))) => unavailable(&why),
+        P::Nack(Err(_)) => A::Refused,
+        P::List(_) | P::Stats(_) => unreachable!("a list is taken page by page, and nobody asks for stats"),
+    }
+}
+
+/// The rows of one page.
+pub fn rows(page: &product::TaskPage) -> Vec<View> {
+    page.tasks.iter().map(view).collect()
+}
+
+fn unavailable(why: &product::Unavailable) -> oracle::Answer {
+    match why {
+        product::Unavailable::Indeterminate { .. } => oracle::Answer::Unknown,
+        _ => oracle::Answer::Refused,
+    }
+}

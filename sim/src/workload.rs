@@ -1,0 +1,163 @@
+//! What clients ask for: calls drawn near the edges where time goes wrong.
+
+use std::collections::BTreeMap;
+
+use crate::options::Options;
+use crate::oracle::{Call, Due, Mode, Verb};
+use crate::rng::Rng;
+
+/// Draws calls. It remembers what answers showed, for clients use what they were told, but predicts nothing.
+#[derive(Debug)]
+pub struct Workload {
+    rng: Rng,
+    queues: Vec<String>,
+    keys: Vec<String>,
+    horizon_ms: u64,
+    payloads: u64,
+    /// Tokens given out, newest last, and their queues.
+    tokens: Vec<(String, String)>,
+    versions: BTreeMap<(String, String), u64>,
+}
+
+impl Workload {
+    /// Draws by these options from this generator.
+    #[must_use]
+    pub fn new(options: &Options, rng: Rng) -> Self {
+        Self {
+            rng,
+            queues: (0..options.queues.max(1)).map(|n| format!("q{n}")).collect(),
+            keys: (0..options.keys.max(1)).map(|n| format!("k{n}")).collect(),
+            horizon_ms: options.horizon_ms,
+            payloads: 0,
+            tokens: Vec::new(),
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// The queues in use.
+    #[must_use]
+    pub fn queues(&self) -> &[String] {
+        &self.queues
+    }
+
+    /// An answer showed a version.
+    pub fn saw_version(&mut self, queue: &str, key: &str, version: u64) {
+        self.versions.insert((queue.to_owned(), key.to_owned()), version);
+    }
+
+    /// An answer gave a token out.
+    pub fn saw_token(&mut self, queue: &str, token: &str) {
+        self.tokens.push((queue.to_owned(), token.to_owned()));
+    }
+
+    /// The next call of a client.
+    pub fn call(&mut self, wall_ms: i64) -> Call {
+        let queue = self.queues[self.rng.index(self.queues.len())].clone();
+        let key = Some(self.keys[self.rng.index(self.keys.len())].clone());
+        match self.rng.below(100) {
+            0..30 => self.put(queue, key, wall_ms),
+            30..42 => {
+                let due = self.rng.chance(80).then(|| self.due(wall_ms));
+                let payload = self.rng.chance(40).then(|| self.payload());
+                let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(30));
+                Call { queue, key, verb: Verb::Patch { due, payload, if_match, revoke } }
+            }
+            42..54 => {
+                let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(30));
+                Call { queue, key, verb: Verb::Cancel { if_match, revoke } }
+            }
+            54..59 => Call { queue, key, verb: Verb::Get },
+            59..78 => {
+                let max = self.rng.pick(&[1, 1, 2, 10]);
+                let lease_ms = self.rng.pick(&[1, 5, 20, 255, 256, 1_000, 100_000]);
+                Call { queue, key: None, verb: Verb::Lease { max, lease_ms } }
+            }
+            78..96 => self.token_call(queue, key),
+            _ => Call { queue, key: None, verb: Verb::Counts },
+        }
+    }
+
+    fn put(&mut self, queue: String, key: Option<String>, wall_ms: i64) -> Call {
+        let due = self.rng.chance(90).then(|| self.due(wall_ms));
+        let payload = self.payload();
+        if self.rng.chance(5) {
+            let verb = Verb::Put { due, payload, mode: Mode::Upsert, if_match: None, revoke: false };
+            return Call { queue, key: None, verb };
+        }
+        let mode = self.rng.pick(&[Mode::Upsert, Mode::Upsert, Mode::Upsert, Mode::Create, Mode::Replace]);
+        let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(25));
+        Call { queue, key, verb: Verb::Put { due, payload, mode, if_match, revoke } }
+    }
+
+    fn token_call(&mut self, queue: String, key: Option<String>) -> Call {
+        if self.tokens.is_empty() {
+            return Call { queue, key, verb: Verb::Get };
+        }
+        let last = self.tokens.len() - 1;
+        let at = if self.rng.chance(75) {
+            last.saturating_sub(self.rng.index(3))
+        } else {
+            self.rng.index(self.tokens.len())
+        };
+        let (home, token) = self.tokens[at].clone();
+        let queue = if self.rng.chance(3) { queue } else { home.clone() };
+        let mut tokens = vec![if self.rng.chance(2) { forged(&token) } else { token }];
+        if self.rng.chance(20) {
+            let (other_home, other) = self.tokens[self.rng.index(self.tokens.len())].clone();
+            if other_home == home && !tokens.contains(&other) {
+                tokens.push(other);
+            }
+        }
+        let verb = match self.rng.below(18) {
+            0..11 => Verb::Ack { tokens },
+            11..15 => {
+                let delay_ms = self.rng.chance(60).then(|| self.distance());
+                Verb::Nack { tokens, delay_ms }
+            }
+            _ => Verb::Extend { tokens, lease_ms: self.rng.pick(&[1, 20, 1_000]) },
+        };
+        Call { queue, key: None, verb }
+    }
+
+    fn if_match(&mut self, queue: &str, key: &Option<String>) -> Option<u64> {
+        if !self.rng.chance(12) {
+            return None;
+        }
+        let seen = key.as_ref().and_then(|key| self.versions.get(&(queue.to_owned(), key.clone())));
+        Some(seen.copied().unwrap_or(1))
+    }
+
+    fn payload(&mut self) -> u64 {
+        self.payloads += 1;
+        self.payloads
+    }
+
+    fn due(&mut self, wall_ms: i64) -> Due {
+        let distance = self.distance();
+        match self.rng.below(10) {
+            0..6 => Due::In(distance),
+            6..9 => Due::At(wall_ms.saturating_add_unsigned(distance)),
+            _ => Due::At(wall_ms.saturating_sub_unsigned(distance).max(0)),
+        }
+    }
+
+    /// Near the edges of slots, levels and the horizon, and mostly near.
+    fn distance(&mut self) -> u64 {
+        let near = self.rng.below(30);
+        match self.rng.below(20) {
+            0..9 => near,
+            9..11 => self.rng.pick(&[63, 64, 65, 255, 256, 257]),
+            11..13 => self.horizon_ms.saturating_sub(1) + near % 3,
+            13..15 => self.horizon_ms / 2 + near % 3,
+            15 => self.rng.pick(&[65_535, 65_536, 65_537, 16_777_216]),
+            16 => self.rng.below(100_000_000),
+            _ => self.rng.below(500),
+        }
+    }
+}
+
+/// A token that nobody was given.
+fn forged(token: &str) -> String {
+    let (first, rest) = token.split_at(1);
+    format!("{}{rest}", if first == "A" { "B" } else { "A" })
+}
