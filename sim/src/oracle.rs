@@ -21,6 +21,27 @@
 //! 7. At the end of the liveness phase (all delivered and acked, a while without a call): a `List` of each queue, then
 //!    [`Oracle::finish`].
 //!
+//! ```
+//! use tickwheel_sim::oracle::{Answer, Call, CallId, Due, Mode, Oracle, Verb, Violation};
+//!
+//! let mut oracle = Oracle::new(0, 1_500_000_000_000);
+//! let call = |verb| Call { queue: "close".to_owned(), key: Some("order:1".to_owned()), verb };
+//! let due = Some(Due::In(1_800_000));
+//! oracle.called(
+//!     CallId(1),
+//!     call(Verb::Put { due, payload: 7, mode: Mode::Upsert, if_match: None, revoke: false }),
+//! );
+//! oracle.time(3, 1_500_000_000_003);
+//! oracle.crashed()?; // the put is cut off: it happened, or it never will
+//! oracle.recovered();
+//! oracle.called(CallId(2), call(Verb::Get));
+//! oracle.answered(CallId(2), Answer::NotFound)?; // so it did not, and that stands:
+//! oracle.called(CallId(3), call(Verb::Cancel { if_match: None, revoke: false }));
+//! let violation = oracle.answered(CallId(3), Answer::Cancelled).expect_err("nothing was there");
+//! assert_eq!(violation.promise, "P5");
+//! # Ok::<(), Violation>(())
+//! ```
+//!
 //! Being late is no violation before `finish`. Tasks of one instant are ordered by their puts, where those did not
 //! overlap. A [`Violation`] ends the run: the oracle is not meant to be used after one.
 
@@ -121,11 +142,7 @@ impl Oracle {
     /// If the monotonic clock went back: a fault of the driver.
     pub fn time(&mut self, mono_ms: u64, wall_ms: i64) {
         let last = self.clock.0[self.clock.now()];
-        assert!(
-            mono_ms >= last.0,
-            "monotonic clock went from {} to {mono_ms}",
-            last.0
-        );
+        assert!(mono_ms >= last.0, "monotonic clock went from {} to {mono_ms}", last.0);
         if last != (mono_ms, wall_ms) {
             self.clock.0.push((mono_ms, wall_ms));
         }
@@ -139,23 +156,12 @@ impl Oracle {
         self.stamp += 1;
         let from = self.clock.now();
         let (to, called, answered) = (usize::MAX, self.stamp, u64::MAX);
-        let op = Op {
-            id: (id, 0),
-            call: call.into(),
-            from,
-            to,
-            called,
-            answered,
-            said: None,
-        };
+        let op = Op { id: (id, 0), call: call.into(), from, to, called, answered, said: None };
         let name = &op.call.queue;
         let queue = self.queues.entry(name.clone()).or_default();
         let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
             (Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. }, _) => {
-                let places = tokens
-                    .iter()
-                    .map(|token| self.tokens.get(token))
-                    .enumerate();
+                let places = tokens.iter().map(|token| self.tokens.get(token)).enumerate();
                 let here = places.filter_map(|(part, place)| Some((part, place?)));
                 here.filter(|(_, place)| place.0 == *name)
                     .map(|(part, place)| (part, place.1.clone()))
@@ -197,10 +203,7 @@ impl Oracle {
         for (part, key, said) in self.shares(&op, parts, answer)? {
             let place = (name.clone(), key.clone());
             let (clock, sent) = (&self.clock, self.clock.mono(op.from));
-            let line = format!(
-                "{clock}: call {} of {sent} {:?}: {said:?}",
-                id.0, op.call.verb
-            );
+            let line = format!("{clock}: call {} of {sent} {:?}: {said:?}", id.0, op.call.verb);
             self.story.push((Some(place.clone()), line));
             let shown = match &said {
                 Answer::Stored { task, .. } | Answer::Task(task) => Some((task.id, &task.key)),
@@ -216,11 +219,7 @@ impl Oracle {
             }
             let queue = self.queues.entry(name.clone()).or_default();
             queue.key(&key).touched = self.stamp;
-            queue.key(&key).knot.push(Op {
-                id: (id, part),
-                said: Some(said),
-                ..op.clone()
-            });
+            queue.key(&key).knot.push(Op { id: (id, part), said: Some(said), ..op.clone() });
         }
         let queue = self.queues.entry(name.clone()).or_default();
         match op.call.verb {
@@ -244,19 +243,13 @@ impl Oracle {
         match op.call.verb {
             Verb::Put { .. } => queue.lost_keys += usize::from(parts.is_empty()),
             Verb::Lease { .. } => {
-                queue
-                    .keys
-                    .values_mut()
-                    .for_each(|book| book.lost.push(op.clone()));
+                queue.keys.values_mut().for_each(|book| book.lost.push(op.clone()));
                 queue.lost_leases.push(op.clone());
             }
             _ => {}
         }
         for (part, key) in parts {
-            queue.key(&key).lost.push(Op {
-                id: (id, part),
-                ..op.clone()
-            });
+            queue.key(&key).lost.push(Op { id: (id, part), ..op.clone() });
         }
         self.judge(&op.call.queue)
     }
@@ -270,11 +263,7 @@ impl Oracle {
         let names: Vec<String> = self.queues.keys().cloned().collect();
         for queue in self.queues.values_mut() {
             queue.settled.insert(id);
-            for book in queue
-                .keys
-                .values_mut()
-                .filter(|book| book.lost.iter().any(|op| op.id.0 == id))
-            {
+            for book in queue.keys.values_mut().filter(|book| book.lost.iter().any(|op| op.id.0 == id)) {
                 book.settled.insert(id);
                 book.touched = self.stamp;
             }
@@ -300,26 +289,15 @@ impl Oracle {
     /// # Errors
     /// Answers that had waited for the open calls cannot be explained.
     pub fn crashed(&mut self) -> Verdict {
-        self.down(if self.stopping {
-            Down::CrashWhileStopping
-        } else {
-            Down::Crash
-        })
+        self.down(if self.stopping { Down::CrashWhileStopping } else { Down::Crash })
     }
 
     /// A new life of the server has read its clocks and begins.
     pub fn recovered(&mut self) {
         self.stopping = false;
-        self.story
-            .push((None, format!("{}: recovered", self.clock)));
-        for book in self
-            .queues
-            .values_mut()
-            .flat_map(|queue| queue.keys.values_mut())
-        {
-            book.worlds
-                .iter_mut()
-                .for_each(|world| world.recovered(&self.clock));
+        self.story.push((None, format!("{}: recovered", self.clock)));
+        for book in self.queues.values_mut().flat_map(|queue| queue.keys.values_mut()) {
+            book.worlds.iter_mut().for_each(|world| world.recovered(&self.clock));
         }
     }
 
@@ -331,16 +309,9 @@ impl Oracle {
     /// # Panics
     /// If calls are open, or a queue was used after its last list: faults of the driver.
     pub fn finish(&mut self) -> Verdict {
-        assert!(
-            self.open.is_empty(),
-            "calls are still open: {:?}",
-            self.open.keys()
-        );
+        assert!(self.open.is_empty(), "calls are still open: {:?}", self.open.keys());
         for (name, queue) in &self.queues {
-            assert!(
-                queue.listed >= queue.touched,
-                "queue {name:?} was used after its last list"
-            );
+            assert!(queue.listed >= queue.touched, "queue {name:?} was used after its last list");
             for (key, book) in &queue.keys {
                 if let Some(task) = book.overdue(&self.clock) {
                     return Err(self.broken(name, Some(key), ("P3", format!("still {task:?}"))));
@@ -359,10 +330,7 @@ impl Oracle {
 
     fn close(&mut self, id: CallId) -> (Op, Vec<(usize, String)>) {
         self.stamp += 1;
-        let open = self
-            .open
-            .remove(&id)
-            .unwrap_or_else(|| panic!("{id:?} is not open"));
+        let open = self.open.remove(&id).unwrap_or_else(|| panic!("{id:?} is not open"));
         let queue = self.queues.entry(open.0.call.queue.clone()).or_default();
         queue.wide.remove(&id);
         queue.touched = self.stamp;
@@ -381,10 +349,7 @@ impl Oracle {
         for queue in self.queues.values_mut() {
             queue.lost_leases.clear();
             queue.settled.clear();
-            queue
-                .keys
-                .values_mut()
-                .for_each(|book| book.restart(how, &self.clock));
+            queue.keys.values_mut().for_each(|book| book.restart(how, &self.clock));
         }
         Ok(())
     }
@@ -392,33 +357,22 @@ impl Oracle {
     /// Judges each key on which no call is open.
     fn judge(&mut self, name: &str) -> Verdict {
         let queue = self.queues.entry(name.to_owned()).or_default();
-        let keys: Vec<String> = queue
-            .keys
-            .keys()
-            .filter(|_| queue.wide.is_empty())
-            .cloned()
-            .collect();
-        for key in keys {
-            let queue = self.queues.entry(name.to_owned()).or_default();
-            let (strangers, book) = (queue.lost_keys > 0, queue.key(&key));
-            if book.open > 0 || book.knot.is_empty() && book.settled.is_empty() {
-                continue;
-            }
-            let Err(broken) = book.judge(&self.clock) else {
-                continue;
-            };
-            if !strangers || key.parse::<u64>().is_err() {
-                return Err(self.broken(name, Some(&key), broken));
-            }
+        if !queue.wide.is_empty() {
+            return Ok(());
+        }
+        let settled = take(&mut queue.settled);
+        queue.lost_leases.retain(|op| !settled.contains(&op.id.0));
+        let (clock, strangers, mut first) = (&self.clock, queue.lost_keys > 0, None);
+        queue.keys.retain(|key, book| match first.as_ref().map_or_else(|| book.judge(clock), |_| Ok(())) {
+            Ok(()) => true,
             // The key of a lost put: what happened to it before is anybody's guess.
-            queue.keys.remove(&key);
-        }
-        let queue = self.queues.entry(name.to_owned()).or_default();
-        if queue.wide.is_empty() {
-            let settled = take(&mut queue.settled);
-            queue.lost_leases.retain(|op| !settled.contains(&op.id.0));
-        }
-        Ok(())
+            Err(_) if strangers && key.parse::<u64>().is_ok() => false,
+            Err(broken) => {
+                first = Some((key.clone(), broken));
+                true
+            }
+        });
+        first.map_or(Ok(()), |(key, broken)| Err(self.broken(name, Some(&key), broken)))
     }
 
     /// Splits an answer by keys, after the checks that take more than one of them.
@@ -434,10 +388,7 @@ impl Oracle {
             (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;
-                found
-                    .into_iter()
-                    .map(|one| (0, one.key.clone(), Answer::Delivered(vec![one])))
-                    .collect()
+                found.into_iter().map(|one| (0, one.key.clone(), Answer::Delivered(vec![one]))).collect()
             }
             (Verb::List, Answer::Listed(views)) => {
                 let mut rows = BTreeMap::new();
@@ -451,23 +402,10 @@ impl Oracle {
                         ));
                     }
                 }
-                let mut row =
-                    |key: &String| rows.remove(key).map_or(Answer::NotFound, Answer::Task);
-                self.queues[name]
-                    .keys
-                    .keys()
-                    .map(|key| (0, key.clone(), row(key)))
-                    .collect()
+                let mut row = |key: &String| rows.remove(key).map_or(Answer::NotFound, Answer::Task);
+                self.queues[name].keys.keys().map(|key| (0, key.clone(), row(key))).collect()
             }
-            (
-                Verb::Counts,
-                Answer::Counted {
-                    scheduled,
-                    ready,
-                    leased,
-                    dead,
-                },
-            ) => {
+            (Verb::Counts, Answer::Counted { scheduled, ready, leased, dead }) => {
                 self.counted(op, [scheduled, ready, leased, dead])?;
                 vec![]
             }
@@ -476,35 +414,21 @@ impl Oracle {
                 Answer::Tokens(said),
             ) if said.len() == tokens.len() => {
                 let odd = |&part: &usize| {
-                    said[part] != TokenAnswer::Expired
-                        && parts.iter().all(|(known, _)| *known != part)
+                    said[part] != TokenAnswer::Expired && parts.iter().all(|(known, _)| *known != part)
                 };
                 if let Some(part) = (0..said.len()).find(odd) {
-                    let what = format!(
-                        "{:?} was never issued, yet is {:?}",
-                        tokens[part], said[part]
-                    );
+                    let what = format!("{:?} was never issued, yet is {:?}", tokens[part], said[part]);
                     return Err(self.broken(name, None, ("P4", what)));
                 }
-                parts
-                    .into_iter()
-                    .map(|(part, key)| (part, key, Answer::Tokens(vec![said[part]])))
-                    .collect()
+                parts.into_iter().map(|(part, key)| (part, key, Answer::Tokens(vec![said[part]]))).collect()
             }
             (Verb::Put { .. }, Answer::Stored { created, task }) if parts.is_empty() => {
                 vec![(0, task.id.to_string(), Answer::Stored { created, task })]
             }
             (_, said) if parts.is_empty() => {
-                return Err(self.broken(
-                    name,
-                    None,
-                    ("P6", format!("{verb:?} was answered {said:?}")),
-                ));
+                return Err(self.broken(name, None, ("P6", format!("{verb:?} was answered {said:?}"))));
             }
-            (_, said) => parts
-                .into_iter()
-                .map(|(part, key)| (part, key, said.clone()))
-                .collect(),
+            (_, said) => parts.into_iter().map(|(part, key)| (part, key, said.clone())).collect(),
         })
     }
 
@@ -542,10 +466,7 @@ impl Oracle {
         let places: Vec<_> = found.iter().map(|one| (one.due_at, put_by(one))).collect();
         let passed = |place| places.iter().any(|&other| before(place, other));
         for (at, one) in found.iter().enumerate() {
-            if places[..at]
-                .iter()
-                .any(|&earlier| before(places[at], earlier))
-            {
+            if places[..at].iter().any(|&earlier| before(places[at], earlier)) {
                 return Err(self.broken(
                     name,
                     Some(&one.key),
@@ -556,9 +477,7 @@ impl Oracle {
         let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
         for (key, book) in queue.keys.iter().filter(|_| alone) {
             let here = found.iter().any(|one| one.key == *key);
-            let task = book
-                .certain(op.called)
-                .filter(|task| !here && task.ready == Some(true));
+            let task = book.certain(op.called).filter(|task| !here && task.ready == Some(true));
             let Some(task) = task else { continue };
             let what = format!("ready, but not in {found:?}: {task:?}");
             if found.len() < max {
@@ -577,29 +496,20 @@ impl Oracle {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
         let may = |book: &Key| {
-            if alone && book.quiet(op.called) {
-                book.states(&self.clock)
-            } else {
-                15
-            }
+            if alone && book.quiet(op.called) { book.states(&self.clock) } else { 15 }
         };
         let unknown = std::iter::repeat_n(15, queue.lost_keys + queue.wide.len());
         let keys: Vec<u8> = queue.keys.values().map(may).chain(unknown).collect();
         let sum = scheduled + ready + leased;
         let counts = [keys.len().saturating_sub(sum), scheduled, ready, leased];
         let fits = |set: u8| {
-            let room: usize = (0..4)
-                .filter(|bit| set >> bit & 1 == 1)
-                .map(|bit: usize| counts[bit])
-                .sum();
+            let room: usize = (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit: usize| counts[bit]).sum();
             keys.iter().filter(|&&may| may & !set == 0).count() <= room
         };
         if dead > 0 || sum > keys.len() || !(1..16).all(fits) {
             let may: Vec<_> = queue.keys.keys().zip(&keys).collect();
-            let shown =
-                format!("{scheduled} scheduled, {ready} ready, {leased} leased, {dead} dead");
-            let what =
-                format!("{shown}; may be (1 absent, 2 scheduled, 4 ready, 8 leased): {may:?}");
+            let shown = format!("{scheduled} scheduled, {ready} ready, {leased} leased, {dead} dead");
+            let what = format!("{shown}; may be (1 absent, 2 scheduled, 4 ready, 8 leased): {may:?}");
             return Err(self.broken(&op.call.queue, None, ("counts", what)));
         }
         Ok(())
@@ -607,15 +517,8 @@ impl Oracle {
 
     fn broken(&self, queue: &str, key: Option<&str>, (promise, what): Broken) -> Violation {
         let about = |place: &Place| place.0 == queue && key.is_none_or(|key| place.1 == key);
-        let story = self
-            .story
-            .iter()
-            .filter(|(place, _)| place.as_ref().is_none_or(about));
+        let story = self.story.iter().filter(|(place, _)| place.as_ref().is_none_or(about));
         let what = format!("queue {queue}, key {}: {what}", key.unwrap_or("(any)"));
-        Violation {
-            promise,
-            what,
-            story: story.map(|(_, line)| line.clone()).collect(),
-        }
+        Violation { promise, what, story: story.map(|(_, line)| line.clone()).collect() }
     }
 }

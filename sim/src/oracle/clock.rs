@@ -21,10 +21,7 @@ impl Clock {
     /// The lowest and the highest wall instant shown in `from..=to`; a `to` in the future means until now.
     pub(super) fn walls(&self, from: Moment, to: Moment) -> (i64, i64) {
         let span = &self.0[from..=to.min(self.now()).max(from)];
-        span.iter()
-            .fold((i64::MAX, i64::MIN), |(low, high), &(_, wall)| {
-                (low.min(wall), high.max(wall))
-            })
+        span.iter().fold((i64::MAX, i64::MIN), |(low, high), &(_, wall)| (low.min(wall), high.max(wall)))
     }
 }
 

@@ -32,34 +32,23 @@ impl Key {
     /// A key that never had a task. Leases that are lost may take what comes.
     pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
-        Key {
-            worlds,
-            knot: vec![],
-            lost,
-            settled,
-            open: 0,
-            touched: 0,
-            given_up: false,
-        }
+        Key { worlds, knot: vec![], lost, settled, open: 0, touched: 0, given_up: false }
     }
 
-    /// Judges the knot, all calls of which have ended: some order of them, true to their intervals,
-    /// with lost calls in between where they help, must explain every answer.
+    /// Judges the knot, unless a call is still open: some order of its calls, true to their intervals, with
+    /// lost calls in between where they help, must explain every answer.
     pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
+        if self.open > 0 || self.knot.is_empty() && self.settled.is_empty() {
+            return Ok(());
+        }
         let knot = take(&mut self.knot);
         self.given_up |= knot.len() > KNOT_MAX;
-        let mut layer: Vec<(u128, World)> = take(&mut self.worlds)
-            .into_iter()
-            .map(|world| (0, world))
-            .collect();
+        let mut layer: Vec<(u128, World)> =
+            take(&mut self.worlds).into_iter().map(|world| (0, world)).collect();
         for _ in 0..knot.len() {
             let (mut next, mut seen, mut why) = (Vec::new(), BTreeSet::new(), None);
             for (done, world) in layer {
-                let left = || {
-                    knot.iter()
-                        .enumerate()
-                        .filter(|(at, _)| done >> at & 1 == 0)
-                };
+                let left = || knot.iter().enumerate().filter(|(at, _)| done >> at & 1 == 0);
                 // Nothing goes before a call that had ended when it began.
                 let bound = left().map(|(_, op)| op.answered).min().unwrap_or(u64::MAX);
                 for world in self.with_lost(vec![world], bound, clock) {
@@ -94,16 +83,9 @@ impl Key {
         self.settled.extend(self.lost.iter().map(|op| op.id.0));
         self.settle(clock);
         let worlds = take(&mut self.worlds);
-        let expired: Vec<World> = worlds
-            .iter()
-            .filter_map(|world| world.after_expiry(clock.now(), clock))
-            .collect();
-        self.merge(
-            worlds
-                .into_iter()
-                .chain(expired)
-                .flat_map(|world| world.restart(down, clock)),
-        );
+        let expired: Vec<World> =
+            worlds.iter().filter_map(|world| world.after_expiry(clock.now(), clock)).collect();
+        self.merge(worlds.into_iter().chain(expired).flat_map(|world| world.restart(down, clock)));
     }
 
     /// Nothing happened here since `stamp`, and nothing can happen but a delivery.
@@ -114,36 +96,21 @@ impl Key {
 
     /// The task, if nothing happened to it since `stamp` and only one is possible.
     pub(super) fn certain(&self, stamp: u64) -> Option<&Task> {
-        let task = self
-            .worlds
-            .first()
-            .filter(|_| self.quiet(stamp))?
-            .task
-            .as_ref()?;
-        self.worlds
-            .iter()
-            .all(|world| world.task.as_ref() == Some(task))
-            .then_some(task)
+        let task = self.worlds.first().filter(|_| self.quiet(stamp))?.task.as_ref()?;
+        self.worlds.iter().all(|world| world.task.as_ref() == Some(task)).then_some(task)
     }
 
     /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.
     pub(super) fn states(&self, clock: &Clock) -> u8 {
         let states = |world: &World| match &world.task {
             None => 1,
-            Some(task) if task.leased => {
-                world.after_expiry(clock.now(), clock).map_or(8, |_| 8 | 4)
-            }
+            Some(task) if task.leased => world.after_expiry(clock.now(), clock).map_or(8, |_| 8 | 4),
             Some(task) => {
-                let ready = task
-                    .clone()
-                    .become_ready(clock.now(), clock)
-                    .map_or(0, |()| 4);
+                let ready = task.clone().become_ready(clock.now(), clock).map_or(0, |()| 4);
                 ready | if task.ready == Some(true) { 0 } else { 2 }
             }
         };
-        self.worlds
-            .iter()
-            .fold(0, |bits, world| bits | states(world))
+        self.worlds.iter().fold(0, |bits, world| bits | states(world))
     }
 
     /// A task that in every world should have been delivered, or taken back, by now.
@@ -154,10 +121,7 @@ impl Key {
             Some(task) => task.ready == Some(true) || task.due.1 <= wall,
             None => false,
         };
-        self.worlds
-            .iter()
-            .all(late)
-            .then(|| self.worlds.first()?.task.as_ref())?
+        self.worlds.iter().all(late).then(|| self.worlds.first()?.task.as_ref())?
     }
 
     /// Settled calls have happened in their worlds, and happen no more in the others.

@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Answer, Call, CallId, Delivery, Due, Mode, Oracle, State, TokenAnswer, Verb, View, Violation,
-};
+use super::{Answer, Call, CallId, Delivery, Due, Mode, Oracle, State, TokenAnswer, Verb, View, Violation};
 
 /// Faults that a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,30 +175,16 @@ impl World {
             return;
         }
         self.listing = matches!(verb, Verb::List);
-        let keyed = matches!(
-            verb,
-            Verb::Put { .. } | Verb::Get | Verb::Patch { .. } | Verb::Cancel { .. }
-        );
-        let made = matches!(
-            verb,
-            Verb::Put {
-                mode: Mode::Upsert,
-                if_match: None,
-                ..
-            }
-        ) && self.random.one_in(4);
-        let key = (keyed && !made)
-            .then(|| ["a", "b", "c", "d"][self.random.below(4) as usize].to_owned());
+        let keyed = matches!(verb, Verb::Put { .. } | Verb::Get | Verb::Patch { .. } | Verb::Cancel { .. });
+        let made =
+            matches!(verb, Verb::Put { mode: Mode::Upsert, if_match: None, .. }) && self.random.one_in(4);
+        let key = (keyed && !made).then(|| ["a", "b", "c", "d"][self.random.below(4) as usize].to_owned());
         self.issue(key, verb);
     }
 
     fn issue(&mut self, key: Option<String>, verb: Verb) -> u64 {
         self.calls_made += 1;
-        let call = Call {
-            queue: "q".to_owned(),
-            key,
-            verb,
-        };
+        let call = Call { queue: "q".to_owned(), key, verb };
         self.oracle.called(CallId(self.calls_made), call.clone());
         self.calls.insert(self.calls_made, (call, Way::Sent));
         self.waiting.push(self.calls_made);
@@ -217,55 +201,32 @@ impl World {
         };
         let version = |random: &mut Random, versions: &[u64]| {
             let some = random.one_in(5) && !versions.is_empty();
-            some.then(|| {
-                versions[versions.len() - 1 - random.below(versions.len().min(4) as u64) as usize]
-            })
+            some.then(|| versions[versions.len() - 1 - random.below(versions.len().min(4) as u64) as usize])
         };
         let if_match = version(random, &self.known_versions);
         let revoke = random.one_in(4);
-        let mode =
-            [Mode::Upsert, Mode::Upsert, Mode::Create, Mode::Replace][random.below(4) as usize];
+        let mode = [Mode::Upsert, Mode::Upsert, Mode::Create, Mode::Replace][random.below(4) as usize];
         let mut tokens = Vec::new();
         for _ in 0..random.below(3) + 1 {
             let known = self.known_tokens.len() as u64;
             if known > 0 {
-                let back = random
-                    .below(4)
-                    .min(random.below(known))
-                    .min(random.below(known));
+                let back = random.below(4).min(random.below(known)).min(random.below(known));
                 tokens.push(self.known_tokens[(known - 1 - back) as usize].clone());
             }
         }
         let lease_ms = 50 + random.below(300);
         let payload = self.calls_made + 1_000_000;
         match random.below(24) {
-            0..=5 => Verb::Put {
-                due,
-                payload,
-                mode,
-                if_match,
-                revoke,
-            },
+            0..=5 => Verb::Put { due, payload, mode, if_match, revoke },
             6..=7 => Verb::Get,
             8..=9 => {
                 let payload = random.one_in(2).then_some(payload);
-                Verb::Patch {
-                    due: due.filter(|_| !random.one_in(3)),
-                    payload,
-                    if_match,
-                    revoke,
-                }
+                Verb::Patch { due: due.filter(|_| !random.one_in(3)), payload, if_match, revoke }
             }
             10..=11 => Verb::Cancel { if_match, revoke },
-            12..=16 => Verb::Lease {
-                max: random.below(3) as usize + 1,
-                lease_ms,
-            },
+            12..=16 => Verb::Lease { max: random.below(3) as usize + 1, lease_ms },
             17..=18 => Verb::Ack { tokens },
-            19..=20 => Verb::Nack {
-                tokens,
-                delay_ms: random.one_in(2).then(|| random.below(200)),
-            },
+            19..=20 => Verb::Nack { tokens, delay_ms: random.one_in(2).then(|| random.below(200)) },
             21 => Verb::Extend { tokens, lease_ms },
             22 => Verb::Counts,
             _ => Verb::List,
@@ -293,9 +254,7 @@ impl World {
                 };
                 self.calls.insert(id, (call, way));
             }
-            Way::Held(answer, commit) => {
-                drop(self.calls.insert(id, (call, Way::Held(answer, commit))))
-            }
+            Way::Held(answer, commit) => drop(self.calls.insert(id, (call, Way::Held(answer, commit)))),
             Way::Replied(answer) => {
                 let awaited = self.waiting.iter().position(|&waiting| waiting == id);
                 let Some(index) = awaited else {
@@ -315,8 +274,7 @@ impl World {
                     _ => {
                         *self.said.entry(word(&answer)).or_insert(0) += 1;
                         if let Answer::Delivered(found) = &answer {
-                            self.known_tokens
-                                .extend(found.iter().map(|one| one.token.clone()));
+                            self.known_tokens.extend(found.iter().map(|one| one.token.clone()));
                         }
                         if let Answer::Stored { task, .. } = &answer {
                             self.known_versions.push(task.version);
@@ -428,10 +386,7 @@ impl World {
     /// What is due becomes ready, and leases end.
     fn wake(&mut self) {
         let early = if self.has(Bug::Early) { 40 } else { 0 };
-        let (old, counted) = (
-            self.has(Bug::OldInstantFires),
-            !self.has(Bug::AttemptNotCounted),
-        );
+        let (old, counted) = (self.has(Bug::OldInstantFires), !self.has(Bug::AttemptNotCounted));
         let (unready, never) = (self.has(Bug::ReadyUnready), self.has(Bug::NeverFires));
         for task in self.memory.tasks.values_mut() {
             if unready && task.due > self.wall {
@@ -441,11 +396,7 @@ impl World {
                 task.ready |= task.due <= self.wall + early;
             }
             task.ready |= old && task.old_due.is_some_and(|due| due <= self.wall);
-            if task
-                .lease
-                .as_ref()
-                .is_some_and(|lease| lease.1 <= self.mono)
-            {
+            if task.lease.as_ref().is_some_and(|lease| lease.1 <= self.mono) {
                 task.lease = None;
                 task.ready = true;
                 task.ended += u32::from(counted);
@@ -461,15 +412,7 @@ impl World {
         };
         let attempt = task.ended + u32::from(task.lease.is_some());
         let (key, due_at) = (key.to_owned(), task.due);
-        View {
-            key,
-            id: task.id,
-            version: task.version,
-            state,
-            due_at,
-            payload: task.payload,
-            attempt,
-        }
+        View { key, id: task.id, version: task.version, state, due_at, payload: task.payload, attempt }
     }
 
     /// The owner takes a task back.
@@ -505,13 +448,10 @@ impl World {
         };
         match &call.verb {
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,
-            Verb::Put {
-                mode: Mode::Create, ..
-            } if found.is_some() && !self.has(Bug::CreateOnLive) => Answer::Live,
-            Verb::Put {
-                mode: Mode::Replace,
-                ..
-            } if found.is_none() => Answer::NotFound,
+            Verb::Put { mode: Mode::Create, .. } if found.is_some() && !self.has(Bug::CreateOnLive) => {
+                Answer::Live
+            }
+            Verb::Put { mode: Mode::Replace, .. } if found.is_none() => Answer::NotFound,
             Verb::Put { revoke: false, .. } if leased => Answer::Leased,
             Verb::Put { due, payload, .. } => {
                 self.take_back(&key);
@@ -519,10 +459,8 @@ impl World {
                 let created = found.is_none();
                 let keep = !self.has(Bug::NewIdOnReplace);
                 let id = found.as_ref().filter(|_| keep).map_or(seq, |task| task.id);
-                let version = found
-                    .as_ref()
-                    .filter(|_| self.has(Bug::VersionStays))
-                    .map_or(seq, |task| task.version);
+                let version =
+                    found.as_ref().filter(|_| self.has(Bug::VersionStays)).map_or(seq, |task| task.version);
                 let task = Task {
                     id,
                     version,
@@ -537,14 +475,9 @@ impl World {
                 };
                 let view = Self::view(&key, &task);
                 self.memory.tasks.insert(key, task);
-                Answer::Stored {
-                    created,
-                    task: view,
-                }
+                Answer::Stored { created, task: view }
             }
-            Verb::Get => found.map_or(Answer::NotFound, |task| {
-                Answer::Task(Self::view(&key, &task))
-            }),
+            Verb::Get => found.map_or(Answer::NotFound, |task| Answer::Task(Self::view(&key, &task))),
             Verb::Patch { .. } | Verb::Cancel { .. } if found.is_none() => match call.verb {
                 Verb::Patch { .. } => Answer::NotFound,
                 _ => absent,
@@ -567,52 +500,27 @@ impl World {
                     task.due = new;
                     task.ready = new <= wall;
                 }
-                Answer::Stored {
-                    created: false,
-                    task: Self::view(&key, task),
-                }
+                Answer::Stored { created: false, task: Self::view(&key, task) }
             }
             Verb::Cancel { .. } => {
                 self.take_back(&key);
                 self.end_task(&key, false);
-                if leased {
-                    Answer::Revoked
-                } else {
-                    Answer::Cancelled
-                }
+                if leased { Answer::Revoked } else { Answer::Cancelled }
             }
             Verb::Lease { max, lease_ms } => self.lease(*max, *lease_ms, seq),
             Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
-                Answer::Tokens(
-                    tokens
-                        .iter()
-                        .map(|token| self.token(&call.verb, token))
-                        .collect(),
-                )
+                Answer::Tokens(tokens.iter().map(|token| self.token(&call.verb, token)).collect())
             }
-            Verb::List => Answer::Listed(
-                self.memory
-                    .tasks
-                    .iter()
-                    .map(|(key, task)| Self::view(key, task))
-                    .collect(),
-            ),
+            Verb::List => {
+                Answer::Listed(self.memory.tasks.iter().map(|(key, task)| Self::view(key, task)).collect())
+            }
             Verb::Counts => {
-                let states: Vec<State> = self
-                    .memory
-                    .tasks
-                    .values()
-                    .map(|task| Self::view("", task).state)
-                    .collect();
+                let states: Vec<State> =
+                    self.memory.tasks.values().map(|task| Self::view("", task).state).collect();
                 let count = |wanted| states.iter().filter(|state| **state == wanted).count();
                 let off = usize::from(self.has(Bug::CountOff) && seq.is_multiple_of(4));
                 let (ready, leased) = (count(State::Ready), count(State::Leased) + off);
-                Answer::Counted {
-                    scheduled: count(State::Scheduled),
-                    ready,
-                    leased,
-                    dead: 0,
-                }
+                Answer::Counted { scheduled: count(State::Scheduled), ready, leased, dead: 0 }
             }
         }
     }
@@ -620,11 +528,7 @@ impl World {
     fn end_task(&mut self, key: &str, acked: bool) {
         if let Some(task) = self.memory.tasks.remove(key) {
             self.memory.done.insert(key.to_owned(), acked);
-            if self.has(if acked {
-                Bug::AckNotWritten
-            } else {
-                Bug::CancelNotWritten
-            }) {
+            if self.has(if acked { Bug::AckNotWritten } else { Bug::CancelNotWritten }) {
                 self.graves.push((key.to_owned(), task));
             }
         }
@@ -654,15 +558,7 @@ impl World {
             let (id, due_at, payload, attempt) = (task.id, task.due, task.payload, task.ended + 1);
             let lease_until = self.wall + lease_ms as i64;
             self.memory.tokens.insert(token.clone(), key.clone());
-            found.push(Delivery {
-                key,
-                id,
-                due_at,
-                payload,
-                attempt,
-                token,
-                lease_until,
-            });
+            found.push(Delivery { key, id, due_at, payload, attempt, token, lease_until });
         }
         Answer::Delivered(found)
     }
@@ -672,21 +568,13 @@ impl World {
         let Some(key) = self.memory.tokens.get(token).cloned() else {
             return TokenAnswer::Expired;
         };
-        let holds = self
-            .memory
-            .tasks
-            .get(&key)
-            .is_some_and(|task| match &task.lease {
-                Some((holder, _)) => holder == token || old_works,
-                None => task.cut_off.as_ref() == Some(token),
-            });
+        let holds = self.memory.tasks.get(&key).is_some_and(|task| match &task.lease {
+            Some((holder, _)) => holder == token || old_works,
+            None => task.cut_off.as_ref() == Some(token),
+        });
         if !holds || (self.has(Bug::GoodTokenExpires) && self.memory.seq.is_multiple_of(5)) {
             let revoked = self.memory.revoked.get(&key) == Some(token);
-            return if revoked {
-                TokenAnswer::Revoked
-            } else {
-                TokenAnswer::Expired
-            };
+            return if revoked { TokenAnswer::Revoked } else { TokenAnswer::Expired };
         }
         let (mono, wall, counted) = (self.mono, self.wall, !self.has(Bug::AttemptNotCounted));
         let task = self.memory.tasks.get_mut(&key).expect("it was just seen");
@@ -719,11 +607,7 @@ impl World {
         for _ in 0..40 {
             self.clocks(500, 500);
             self.wake();
-            let Answer::Delivered(found) = self.ask(Verb::Lease {
-                max: 10,
-                lease_ms: 60_000,
-            })?
-            else {
+            let Answer::Delivered(found) = self.ask(Verb::Lease { max: 10, lease_ms: 60_000 })? else {
                 panic!("a lease is answered by a delivery");
             };
             let tokens: Vec<String> = found.into_iter().map(|one| one.token).collect();
@@ -750,25 +634,14 @@ impl World {
 fn word(answer: &Answer) -> String {
     let text = match answer {
         Answer::Delivered(found) => format!("{} delivered", found.len().min(2)),
-        Answer::Tokens(said) => format!(
-            "{:?}",
-            said.iter().min_by_key(|one| **one == TokenAnswer::Expired)
-        ),
+        Answer::Tokens(said) => format!("{:?}", said.iter().min_by_key(|one| **one == TokenAnswer::Expired)),
         other => format!("{other:?}"),
     };
-    text.split([' ', '{', '(', '['])
-        .take(2)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .trim_end()
-        .to_owned()
+    text.split([' ', '{', '(', '[']).take(2).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 fn seeds(default: u64) -> u64 {
-    std::env::var("ORACLE_SEEDS")
-        .ok()
-        .and_then(|seeds| seeds.parse().ok())
-        .unwrap_or(default)
+    std::env::var("ORACLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(default)
 }
 
 #[test]
@@ -821,14 +694,8 @@ fn every_fault_is_found_and_named() {
                 *named.entry(violation.promise).or_insert(0) += 1;
             }
         }
-        let most = named
-            .iter()
-            .max_by_key(|(_, times)| **times)
-            .map(|(promise, _)| *promise);
-        assert!(
-            most.is_some_and(|promise| promises.contains(&promise)),
-            "{bug:?} was named {named:?}"
-        );
+        let most = named.iter().max_by_key(|(_, times)| **times).map(|(promise, _)| *promise);
+        assert!(most.is_some_and(|promise| promises.contains(&promise)), "{bug:?} was named {named:?}");
         println!("{bug:?}: {named:?}");
     }
 }

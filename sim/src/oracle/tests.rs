@@ -18,12 +18,7 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
-        Play {
-            oracle: Oracle::new(0, WALL),
-            mono: 0,
-            wall: WALL,
-            calls: 0,
-        }
+        Play { oracle: Oracle::new(0, WALL), mono: 0, wall: WALL, calls: 0 }
     }
 
     /// Both clocks go on.
@@ -41,14 +36,7 @@ impl Play {
     fn send(&mut self, key: Option<&str>, verb: Verb) -> CallId {
         self.calls += 1;
         let id = CallId(self.calls);
-        self.oracle.called(
-            id,
-            Call {
-                queue: "q".to_owned(),
-                key: key.map(str::to_owned),
-                verb,
-            },
-        );
+        self.oracle.called(id, Call { queue: "q".to_owned(), key: key.map(str::to_owned), verb });
         id
     }
 
@@ -60,14 +48,7 @@ impl Play {
     }
 
     fn put(&mut self, key: &str, due: i64, task: View) -> Result<(), Violation> {
-        self.call(
-            Some(key),
-            put(due, task.payload),
-            Answer::Stored {
-                created: true,
-                task,
-            },
-        )
+        self.call(Some(key), put(due, task.payload), Answer::Stored { created: true, task })
     }
 
     fn get(&mut self, key: &str, answer: Answer) -> Result<(), Violation> {
@@ -75,46 +56,18 @@ impl Play {
     }
 
     fn cancel(&mut self, key: &str, revoke: bool, answer: Answer) -> Result<(), Violation> {
-        self.call(
-            Some(key),
-            Verb::Cancel {
-                if_match: None,
-                revoke,
-            },
-            answer,
-        )
+        self.call(Some(key), Verb::Cancel { if_match: None, revoke }, answer)
     }
 
     fn patch(&mut self, key: &str, due: i64, task: View) -> Result<(), Violation> {
-        let verb = Verb::Patch {
-            due: Some(Due::At(due)),
-            payload: None,
-            if_match: None,
-            revoke: false,
-        };
-        self.call(
-            Some(key),
-            verb,
-            Answer::Stored {
-                created: false,
-                task,
-            },
-        )
+        let verb = Verb::Patch { due: Some(Due::At(due)), payload: None, if_match: None, revoke: false };
+        self.call(Some(key), verb, Answer::Stored { created: false, task })
     }
 
     /// A lease of 1 s; the server grants it as the call comes in.
     fn lease(&mut self, max: usize, mut found: Vec<Delivery>) -> Result<(), Violation> {
-        found
-            .iter_mut()
-            .for_each(|one| one.lease_until = self.wall + 1_000);
-        self.call(
-            None,
-            Verb::Lease {
-                max,
-                lease_ms: 1_000,
-            },
-            Answer::Delivered(found),
-        )
+        found.iter_mut().for_each(|one| one.lease_until = self.wall + 1_000);
+        self.call(None, Verb::Lease { max, lease_ms: 1_000 }, Answer::Delivered(found))
     }
 
     fn tokens(
@@ -123,11 +76,7 @@ impl Play {
         token: &str,
         said: TokenAnswer,
     ) -> Result<(), Violation> {
-        self.call(
-            None,
-            verb(vec![token.to_owned()]),
-            Answer::Tokens(vec![said]),
-        )
+        self.call(None, verb(vec![token.to_owned()]), Answer::Tokens(vec![said]))
     }
 
     fn ack(&mut self, token: &str, said: TokenAnswer) -> Result<(), Violation> {
@@ -135,25 +84,11 @@ impl Play {
     }
 
     fn nack(&mut self, token: &str, said: TokenAnswer) -> Result<(), Violation> {
-        self.tokens(
-            |tokens| Verb::Nack {
-                tokens,
-                delay_ms: None,
-            },
-            token,
-            said,
-        )
+        self.tokens(|tokens| Verb::Nack { tokens, delay_ms: None }, token, said)
     }
 
     fn extend(&mut self, token: &str, said: TokenAnswer) -> Result<(), Violation> {
-        self.tokens(
-            |tokens| Verb::Extend {
-                tokens,
-                lease_ms: 1_000,
-            },
-            token,
-            said,
-        )
+        self.tokens(|tokens| Verb::Extend { tokens, lease_ms: 1_000 }, token, said)
     }
 
     fn list(&mut self, views: Vec<View>) -> Result<(), Violation> {
@@ -161,16 +96,7 @@ impl Play {
     }
 
     fn counts(&mut self, scheduled: usize, ready: usize, leased: usize) -> Result<(), Violation> {
-        self.call(
-            None,
-            Verb::Counts,
-            Answer::Counted {
-                scheduled,
-                ready,
-                leased,
-                dead: 0,
-            },
-        )
+        self.call(None, Verb::Counts, Answer::Counted { scheduled, ready, leased, dead: 0 })
     }
 
     fn crash(&mut self) -> Result<(), Violation> {
@@ -190,47 +116,22 @@ impl Play {
 }
 
 fn put(due: i64, payload: u64) -> Verb {
-    Verb::Put {
-        due: Some(Due::At(due)),
-        payload,
-        mode: Mode::Upsert,
-        if_match: None,
-        revoke: false,
-    }
+    Verb::Put { due: Some(Due::At(due)), payload, mode: Mode::Upsert, if_match: None, revoke: false }
 }
 
 /// A scheduled task that was never leased; its payload is 100 times its id.
 fn view(key: &str, id: u64, version: u64, due_at: i64) -> View {
-    View {
-        key: key.to_owned(),
-        id,
-        version,
-        state: State::Scheduled,
-        due_at,
-        payload: id * 100,
-        attempt: 0,
-    }
+    View { key: key.to_owned(), id, version, state: State::Scheduled, due_at, payload: id * 100, attempt: 0 }
 }
 
 fn ready(key: &str, id: u64, version: u64, due_at: i64) -> View {
-    View {
-        state: State::Ready,
-        ..view(key, id, version, due_at)
-    }
+    View { state: State::Ready, ..view(key, id, version, due_at) }
 }
 
 /// Its first delivery; `lease_until` is filled in by `Play::lease`.
 fn found(key: &str, id: u64, due_at: i64, token: &str) -> Delivery {
     let (key, token) = (key.to_owned(), token.to_owned());
-    Delivery {
-        key,
-        id,
-        due_at,
-        payload: id * 100,
-        attempt: 1,
-        token,
-        lease_until: 0,
-    }
+    Delivery { key, id, due_at, payload: id * 100, attempt: 1, token, lease_until: 0 }
 }
 
 fn again(attempt: u32, one: Delivery) -> Delivery {
@@ -248,10 +149,7 @@ fn holds(story: impl FnOnce(&mut Play) -> Result<(), Violation>) {
 
 /// The last step, and only that, breaks `promise`.
 #[track_caller]
-fn breaks(
-    promise: &str,
-    story: impl FnOnce(&mut Play) -> Result<Result<(), Violation>, Violation>,
-) {
+fn breaks(promise: &str, story: impl FnOnce(&mut Play) -> Result<Result<(), Violation>, Violation>) {
     let mut play = Play::new();
     match story(&mut play) {
         Err(violation) => panic!("too soon: {violation:#?}"),

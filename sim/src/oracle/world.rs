@@ -124,22 +124,16 @@ impl World {
         let was_leased = take(&mut task.leased);
         task.ready = Some(false);
         let cut_off = task.lease.take().filter(|lease| lease.token.is_some());
-        task.lease = cut_off.map(
-            |Lease {
-                 token, restarts, ..
-             }| Lease {
-                token,
-                restarts: restarts.saturating_add(1),
-                ..Lease::default()
-            },
-        );
+        task.lease = cut_off.map(|Lease { token, restarts, .. }| Lease {
+            token,
+            restarts: restarts.saturating_add(1),
+            ..Lease::default()
+        });
         let Some(lease) = kept.task.as_mut().and_then(|task| task.lease.as_mut()) else {
             return vec![self];
         };
         let (mono, wall) = clock.0[clock.now()];
-        let wall_until = wall
-            .saturating_add_unsigned(lease.until)
-            .saturating_sub_unsigned(mono);
+        let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
         match (down, std::mem::replace(&mut lease.written, true)) {
             _ if !was_leased => vec![self],
@@ -167,24 +161,13 @@ impl World {
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         match &op.call.verb {
             Verb::Put { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
-            Verb::Put {
-                mode: Mode::Create, ..
-            } if self.task.is_some() => is(Answer::Live),
-            Verb::Put {
-                mode: Mode::Replace,
-                ..
-            } if self.task.is_none() => is(Answer::NotFound),
+            Verb::Put { mode: Mode::Create, .. } if self.task.is_some() => is(Answer::Live),
+            Verb::Put { mode: Mode::Replace, .. } if self.task.is_none() => is(Answer::NotFound),
             Verb::Put { revoke: false, .. } if leased => is(Answer::Leased),
-            Verb::Put {
-                due,
-                payload,
-                revoke,
-                ..
-            } => {
+            Verb::Put { due, payload, revoke, .. } => {
                 self.take_back(*revoke);
                 let created = self.task.is_none();
-                self.revoked_before
-                    .extend(self.revoked.take_if(|_| created));
+                self.revoked_before.extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
                     id: self.task.as_ref().and_then(|task| task.id),
                     due: instant(due.unwrap_or(Due::In(0)), op, clock),
@@ -198,14 +181,10 @@ impl World {
             }
             Verb::Get | Verb::List => match (&op.said, &self.task) {
                 (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
-                (said, task) => {
-                    Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none())
-                }
+                (said, task) => Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none()),
             },
             // A patch may tell `done` apart, as a cancel must.
-            Verb::Patch { .. } if self.task.is_none() => {
-                Ok(is(Answer::NotFound)? || is(self.absent())?)
-            }
+            Verb::Patch { .. } if self.task.is_none() => Ok(is(Answer::NotFound)? || is(self.absent())?),
             Verb::Cancel { .. } if self.task.is_none() => is(self.absent()),
             Verb::Patch { if_match, .. } | Verb::Cancel { if_match, .. } if odd(*if_match) => {
                 is(Answer::VersionMismatch)
@@ -213,17 +192,9 @@ impl World {
             Verb::Patch { revoke: false, .. } | Verb::Cancel { revoke: false, .. } if leased => {
                 is(Answer::Leased)
             }
-            Verb::Patch {
-                due,
-                payload,
-                revoke,
-                ..
-            } => {
+            Verb::Patch { due, payload, revoke, .. } => {
                 self.take_back(*revoke);
-                let task = self
-                    .task
-                    .as_mut()
-                    .expect("an absent task was answered above");
+                let task = self.task.as_mut().expect("an absent task was answered above");
                 (task.version, task.payload) = (None, payload.unwrap_or(task.payload));
                 if let Some(due) = due {
                     task.due_again(*due, op, clock);
@@ -235,11 +206,7 @@ impl World {
                 let token = self.revoked.take_if(|_| leased);
                 self.end(false);
                 self.revoked = token;
-                is(if leased {
-                    Answer::Revoked
-                } else {
-                    Answer::Cancelled
-                })
+                is(if leased { Answer::Revoked } else { Answer::Cancelled })
             }
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
             Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
@@ -282,13 +249,9 @@ impl World {
     fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
         use TokenAnswer::{Acked, Expired, Extended, Nacked, Revoked};
         let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
-        let works = |lease: &Lease| {
-            lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired)
-        };
-        let task = self
-            .task
-            .as_mut()
-            .filter(|task| task.lease.as_ref().is_some_and(works));
+        let works =
+            |lease: &Lease| lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired);
+        let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
             (None, _) if self.revoked.as_ref() == Some(token) => &[Revoked],
             (None, _) if self.revoked_before.contains(token) => &[Revoked, Expired],
@@ -316,8 +279,7 @@ impl World {
         let Some(task) = &mut self.task else { return };
         let token = task.lease.take().and_then(|lease| lease.token);
         if task.leased {
-            self.revoked_before
-                .extend(std::mem::replace(&mut self.revoked, token));
+            self.revoked_before.extend(std::mem::replace(&mut self.revoked, token));
             task.wait(1, None);
         } else {
             self.revoked_before.extend(token.filter(|_| revoke));
@@ -325,27 +287,19 @@ impl World {
     }
 
     fn end(&mut self, acked: bool) {
-        self.ids_ended
-            .extend(self.task.take().and_then(|task| task.id));
+        self.ids_ended.extend(self.task.take().and_then(|task| task.id));
         self.revoked_before.extend(self.revoked.take());
         self.acked = Some(acked);
     }
 
     fn absent(&self) -> Answer {
-        if self.acked == Some(true) {
-            Answer::Done
-        } else {
-            Answer::NotFound
-        }
+        if self.acked == Some(true) { Answer::Done } else { Answer::NotFound }
     }
 
     /// A view of the live task: compare what is known, learn what is not.
     fn see(&mut self, view: &View, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         self.learn(view.id, Some(view.version), view.due_at, view.payload, "P1")?;
-        let task = self
-            .task
-            .as_mut()
-            .expect("a view is compared with a live task only");
+        let task = self.task.as_mut().expect("a view is compared with a live task only");
         match (view.state, task.leased) {
             (State::Ready, false) => task.become_ready(op.to, clock)?,
             (State::Scheduled, false) if task.ready != Some(true) => task.ready = Some(false),
@@ -367,19 +321,10 @@ impl World {
     ) -> Result<(), Broken> {
         let floor = self.version_floor;
         let task = self.task.as_mut().expect("only a live task is compared");
-        let old = |version| {
-            task.version
-                .map_or(version <= floor, |known| known != version)
-        };
+        let old = |version| task.version.map_or(version <= floor, |known| known != version);
         let what = match () {
-            () if task
-                .id
-                .map_or(self.ids_ended.contains(&id), |known| known != id) =>
-            {
-                (
-                    "P6",
-                    format!("id {id} is another task (ended: {:?})", self.ids_ended),
-                )
+            () if task.id.map_or(self.ids_ended.contains(&id), |known| known != id) => {
+                ("P6", format!("id {id} is another task (ended: {:?})", self.ids_ended))
             }
             () if due < task.due.0 || due > task.due.1 => (wrong_due, format!("due_at {due}")),
             () if payload != task.payload => ("P1", format!("payload {payload}")),
@@ -398,23 +343,13 @@ impl World {
     fn blame(&self, op: &Op) -> Broken {
         let said = op.said.as_ref();
         let tokens = match &op.call.verb {
-            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
-                tokens
-            }
+            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => tokens,
             _ => &vec![],
         };
-        let revoked = self
-            .revoked
-            .as_ref()
-            .is_some_and(|token| tokens.contains(token))
+        let revoked = self.revoked.as_ref().is_some_and(|token| tokens.contains(token))
             || said == Some(&Answer::Tokens(vec![TokenAnswer::Revoked]));
         let promise = match (&op.call.verb, said) {
-            (
-                Verb::Put {
-                    mode: Mode::Create, ..
-                },
-                _,
-            ) if self.task.is_some() => "P6",
+            (Verb::Put { mode: Mode::Create, .. }, _) if self.task.is_some() => "P6",
             (_, Some(Answer::NotFound | Answer::Done | Answer::Stored { created: true, .. }))
                 if self.task.is_some() =>
             {
@@ -428,13 +363,7 @@ impl World {
             _ if self.task.is_none() && self.acked == Some(true) => "P4",
             _ => "P6",
         };
-        (
-            promise,
-            format!(
-                "answered {said:?}, but it has {:?} (acked {:?})",
-                self.task, self.acked
-            ),
-        )
+        (promise, format!("answered {said:?}, but it has {:?} (acked {:?})", self.task, self.acked))
     }
 }
 
@@ -453,16 +382,11 @@ impl Task {
     fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
         // A crash may bring back what a stop wrote: then the earlier end counts.
         let written = self.lease.take().filter(|lease| lease.written);
-        let wall_until = clock
-            .walls(op.from, op.to)
-            .0
-            .saturating_add_unsigned(lease_ms);
+        let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
         self.lease = Some(Lease {
             token,
             until: clock.mono(op.from).saturating_add(lease_ms),
-            wall_until: written
-                .as_ref()
-                .map_or(wall_until, |old| old.wall_until.min(wall_until)),
+            wall_until: written.as_ref().map_or(wall_until, |old| old.wall_until.min(wall_until)),
             written: written.is_some(),
             restarts: 0,
         });
@@ -483,10 +407,7 @@ impl Task {
     pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
         let high = clock.walls(self.since, to).1;
         if self.ready == Some(false) && high < self.due.0 {
-            return Err((
-                "P2",
-                format!("ready, but the clock reached only {high}: {self:?}"),
-            ));
+            return Err(("P2", format!("ready, but the clock reached only {high}: {self:?}")));
         }
         self.ready = Some(true);
         Ok(())
@@ -499,10 +420,7 @@ fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
         Due::At(at) => (at, at),
         Due::In(ms) => {
             let (low, high) = clock.walls(op.from, op.to);
-            (
-                low.saturating_add_unsigned(ms),
-                high.saturating_add_unsigned(ms),
-            )
+            (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms))
         }
     }
 }

@@ -31,13 +31,7 @@ fn p1_an_acknowledged_change_is_gone_after_a_crash() {
     });
     breaks("P1", |play| {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
-        Ok(play.get(
-            "a",
-            Answer::Task(View {
-                payload: 101,
-                ..view("a", 1, 5, DUE)
-            }),
-        ))
+        Ok(play.get("a", Answer::Task(View { payload: 101, ..view("a", 1, 5, DUE) })))
     });
 }
 
@@ -80,11 +74,7 @@ fn p3_something_due_is_left_at_the_end() {
     breaks("P3", |play| {
         delivered(play)?;
         play.pass(5_000);
-        play.list(vec![View {
-            state: State::Leased,
-            attempt: 1,
-            ..view("a", 1, 5, DUE)
-        }])?;
+        play.list(vec![View { state: State::Leased, attempt: 1, ..view("a", 1, 5, DUE) }])?;
         Ok(play.oracle.finish())
     });
     holds(|play| {
@@ -206,26 +196,13 @@ fn p4_the_lease_answer_itself_is_wrong() {
     });
     breaks("P4", |play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
-        let one = Delivery {
-            lease_until: play.wall + 999,
-            ..found("a", 1, WALL, "t1")
-        };
-        Ok(play.call(
-            None,
-            Verb::Lease {
-                max: 1,
-                lease_ms: 1_000,
-            },
-            Answer::Delivered(vec![one]),
-        ))
+        let one = Delivery { lease_until: play.wall + 999, ..found("a", 1, WALL, "t1") };
+        Ok(play.call(None, Verb::Lease { max: 1, lease_ms: 1_000 }, Answer::Delivered(vec![one])))
     });
     breaks("P4", |play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         play.put("b", WALL, ready("b", 2, 6, WALL))?;
-        Ok(play.lease(
-            1,
-            vec![found("a", 1, WALL, "t1"), found("b", 2, WALL, "t2")],
-        ))
+        Ok(play.lease(1, vec![found("a", 1, WALL, "t1"), found("b", 2, WALL, "t2")]))
     });
 }
 
@@ -238,19 +215,10 @@ fn p4_a_ready_task_is_kept_back() {
     // Another lease call beside it may have taken the task, so this one proves nothing yet.
     holds(|play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
-        let beside = play.send(
-            None,
-            Verb::Lease {
-                max: 1,
-                lease_ms: 1_000,
-            },
-        );
+        let beside = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
         let until = play.wall + 1_000;
         play.lease(1, vec![])?;
-        let one = Delivery {
-            lease_until: until,
-            ..found("a", 1, WALL, "t1")
-        };
+        let one = Delivery { lease_until: until, ..found("a", 1, WALL, "t1") };
         play.oracle.answered(beside, Answer::Delivered(vec![one]))
     });
 }
@@ -332,14 +300,7 @@ fn p6_two_tasks_on_one_key() {
             if_match: None,
             revoke: false,
         };
-        Ok(play.call(
-            Some("a"),
-            verb,
-            Answer::Stored {
-                created: true,
-                task: view("a", 2, 6, DUE),
-            },
-        ))
+        Ok(play.call(Some("a"), verb, Answer::Stored { created: true, task: view("a", 2, 6, DUE) }))
     });
     breaks("P6", |play| {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
@@ -347,10 +308,7 @@ fn p6_two_tasks_on_one_key() {
     });
     breaks("P6", |play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
-        Ok(play.lease(
-            2,
-            vec![found("a", 1, WALL, "t1"), found("a", 2, WALL, "t2")],
-        ))
+        Ok(play.lease(2, vec![found("a", 1, WALL, "t1"), found("a", 2, WALL, "t2")]))
     });
     // A retry after an unanswered put made a second one.
     breaks("P6", |play| {
@@ -358,13 +316,7 @@ fn p6_two_tasks_on_one_key() {
         play.oracle.lost(id)?;
         play.crash()?;
         play.put("a", DUE, view("a", 1, 5, DUE))?;
-        Ok(play.get(
-            "a",
-            Answer::Task(View {
-                payload: 100,
-                ..view("a", 2, 6, DUE)
-            }),
-        ))
+        Ok(play.get("a", Answer::Task(View { payload: 100, ..view("a", 2, 6, DUE) })))
     });
 }
 
@@ -398,20 +350,8 @@ fn p6_a_refused_call_leaves_a_trace() {
     });
     breaks("P6", |play| {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
-        let verb = Verb::Patch {
-            due: None,
-            payload: Some(9),
-            if_match: Some(4),
-            revoke: false,
-        };
-        Ok(play.call(
-            Some("a"),
-            verb,
-            Answer::Stored {
-                created: false,
-                task: view("a", 1, 6, DUE),
-            },
-        ))
+        let verb = Verb::Patch { due: None, payload: Some(9), if_match: Some(4), revoke: false };
+        Ok(play.call(Some("a"), verb, Answer::Stored { created: false, task: view("a", 1, 6, DUE) }))
     });
 }
 
@@ -459,34 +399,15 @@ fn order_is_due_then_put() {
     // A put anew goes to the end of its instant; a patch keeps the place.
     holds(|play| {
         three(play)?;
-        let verb = Verb::Patch {
-            due: None,
-            payload: Some(200),
-            if_match: None,
-            revoke: false,
-        };
+        let verb = Verb::Patch { due: None, payload: Some(200), if_match: None, revoke: false };
         let task = ready("first", 2, 8, WALL - 9);
-        play.call(
-            Some("first"),
-            verb,
-            Answer::Stored {
-                created: false,
-                task,
-            },
-        )?;
+        play.call(Some("first"), verb, Answer::Stored { created: false, task })?;
         play.lease(3, right)
     });
     breaks("order", |play| {
         three(play)?;
         let task = ready("first", 2, 8, WALL - 9);
-        play.call(
-            Some("first"),
-            put(WALL - 9, 200),
-            Answer::Stored {
-                created: false,
-                task,
-            },
-        )?;
+        play.call(Some("first"), put(WALL - 9, 200), Answer::Stored { created: false, task })?;
         Ok(play.lease(2, vec![first, second]))
     });
 }
@@ -503,40 +424,23 @@ fn counts_must_add_up() {
     ] {
         let mut play = Play::new();
         delivered(&mut play).expect("a right history");
-        play.put("b", WALL, ready("b", 2, 6, WALL))
-            .expect("a right history");
-        play.put("c", DUE + 99_999, view("c", 3, 7, DUE + 99_999))
-            .expect("a right history");
+        play.put("b", WALL, ready("b", 2, 6, WALL)).expect("a right history");
+        play.put("c", DUE + 99_999, view("c", 3, 7, DUE + 99_999)).expect("a right history");
         let verdict = play.counts(scheduled, ready_ones, leased);
         let promise = verdict.err().map(|violation| violation.promise);
-        assert_eq!(
-            promise,
-            (!right).then_some("counts"),
-            "{scheduled} {ready_ones} {leased}"
-        );
+        assert_eq!(promise, (!right).then_some("counts"), "{scheduled} {ready_ones} {leased}");
     }
 }
 
 #[test]
 fn a_violation_tells_the_story_of_its_key() {
     let mut play = Play::new();
-    play.put("other", DUE, view("other", 9, 4, DUE))
-        .expect("a right history");
+    play.put("other", DUE, view("other", 9, 4, DUE)).expect("a right history");
     delivered(&mut play).expect("a right history");
     play.crash().expect("a right history");
-    let violation = play
-        .get("a", Answer::NotFound)
-        .expect_err("the task is lost");
+    let violation = play.get("a", Answer::NotFound).expect_err("the task is lost");
     assert!(violation.what.contains("key a:"), "{violation:#?}");
-    let words = [
-        "call 2 Put",
-        "call 2 of",
-        "call 3 of",
-        "Crash",
-        "recovered",
-        "call 4 Get",
-        "call 4 of",
-    ];
+    let words = ["call 2 Put", "call 2 of", "call 3 of", "Crash", "recovered", "call 4 Get", "call 4 of"];
     assert_eq!(violation.story.len(), words.len(), "{violation:#?}");
     for (line, word) in violation.story.iter().zip(words) {
         assert!(line.contains(word), "{word:?} in {line:?}");
@@ -548,8 +452,6 @@ fn a_violation_tells_the_story_of_its_key() {
 fn a_second_answer_is_a_fault_of_the_driver() {
     let mut play = Play::new();
     let id = play.send(Some("a"), Verb::Get);
-    play.oracle
-        .answered(id, Answer::NotFound)
-        .expect("a right history");
+    play.oracle.answered(id, Answer::NotFound).expect("a right history");
     let _ = play.oracle.answered(id, Answer::NotFound);
 }

@@ -13,14 +13,7 @@ fn a_task_lives_its_whole_life() {
         play.pass(10_000);
         play.lease(10, vec![found("a", 1, DUE, "t1")])?;
         play.counts(0, 0, 1)?;
-        play.get(
-            "a",
-            Answer::Task(View {
-                state: State::Leased,
-                attempt: 1,
-                ..view("a", 1, 5, DUE)
-            }),
-        )?;
+        play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, DUE) }))?;
         play.cancel("a", false, Answer::Leased)?;
         play.extend("t1", TokenAnswer::Extended)?;
         play.ack("t1", TokenAnswer::Acked)?;
@@ -49,31 +42,17 @@ fn modes_and_versions_refuse_without_a_trace() {
             revoke: false,
         };
         play.call(Some("a"), verb(Mode::Replace, None), Answer::NotFound)?;
-        play.call(
-            Some("a"),
-            verb(Mode::Upsert, Some(3)),
-            Answer::VersionMismatch,
-        )?;
+        play.call(Some("a"), verb(Mode::Upsert, Some(3)), Answer::VersionMismatch)?;
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         play.call(Some("a"), verb(Mode::Create, None), Answer::Live)?;
-        play.call(
-            Some("a"),
-            verb(Mode::Create, Some(4)),
-            Answer::VersionMismatch,
-        )?;
+        play.call(Some("a"), verb(Mode::Create, Some(4)), Answer::VersionMismatch)?;
         play.call(Some("a"), verb(Mode::Upsert, None), Answer::Refused)?;
         play.get("a", Answer::Task(view("a", 1, 5, DUE)))?;
-        let task = View {
-            payload: 700,
-            ..view("a", 1, 6, DUE)
-        };
+        let task = View { payload: 700, ..view("a", 1, 6, DUE) };
         play.call(
             Some("a"),
             verb(Mode::Replace, Some(5)),
-            Answer::Stored {
-                created: false,
-                task: task.clone(),
-            },
+            Answer::Stored { created: false, task: task.clone() },
         )?;
         play.list(vec![task])
     });
@@ -91,19 +70,8 @@ fn a_delay_counts_from_the_receipt() {
     for (late_ms, promise) in [(-1, Some("P1")), (0, None), (2, None), (3, Some("P1"))] {
         let mut play = Play::new();
         let task = view("a", 1, 5, WALL + 500 + late_ms);
-        let verdict = play.call(
-            Some("a"),
-            verb.clone(),
-            Answer::Stored {
-                created: true,
-                task,
-            },
-        );
-        assert_eq!(
-            verdict.err().map(|violation| violation.promise),
-            promise,
-            "{late_ms} ms"
-        );
+        let verdict = play.call(Some("a"), verb.clone(), Answer::Stored { created: true, task });
+        assert_eq!(verdict.err().map(|violation| violation.promise), promise, "{late_ms} ms");
     }
 }
 
@@ -116,19 +84,10 @@ fn expiry_and_nack_count_an_attempt() {
         play.ack("t1", TokenAnswer::Expired)?;
         play.nack("t2", TokenAnswer::Nacked)?;
         play.lease(1, vec![again(3, found("a", 1, DUE, "t3"))])?;
-        let verb = Verb::Nack {
-            tokens: vec!["t3".to_owned()],
-            delay_ms: Some(5_000),
-        };
+        let verb = Verb::Nack { tokens: vec!["t3".to_owned()], delay_ms: Some(5_000) };
         play.call(None, verb, Answer::Tokens(vec![TokenAnswer::Nacked]))?;
         let due = play.wall + 5_000;
-        play.get(
-            "a",
-            Answer::Task(View {
-                attempt: 3,
-                ..view("a", 1, 5, due - 1)
-            }),
-        )?;
+        play.get("a", Answer::Task(View { attempt: 3, ..view("a", 1, 5, due - 1) }))?;
         play.pass(5_000);
         play.lease(1, vec![again(4, found("a", 1, due - 1, "t4"))])?;
         play.ack("t4", TokenAnswer::Acked)
@@ -141,14 +100,7 @@ fn a_patch_keeps_what_it_does_not_name() {
         delivered(play)?;
         play.nack("t1", TokenAnswer::Nacked)?;
         let later = DUE + 60_000;
-        play.patch(
-            "a",
-            later,
-            View {
-                attempt: 1,
-                ..view("a", 1, 6, later)
-            },
-        )?;
+        play.patch("a", later, View { attempt: 1, ..view("a", 1, 6, later) })?;
         play.lease(1, vec![])?;
         play.pass(60_000);
         play.lease(1, vec![again(2, found("a", 1, later, "t2"))])?;
@@ -167,22 +119,9 @@ fn revoke_is_final() {
         play.get("a", Answer::NotFound)?;
         play.put("a", DUE, ready("a", 2, 7, DUE))?;
         play.lease(1, vec![found("a", 2, DUE, "t2")])?;
-        let verb = Verb::Put {
-            due: None,
-            payload: 200,
-            mode: Mode::Upsert,
-            if_match: Some(7),
-            revoke: true,
-        };
+        let verb = Verb::Put { due: None, payload: 200, mode: Mode::Upsert, if_match: Some(7), revoke: true };
         let task = ready("a", 2, 8, play.wall);
-        play.call(
-            Some("a"),
-            verb,
-            Answer::Stored {
-                created: false,
-                task,
-            },
-        )?;
+        play.call(Some("a"), verb, Answer::Stored { created: false, task })?;
         play.nack("t2", TokenAnswer::Revoked)
     });
 }
@@ -209,14 +148,7 @@ fn a_crash_gives_leases_back_and_an_old_token_still_works() {
     holds(|play| {
         delivered(play)?;
         play.crash()?;
-        play.patch(
-            "a",
-            DUE + 1,
-            View {
-                state: State::Ready,
-                ..view("a", 1, 6, DUE + 1)
-            },
-        )?;
+        play.patch("a", DUE + 1, View { state: State::Ready, ..view("a", 1, 6, DUE + 1) })?;
         play.ack("t1", TokenAnswer::Expired)
     });
 }
@@ -277,10 +209,7 @@ fn a_wall_step_back_leaves_ready_what_is_ready() {
 
 #[test]
 fn an_unanswered_put_may_have_happened_or_not_and_then_stays_so() {
-    for (answer, happened) in [
-        (Answer::NotFound, false),
-        (Answer::Task(view("a", 1, 5, DUE)), true),
-    ] {
+    for (answer, happened) in [(Answer::NotFound, false), (Answer::Task(view("a", 1, 5, DUE)), true)] {
         holds(|play| {
             let id = play.send(Some("a"), put(DUE, 100));
             play.oracle.lost(id)?;
@@ -294,11 +223,7 @@ fn an_unanswered_put_may_have_happened_or_not_and_then_stays_so() {
             play.oracle.lost(id)?;
             play.crash()?;
             play.get("a", answer.clone())?;
-            let other = if happened {
-                Answer::NotFound
-            } else {
-                Answer::Task(view("a", 1, 5, DUE))
-            };
+            let other = if happened { Answer::NotFound } else { Answer::Task(view("a", 1, 5, DUE)) };
             Ok(play.get("a", other))
         });
     }
@@ -331,48 +256,18 @@ fn calls_side_by_side_may_take_effect_in_either_order() {
             let two = play.send(Some("a"), put(DUE, 200));
             play.pass(1);
             let version = |call: u64| if call == first { 5 } else { 6 };
-            let task = |call: u64| View {
-                payload: call * 100,
-                ..view("a", 1, version(call), DUE)
-            };
-            play.oracle.answered(
-                one,
-                Answer::Stored {
-                    created: first == 1,
-                    task: task(1),
-                },
-            )?;
-            play.oracle.answered(
-                two,
-                Answer::Stored {
-                    created: first == 2,
-                    task: task(2),
-                },
-            )?;
+            let task = |call: u64| View { payload: call * 100, ..view("a", 1, version(call), DUE) };
+            play.oracle.answered(one, Answer::Stored { created: first == 1, task: task(1) })?;
+            play.oracle.answered(two, Answer::Stored { created: first == 2, task: task(2) })?;
             play.get("a", Answer::Task(task(3 - first)))
         });
     }
     breaks("P6", |play| {
         let one = play.send(Some("a"), put(DUE, 100));
         let two = play.send(Some("a"), put(DUE, 100));
-        play.oracle.answered(
-            one,
-            Answer::Stored {
-                created: true,
-                task: view("a", 1, 5, DUE),
-            },
-        )?;
-        let task = View {
-            payload: 100,
-            ..view("a", 2, 6, DUE)
-        };
-        Ok(play.oracle.answered(
-            two,
-            Answer::Stored {
-                created: false,
-                task,
-            },
-        ))
+        play.oracle.answered(one, Answer::Stored { created: true, task: view("a", 1, 5, DUE) })?;
+        let task = View { payload: 100, ..view("a", 2, 6, DUE) };
+        Ok(play.oracle.answered(two, Answer::Stored { created: false, task }))
     });
 }
 
@@ -381,21 +276,9 @@ fn a_delivery_may_overtake_the_answer_to_its_put() {
     holds(|play| {
         let id = play.send(Some("a"), put(WALL, 100));
         play.lease(1, vec![found("a", 1, WALL, "t1")])?;
-        let acked = play.send(
-            None,
-            Verb::Ack {
-                tokens: vec!["t1".to_owned()],
-            },
-        );
-        play.oracle.answered(
-            id,
-            Answer::Stored {
-                created: true,
-                task: ready("a", 1, 5, WALL),
-            },
-        )?;
-        play.oracle
-            .answered(acked, Answer::Tokens(vec![TokenAnswer::Acked]))?;
+        let acked = play.send(None, Verb::Ack { tokens: vec!["t1".to_owned()] });
+        play.oracle.answered(id, Answer::Stored { created: true, task: ready("a", 1, 5, WALL) })?;
+        play.oracle.answered(acked, Answer::Tokens(vec![TokenAnswer::Acked]))?;
         play.cancel("a", false, Answer::Done)
     });
 }
@@ -405,23 +288,14 @@ fn a_cancel_and_a_lease_side_by_side_agree() {
     let story = |said: Answer, found: Vec<Delivery>| {
         move |play: &mut Play| {
             play.put("a", WALL, ready("a", 1, 5, WALL))?;
-            let cancel = play.send(
-                Some("a"),
-                Verb::Cancel {
-                    if_match: None,
-                    revoke: false,
-                },
-            );
+            let cancel = play.send(Some("a"), Verb::Cancel { if_match: None, revoke: false });
             play.lease(1, found)?;
             Ok(play.oracle.answered(cancel, said))
         }
     };
     holds(|play| story(Answer::Cancelled, vec![])(play)?);
     holds(|play| story(Answer::Leased, vec![found("a", 1, WALL, "t1")])(play)?);
-    breaks(
-        "P5",
-        story(Answer::Cancelled, vec![found("a", 1, WALL, "t1")]),
-    );
+    breaks("P5", story(Answer::Cancelled, vec![found("a", 1, WALL, "t1")]));
     breaks("P5", story(Answer::Leased, vec![]));
 }
 
@@ -429,23 +303,10 @@ fn a_cancel_and_a_lease_side_by_side_agree() {
 fn a_lost_lease_may_hold_a_task() {
     holds(|play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
-        let lease = play.send(
-            None,
-            Verb::Lease {
-                max: 1,
-                lease_ms: 1_000,
-            },
-        );
+        let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
         play.oracle.lost(lease)?;
         play.oracle.settled(lease)?;
-        play.get(
-            "a",
-            Answer::Task(View {
-                state: State::Leased,
-                attempt: 1,
-                ..view("a", 1, 5, WALL)
-            }),
-        )?;
+        play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, WALL) }))?;
         play.cancel("a", false, Answer::Leased)?;
         play.pass(1_000);
         play.lease(1, vec![again(2, found("a", 1, WALL, "t1"))])
@@ -454,26 +315,11 @@ fn a_lost_lease_may_hold_a_task() {
 
 #[test]
 fn a_key_made_by_the_server_is_recognised() {
-    let verb = || Verb::Put {
-        due: None,
-        payload: 700,
-        mode: Mode::Upsert,
-        if_match: None,
-        revoke: false,
-    };
-    let task = || View {
-        payload: 700,
-        ..ready("7", 7, 5, WALL)
-    };
+    let verb = || Verb::Put { due: None, payload: 700, mode: Mode::Upsert, if_match: None, revoke: false };
+    let task = || View { payload: 700, ..ready("7", 7, 5, WALL) };
     holds(|play| {
         let id = play.send(None, verb());
-        play.oracle.answered(
-            id,
-            Answer::Stored {
-                created: true,
-                task: task(),
-            },
-        )?;
+        play.oracle.answered(id, Answer::Stored { created: true, task: task() })?;
         play.get("7", Answer::Task(task()))
     });
     // Its answer is lost, or comes after the delivery.
@@ -487,19 +333,11 @@ fn a_key_made_by_the_server_is_recognised() {
             }
             play.lease(1, vec![found("7", 7, WALL, "t1")])?;
             if !lost {
-                play.oracle.answered(
-                    id,
-                    Answer::Stored {
-                        created: true,
-                        task: task(),
-                    },
-                )?;
+                play.oracle.answered(id, Answer::Stored { created: true, task: task() })?;
             }
             play.ack("t1", TokenAnswer::Acked)
         });
     }
-    breaks("P6", |play| {
-        Ok(play.lease(1, vec![found("7", 7, WALL, "t1")]))
-    });
+    breaks("P6", |play| Ok(play.lease(1, vec![found("7", 7, WALL, "t1")])));
     breaks("P6", |play| Ok(play.list(vec![task()])));
 }
