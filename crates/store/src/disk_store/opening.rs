@@ -113,6 +113,7 @@ fn make_ready<D: Disk>(
     file_bytes: u64,
 ) -> Result<Files, DiskError> {
     // A name that the last process saw may not be durable yet, and something is about to rely on it.
+    disk.sync_dir("")?;
     disk.sync_dir(SHARD)?;
     let mut spares = recovered.spares.clone();
     // A file that a crash met while it was being filled is too short for what its name stands for.

@@ -87,6 +87,18 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         &self.table
     }
 
+    /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new store.
+    #[must_use]
+    pub fn last_wall(&self) -> Timestamp {
+        self.end.wall
+    }
+
+    /// The number of the last checkpoint that was begun, counted since the store was made.
+    #[must_use]
+    pub fn checkpoints_begun(&self) -> u64 {
+        self.upkeep.number()
+    }
+
     /// Why nothing is written any more, once that is so.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {

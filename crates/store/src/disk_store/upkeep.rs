@@ -47,6 +47,10 @@ enum Step {
 const IDLE_POLLS_PER_TRY: u32 = 8;
 
 impl Upkeep {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn new(standing: Option<Arc<str>>, number: u64) -> Self {
         Self {
             step: None,

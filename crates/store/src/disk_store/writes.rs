@@ -8,7 +8,7 @@ use super::store::DiskStore;
 use crate::codec::put_batch;
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Io, JobId, Lane};
-use crate::log::{FrameHead, HEAD_BYTES, frame_bytes, stamp};
+use crate::log::{END_MARK_BYTES, FrameHead, HEAD_BYTES, frame_bytes, stamp};
 
 /// A frame on its way to a file.
 #[derive(Debug)]
@@ -158,6 +158,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         };
         let mut bytes = std::mem::take(&mut pending.bytes);
         stamp(&mut bytes, head, &self.seeds);
+        if place.offset + frame_bytes + END_MARK_BYTES as u64 <= place.len {
+            bytes.resize(bytes.len() + END_MARK_BYTES, 0);
+        }
         let file = place.file;
         let mut calls = vec![Call::Write { file: Arc::clone(&file), offset: place.offset, bytes }];
         if !(crate::planted::is("reply-before-sync") && matches!(pending.what, What::Commit(_))) {

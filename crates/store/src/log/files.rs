@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::file::{FRAMES_AT, LogHeader};
+use super::frame::END_MARK_BYTES;
 use crate::checksum::Seeds;
 use crate::io::Call;
 use crate::layout::{SHARD, log_file};
@@ -29,6 +30,8 @@ pub(crate) struct Place {
     pub(crate) file: Arc<str>,
     pub(crate) offset: u64,
     pub(crate) generation: u64,
+    /// Bytes of the file.
+    pub(crate) len: u64,
 }
 
 /// A file with a header of its own use.
@@ -103,13 +106,14 @@ impl Files {
 
     /// Where a frame of so many bytes goes; `None` if a file has to be prepared for it first.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<Place> {
-        if !self.current.as_ref().is_some_and(|file| file.used + bytes <= file.len) {
+        if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
             self.retire_current();
             self.current = Some(next);
         }
         let file = self.current.as_ref()?;
-        Some(Place { file: Arc::clone(&file.name), offset: file.used, generation: file.generation })
+        let (offset, generation, len) = (file.used, file.generation, file.len);
+        Some(Place { file: Arc::clone(&file.name), offset, generation, len })
     }
 
     /// The frame that was placed last is durable.
@@ -187,7 +191,8 @@ impl Files {
         if preparing.finishing {
             let fresh = preparing.zeroed.is_some();
             let header = LogHeader { generation: preparing.file.generation, len, fresh };
-            let bytes = header.to_bytes(&seeds).to_vec();
+            let mut bytes = header.to_bytes(&seeds).to_vec();
+            bytes.resize(FRAMES_AT as usize + END_MARK_BYTES, 0);
             calls.push(Call::Write { file: Arc::clone(&name), offset: 0, bytes });
         }
         calls.push(Call::Sync(name));

@@ -10,6 +10,10 @@ const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
 /// Bytes before a frame's records.
 pub(crate) const HEAD_BYTES: usize = 72;
 
+/// Zeroes behind the last frame, written along with it and written over by the next: where the log ends cleanly there are
+/// these, so that damage to its last frame is told from an end.
+pub(crate) const END_MARK_BYTES: usize = 8;
+
 /// What stands before a frame's records.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameHead {

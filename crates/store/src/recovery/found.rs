@@ -19,6 +19,13 @@ pub(super) struct LogFile {
     pub(super) first: Option<u64>,
 }
 
+impl LogFile {
+    /// Where its damage begins if frames in it cannot be reached: at the header, or at the first frame.
+    pub(super) fn frames_at(&self) -> u64 {
+        if self.header.is_some() { FRAMES_AT } else { 0 }
+    }
+}
+
 /// All that is ours in the folder. Reading it changes nothing.
 #[derive(Debug, Default)]
 pub(super) struct Found {

@@ -12,7 +12,7 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{SHARD, checkpoint_file};
-use crate::log::{Bad, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
+use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
 use crate::report::{RecoveryReport, Torn};
 use crate::table::Table;
 
@@ -67,7 +67,14 @@ pub(crate) fn recover<D: Disk>(
 ) -> Result<Recovered, OpenError> {
     let found = Found::read(disk, seeds)?;
     let base = read_base(disk, &found, seeds, history_per_queue)?;
-    let mut log = Log { seeds, replay: base.replay, base_frame: base.frame, end: None, torn: None };
+    let mut log = Log {
+        seeds,
+        replay: base.replay,
+        base_frame: base.frame,
+        generation: base.generation,
+        end: None,
+        torn: None,
+    };
 
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
@@ -86,7 +93,8 @@ pub(crate) fn recover<D: Disk>(
         // What later owners took back is void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
         if file.first > log.replay.number + 1 {
-            return Err(log.gap(file.first, base.damage));
+            let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
+            return Err(log.gap(disk, &idle, file, before, base.damage));
         }
         log.read(disk, file, void_from)?;
         let last_frame = log.replay.number;
@@ -199,6 +207,8 @@ struct Log<'a> {
     replay: Replay,
     /// Frames up to this one are in the checkpoint.
     base_frame: u64,
+    /// Files of lower generations are in the checkpoint.
+    generation: u64,
     /// Where the last frame ends, and the bytes of that file.
     end: Option<End>,
     torn: Option<Torn>,
@@ -235,18 +245,68 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Frames between the last one and `first` are gone.
-    fn gap(&self, first: u64, damage: Option<Damage>) -> OpenError {
-        let last = self.replay.number;
+    /// Frames between the last one and those of `next` are gone. Says where they should be, as well as can be told.
+    fn gap<D: Disk>(
+        &self,
+        disk: &mut D,
+        idle: &[LogFile],
+        next: &Used,
+        generation_before: u64,
+        damage: Option<Damage>,
+    ) -> OpenError {
+        let (last, first) = (self.replay.number, next.first);
         if let Some(Damage { file, offset, what }) = damage {
             let what = format!("{what}, and the log begins at frame {first}");
             return OpenError::corrupt(file, offset, what);
         }
         let what = format!("the frames from {} to {} are missing", last + 1, first - 1);
-        match &self.end {
-            Some(end) => OpenError::corrupt(&*end.file, end.offset as u64, what),
-            None => OpenError::corrupt(SHARD, 0, format!("{what}, and no checkpoint has them")),
+        let between = generation_before..next.header.generation;
+        let silent = |file: &&LogFile| file.header.is_some_and(|header| between.contains(&header.generation));
+        match self.unreached(disk, idle) {
+            Err(error) => error,
+            Ok(Some((file, ..))) => OpenError::corrupt(&*file.name, file.frames_at(), what),
+            Ok(None) => match (idle.iter().find(silent), &self.end) {
+                (Some(file), _) => OpenError::corrupt(&*file.name, FRAMES_AT, what),
+                (None, Some(end)) => OpenError::corrupt(&*end.file, end.offset as u64, what),
+                (None, None) => OpenError::corrupt(SHARD, 0, format!("{what}, and no checkpoint has them")),
+            },
         }
+    }
+
+    /// A file that was taken for one without frames and has one beyond the last: where, and its number.
+    fn unreached<'f, D: Disk>(
+        &self,
+        disk: &mut D,
+        idle: &'f [LogFile],
+    ) -> Result<Option<(&'f LogFile, usize, u64)>, OpenError> {
+        for file in idle {
+            let bytes = read_all(disk, &file.name)?;
+            if let Some((at, head)) = find_frame(&bytes, 0, self.replay.number, self.seeds) {
+                return Ok(Some((file, at, head.number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is left of the frame that would have been next: behind the last one, or the first of the next file.
+    fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
+        let mut generation = self.generation;
+        if let Some(end) = &self.end {
+            generation = generation.max(end.header.generation);
+            let found = torn(&end.file, end.offset, &end.bytes, end.header, self.seeds);
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        for file in idle {
+            let Some(header) = file.header.filter(|header| header.generation > generation) else { continue };
+            let bytes = read_all(disk, &file.name)?;
+            let found = torn(&file.name, FRAMES_AT as usize, &bytes, header, self.seeds);
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the log may end where it does.
@@ -270,14 +330,11 @@ impl Log<'_> {
                 );
                 return Err(OpenError::corrupt(&*end.file, end.offset as u64, what));
             }
-            self.torn = torn(end, self.seeds);
         }
-        for file in idle.iter().filter(|_| !cuts_eagerly) {
-            let bytes = read_all(disk, &file.name)?;
-            if let Some((at, head)) = find_frame(&bytes, 0, last, self.seeds) {
-                let what = format!("frame {} at byte {at} cannot be reached from frame {last}", head.number);
-                return Err(OpenError::corrupt(&*file.name, 0, what));
-            }
+        self.torn = self.find_torn(disk, idle)?;
+        if let Some((file, at, number)) = self.unreached(disk, idle)?.filter(|_| !cuts_eagerly) {
+            let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
+            return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
         // The damaged checkpoint may be all there was.
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
@@ -300,16 +357,17 @@ impl Log<'_> {
     }
 }
 
-/// What a crash left of the frame behind the last one, as far as can be told.
-fn torn(end: &End, seeds: &Seeds) -> Option<Torn> {
-    let bytes = match read_frame(&end.bytes, end.offset, end.header.generation, seeds) {
-        Err(Bad::Torn(bytes)) => bytes.min((end.bytes.len() - end.offset) as u64),
-        // In a file that was all zero, whatever is not zero was part of a frame. In others it may be of an earlier use.
-        _ if end.header.fresh => {
-            let rest = end.bytes.get(end.offset..)?;
-            rest.iter().rposition(|byte| *byte != 0)? as u64 + 1
-        }
-        _ => return None,
+/// What a crash left of a frame at `offset` of a file, as far as can be told.
+fn torn(file: &str, offset: usize, bytes: &[u8], header: LogHeader, seeds: &Seeds) -> Option<Torn> {
+    let rest = bytes.get(offset..).filter(|rest| rest.len() >= END_MARK_BYTES)?;
+    let bytes = match read_frame(bytes, offset, header.generation, seeds) {
+        Ok(_) => return None,
+        Err(Bad::Torn(bytes)) => bytes.min(rest.len() as u64),
+        // In a file that was all zero, whatever is not zero was part of a frame.
+        Err(Bad::Nothing) if header.fresh => rest.iter().rposition(|byte| *byte != 0)? as u64 + 1,
+        // In others what follows may be of an earlier use; but not the mark that each frame puts behind itself.
+        Err(Bad::Nothing) if rest[..END_MARK_BYTES].iter().any(|byte| *byte != 0) => END_MARK_BYTES as u64,
+        Err(Bad::Nothing) => return None,
     };
-    Some(Torn { file: end.file.to_string(), offset: end.offset as u64, bytes })
+    Some(Torn { file: file.to_owned(), offset: offset as u64, bytes })
 }

@@ -1,0 +1,287 @@
+//! The store on a disk that crashes, fails and fills up: what was acknowledged is there, what was not is there whole or not
+//! at all, and damage is refused or reported.
+
+#[path = "store_crash/world.rs"]
+mod world;
+
+use tickwheel_engine::{Batch, Reply};
+use tickwheel_sim::disk::{Fault, SimDisk};
+use tickwheel_sim::rng::Rng;
+use tickwheel_store::conformance::Setup;
+use tickwheel_store::{DiskStore, InlineIo, OpenError};
+
+use world::{Came, Model, Store, acquire, ask, commit, open, rest};
+
+/// What happened in one life of the store.
+struct Life {
+    /// What was acknowledged.
+    done: Model,
+    /// What was sent and not acknowledged.
+    perhaps: Option<Model>,
+    /// Whether every batch was acknowledged.
+    whole: bool,
+}
+
+impl Life {
+    fn ended(done: &Model, perhaps: Option<Model>) -> Self {
+        Self { done: done.clone(), perhaps, whole: false }
+    }
+}
+
+/// Acquires, commits `batches` random batches and lets the background work between them.
+fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life {
+    let mut done = start.clone();
+    let Ok(guard) = acquire(store) else { return Life::ended(&done, None) };
+    assert_eq!(guard.last_seq.0, done.seq, "the next change would not follow the last");
+    for _ in 0..batches {
+        let (next, batch) = done.batch(rng);
+        match commit(store, guard, next.seq, batch.clone()) {
+            Came::Reply(Reply::Done { .. }) => done = next,
+            Came::Reply(Reply::Failed { .. }) => {
+                // And so will all that follow, whatever the disk says by now.
+                let again = commit(store, guard, next.seq, batch);
+                assert!(
+                    matches!(again, Came::Reply(Reply::Failed { .. })),
+                    "a failed store answered {again:?}"
+                );
+                assert_eq!(done.difference(store.table()), None, "reads of a failed store changed");
+                return Life::ended(&done, Some(next));
+            }
+            other => panic!("a commit was answered {other:?}"),
+        }
+        rest(store, rng.below(6));
+    }
+    assert_eq!(done.difference(store.table()), None);
+    // Should the disk have been full for a moment, it has been looked at again by now. A commit of nothing asks.
+    rest(store, 100);
+    match commit(store, guard, done.seq, Batch::default()) {
+        Came::Reply(Reply::Done { room }) => assert!(room > 0, "no room on an empty disk"),
+        Came::Reply(Reply::Failed { .. }) => return Life::ended(&done, None),
+        other => panic!("a commit of nothing was answered {other:?}"),
+    }
+    Life { done, perhaps: None, whole: true }
+}
+
+/// Opens the disk and finds what was acknowledged, with or without what was not.
+fn settle(disk: &SimDisk, life: &Life, story: &str) -> (Store, Model) {
+    let store = open(disk)
+        .unwrap_or_else(|error| panic!("{story}: failed to open the store: {error}\n{:?}", disk.files()));
+    let without = life.done.difference(store.table());
+    let with = life.perhaps.as_ref().map(|perhaps| perhaps.difference(store.table()));
+    let found = match (without, with) {
+        (None, _) => life.done.clone(),
+        (Some(_), Some(None)) => life.perhaps.clone().expect("it was compared"),
+        (Some(without), with) => panic!("{story}: {without}; or {with:?}\n{:?}", store.recovery_report()),
+    };
+    (store, found)
+}
+
+fn assert_two_recoveries_are_equal(disk: &SimDisk, story: &str) {
+    let [first, second] = [disk.image(), disk.image()];
+    let (a, b) = (open(&first).expect(story), open(&second).expect(story));
+    assert_eq!(a.table(), b.table(), "{story}");
+    assert_eq!(a.recovery_report(), b.recovery_report(), "{story}");
+    drop(a);
+    let again = open(&first).expect(story);
+    assert_eq!(again.table(), b.table(), "{story}: opening it changed it");
+}
+
+/// Every changing call of a run, once with each fault: the machine dies there, or the call fails. Then the process starts again,
+/// with or without a power cut, and goes on.
+#[test]
+fn a_fault_at_every_call_of_a_run() {
+    for fault in [Fault::Crash, Fault::Error, Fault::LosingSync] {
+        let mut nth = 1;
+        loop {
+            let mut whole = true;
+            for variant in 0..3 {
+                let story = format!("{fault:?} at call {nth}, variant {variant}");
+                let disk = SimDisk::new();
+                let mut rng = Rng::new(variant);
+                disk.fail_at(nth, fault);
+                let life = match open(&disk) {
+                    Err(error) => {
+                        assert!(matches!(error, OpenError::Io(_)), "{story}: {error}");
+                        Life::ended(&Model::default(), None)
+                    }
+                    Ok(mut store) => live(&mut store, &Model::default(), 60, &mut rng),
+                };
+                whole &= life.whole;
+                disk.forget_faults();
+                let mut crash = Rng::new(nth * 7 + variant);
+                // The process is started again on a machine that lived on, or after the power was cut.
+                if disk.is_crashed() || variant == 2 {
+                    disk.crash(&mut crash);
+                }
+                assert_two_recoveries_are_equal(&disk, &story);
+                let (mut store, found) = settle(&disk, &life, &story);
+                let life = live(&mut store, &found, 8, &mut rng);
+                assert!(life.whole, "{story}: the next life failed");
+                drop(store);
+                disk.crash(&mut crash);
+                settle(&disk, &life, &story);
+            }
+            if whole {
+                break;
+            }
+            nth += 1;
+        }
+        assert!(nth > 300, "a run of {nth} calls meets too little");
+    }
+}
+
+/// Lives that end in crashes, and crashes in the recoveries between them, three deep and deeper.
+#[test]
+fn crashes_in_lives_and_in_recoveries() {
+    let mut torn = 0;
+    let mut deepest = 0;
+    for seed in 0..400 {
+        let mut rng = Rng::new(seed);
+        let disk = SimDisk::new();
+        let mut life = Life::ended(&Model::default(), None);
+        for round in 0..6 {
+            let story = format!("seed {seed}, round {round}");
+            let mut depth = 0;
+            // Recoveries that die on the way.
+            while rng.chance(60) && depth < 5 {
+                depth += 1;
+                disk.fail_at(rng.between(1, 8), Fault::Crash);
+                let acquired = open(&disk).map(|mut store| acquire(&mut store));
+                disk.forget_faults();
+                if let Ok(Ok(_)) = acquired {
+                    assert!(!disk.is_crashed(), "{story}: a dead machine answered");
+                }
+                disk.crash(&mut rng);
+            }
+            deepest = deepest.max(depth);
+            let (mut store, found) = settle(&disk, &life, &story);
+            torn += u32::from(store.recovery_report().torn.is_some());
+            disk.fail_at(
+                rng.between(1, 400),
+                rng.pick(&[Fault::Crash, Fault::Crash, Fault::Error, Fault::LosingSync]),
+            );
+            life = live(&mut store, &found, 60, &mut rng);
+            if rng.chance(30) && life.whole {
+                let guard = acquire(&mut store).ok();
+                if let Some(guard) = guard {
+                    drop(ask(&mut store, tickwheel_engine::Request::Release { guard }));
+                }
+            }
+            drop(store);
+            disk.forget_faults();
+            if disk.is_crashed() || rng.chance(70) {
+                disk.crash(&mut rng);
+            }
+        }
+        settle(&disk, &life, &format!("seed {seed}, at the end"));
+    }
+    assert!(torn > 20, "only {torn} torn frames were met");
+    assert!(deepest >= 3, "recoveries died {deepest} deep only");
+}
+
+/// One bit of what had been synced turns: the store refuses and names the place, or reports what it left out, or the bit was
+/// of no meaning.
+#[test]
+fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
+    let (mut refused, mut reported, mut meaningless) = (0, 0, 0);
+    for seed in 0..40 {
+        let mut rng = Rng::new(seed);
+        let disk = SimDisk::new();
+        let mut store = open(&disk).expect("a new disk opens");
+        let life = live(&mut store, &Model::default(), 20 + seed as usize, &mut rng);
+        drop(store);
+        disk.crash(&mut rng);
+        let files: Vec<(String, usize)> = disk.files().into_iter().filter(|(_, len)| *len > 0).collect();
+        for _ in 0..60 {
+            let damaged = disk.image();
+            let (file, len) = &files[rng.index(files.len())];
+            // Half of the time in what a header or the first frame takes.
+            let within = if rng.chance(50) { *len } else { (*len).min(6_000) };
+            let byte = rng.index(within);
+            damaged.flip_bit(file, byte, rng.below(8) as u8);
+            let story = format!("seed {seed}: byte {byte} of {file}");
+            match open(&damaged) {
+                Err(OpenError::Corrupt { file: named, .. }) => {
+                    assert!(
+                        damaged.files().iter().any(|(name, _)| *name == named),
+                        "{story}: {named} was blamed"
+                    );
+                    refused += 1;
+                }
+                Err(error) => panic!("{story}: {error}"),
+                Ok(store) => {
+                    let report = store.recovery_report();
+                    match life.done.difference(store.table()) {
+                        None => meaningless += 1,
+                        Some(_) if report.torn.is_some() => reported += 1,
+                        Some(difference) => panic!("{story}: silently {difference}\n{report:?}"),
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 200 && reported > 5 && meaningless > 200, "{refused} {reported} {meaningless}");
+}
+
+/// A full disk at any call of the background work costs nothing but space; at a commit it ends the acknowledgements.
+#[test]
+fn a_full_disk_at_every_call_of_a_run() {
+    let mut went_on = 0;
+    let mut nth = 1;
+    loop {
+        let story = format!("full at call {nth}");
+        let disk = SimDisk::new();
+        let mut rng = Rng::new(nth);
+        disk.fail_at(nth, Fault::Full);
+        let life = match open(&disk) {
+            Err(error) => {
+                assert!(matches!(error, OpenError::Io(_)), "{story}: {error}");
+                Life::ended(&Model::default(), None)
+            }
+            Ok(mut store) => live(&mut store, &Model::default(), 60, &mut rng),
+        };
+        let met = disk.changes() >= nth;
+        went_on += u32::from(life.whole && met);
+        disk.forget_faults();
+        disk.crash(&mut rng);
+        let (mut store, found) = settle(&disk, &life, &story);
+        assert!(live(&mut store, &found, 4, &mut rng).whole, "{story}: the next life failed");
+        if !met {
+            break;
+        }
+        nth += 1;
+    }
+    assert!(went_on > 30, "the store went on after {went_on} of {nth} full disks");
+}
+
+/// Stores on simulated disks.
+struct Simulated(SimDisk);
+
+impl tickwheel_store::conformance::Maker for Simulated {
+    type Store = Store;
+
+    fn create(&mut self, setup: &Setup) -> Store {
+        self.0 = SimDisk::new();
+        self.reopen_with(setup)
+    }
+
+    fn reopen(&mut self, setup: &Setup, store: Store) -> Store {
+        drop(store);
+        self.0.crash(&mut Rng::new(5));
+        self.reopen_with(setup)
+    }
+}
+
+impl Simulated {
+    fn reopen_with(&mut self, setup: &Setup) -> Store {
+        let mut options = world::options();
+        options.secret = setup.secret;
+        options.history_per_queue = setup.history_per_queue;
+        DiskStore::open(self.0.clone(), InlineIo::new(), options).expect("it opens")
+    }
+}
+
+#[test]
+fn it_is_a_store_on_a_disk_that_loses_power() {
+    tickwheel_store::conformance::durable(&mut Simulated(SimDisk::new()));
+}

@@ -1,0 +1,205 @@
+//! A store on a simulated disk, and what it has to have.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Batch, Body, Counters, Ended, Guard, LeaseNo, Outcome, Reply, Request, RequestId, Seq, ShardStore, Task,
+    TaskEffect, Timestamp,
+};
+use tickwheel_sim::disk::SimDisk;
+use tickwheel_sim::rng::Rng;
+use tickwheel_store::conformance::sample_task;
+use tickwheel_store::{DiskStore, InlineIo, OpenError, StoreOptions, Table};
+
+pub type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
+
+/// Small files, early checkpoints, so that a few commits meet everything there is.
+pub fn options() -> StoreOptions {
+    let mut options = StoreOptions::new(*b"the same for all");
+    options.log_file_bytes = 8 << 10;
+    options.checkpoint_after_bytes = 12 << 10;
+    options.background_step_bytes = 4 << 10;
+    options.history_per_queue = 6;
+    options
+}
+
+pub fn open(disk: &SimDisk) -> Result<Store, OpenError> {
+    DiskStore::open(disk.clone(), InlineIo::new(), options())
+}
+
+/// What a store should have, kept apart from its code.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Model {
+    live: BTreeMap<u64, Arc<Task>>,
+    ended: BTreeMap<u64, Ended>,
+    ids_reserved: u64,
+    pub seq: u64,
+    next_id: u64,
+}
+
+const QUEUES: [&str; 2] = ["q", "other/line"];
+
+impl Model {
+    /// A batch as an engine could make it, and the model after it.
+    pub fn batch(&self, rng: &mut Rng) -> (Self, Batch) {
+        let mut next = self.clone();
+        let mut batch = Batch::default();
+        let mut touched = Vec::new();
+        for _ in 0..rng.between(1, 5) {
+            next.seq += 1;
+            let free = |task: &&Arc<Task>| !touched.contains(&task.id);
+            let candidates: Vec<Arc<Task>> = next.live.values().filter(free).cloned().collect();
+            let effect = match rng.below(4) {
+                1 if !candidates.is_empty() => next.patch(&candidates[rng.index(candidates.len())], rng),
+                2 | 3 if !candidates.is_empty() => next.end(&candidates[rng.index(candidates.len())], rng),
+                _ => next.put(rng),
+            };
+            touched.push(effect.id());
+            batch.effects.push(effect);
+        }
+        if rng.chance(20) {
+            next.ids_reserved = next.next_id + 10;
+            batch.counters = Some(Counters { ids_reserved: next.ids_reserved });
+        }
+        rng.shuffle(&mut batch.effects);
+        (next, batch)
+    }
+
+    fn put(&mut self, rng: &mut Rng) -> TaskEffect {
+        self.next_id += 1;
+        let queue = rng.pick(&QUEUES);
+        // A few keys, so that they come again; one live task for each.
+        let key = loop {
+            let key = format!("k{}", rng.below(12 + self.live.len() as u64));
+            if !self.live.values().any(|task| task.queue.as_str() == queue && task.key.as_str() == key) {
+                break key;
+            }
+        };
+        let mut task = sample_task(self.next_id, self.seq, queue, &key, rng.below(5_000) as i64);
+        task.body = body(rng);
+        self.store(task, false)
+    }
+
+    fn patch(&mut self, old: &Task, rng: &mut Rng) -> TaskEffect {
+        let mut task = old.clone();
+        task.seq = Seq(self.seq);
+        let body_known = rng.chance(60);
+        if body_known {
+            task.attempts += 1;
+            task.lease_fence = LeaseNo(rng.next_u64());
+        } else {
+            task.version = task.seq;
+            task.put_seq = task.seq;
+            task.body = body(rng);
+        }
+        task.due_at = Timestamp::from_ms(rng.below(5_000) as i64).expect("not negative");
+        self.store(task, body_known)
+    }
+
+    fn store(&mut self, task: Task, body_known: bool) -> TaskEffect {
+        let task = Arc::new(task);
+        self.live.insert(task.id, Arc::clone(&task));
+        TaskEffect::Stored { task, body_known }
+    }
+
+    fn end(&mut self, task: &Task, rng: &mut Rng) -> TaskEffect {
+        self.live.remove(&task.id);
+        let outcome = rng.pick(&[Outcome::Done, Outcome::Cancelled, Outcome::Revoked(LeaseNo(7))]);
+        let ended = Ended {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            seq: Seq(self.seq),
+            at: Timestamp::from_ms(9).expect("not negative"),
+            outcome,
+        };
+        self.ended.insert(ended.id, ended.clone());
+        let mut of_queue: Vec<(Seq, u64)> =
+            self.ended.values().filter(|e| e.queue == ended.queue).map(|e| (e.seq, e.id)).collect();
+        of_queue.sort_unstable();
+        for (_, id) in of_queue.iter().rev().skip(options().history_per_queue) {
+            self.ended.remove(id);
+        }
+        TaskEffect::Ended(ended)
+    }
+
+    /// What of it a table does not have, or has beyond it.
+    pub fn difference(&self, table: &Table) -> Option<String> {
+        let live: BTreeMap<u64, Arc<Task>> =
+            table.tasks_from(0).map(|task| (task.id, Arc::clone(task))).collect();
+        let ended: BTreeMap<u64, Ended> = table.ended_after(None).map(|e| (e.id, e.clone())).collect();
+        for id in self.live.keys().chain(live.keys()) {
+            if self.live.get(id) != live.get(id) {
+                let brief = |task: Option<&Arc<Task>>| task.map(|task| (task.seq, task.body.payload.len()));
+                return Some(format!(
+                    "task {id}: {:?} instead of {:?}",
+                    brief(live.get(id)),
+                    brief(self.live.get(id))
+                ));
+            }
+        }
+        for id in self.ended.keys().chain(ended.keys()) {
+            if self.ended.get(id) != ended.get(id) {
+                return Some(format!("ended {id}: {:?} instead of {:?}", ended.get(id), self.ended.get(id)));
+            }
+        }
+        let counters = table.counters().ids_reserved;
+        (counters != self.ids_reserved).then(|| format!("{counters} ids instead of {}", self.ids_reserved))
+    }
+}
+
+fn body(rng: &mut Rng) -> Arc<Body> {
+    let bytes = match rng.below(20) {
+        0 => rng.between(8_000, 20_000),
+        1..4 => rng.between(1_000, 3_000),
+        _ => rng.below(200),
+    };
+    let payload = (0..bytes).map(|_| rng.next_u64() as u8).collect();
+    Arc::new(Body { payload, content_type: "application/octet-stream".into(), tags: Vec::new() })
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub enum Came {
+    Reply(Reply),
+    /// The store waits for something that does not come by itself.
+    Nothing,
+}
+
+/// Asks and polls, a bounded number of times.
+pub fn ask(store: &mut Store, request: Request) -> Came {
+    store.submit(RequestId(1), request);
+    let mut replies = Vec::new();
+    for _ in 0..200 {
+        store.poll(&mut replies);
+        if let Some((_, reply)) = replies.pop() {
+            assert!(replies.is_empty(), "two answers to one request");
+            return Came::Reply(reply);
+        }
+    }
+    Came::Nothing
+}
+
+pub fn acquire(store: &mut Store) -> Result<Guard, String> {
+    let wall = Timestamp::from_ms(1_000).expect("not negative");
+    match ask(store, Request::Acquire { shard: 0, wall }) {
+        Came::Reply(Reply::Acquired(acquired)) => Ok(acquired.guard),
+        Came::Reply(Reply::Failed { why }) => Err(why),
+        other => panic!("Acquire was answered {other:?}"),
+    }
+}
+
+pub fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) -> Came {
+    let wall = Timestamp::from_ms(2_000).expect("not negative");
+    ask(store, Request::Commit { guard, seq: Seq(seq), wall, batch })
+}
+
+/// Polls so often that background work gets somewhere.
+pub fn rest(store: &mut Store, polls: u64) {
+    let mut replies = Vec::new();
+    for _ in 0..polls {
+        store.poll(&mut replies);
+    }
+    assert!(replies.is_empty(), "an answer to nothing: {replies:?}");
+}
