@@ -13,6 +13,7 @@ use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::translate::{self, Tokens};
+use crate::wire::Turn;
 
 /// `POST lease`: ready tasks, or a wait for the first one.
 ///
@@ -20,6 +21,7 @@ use crate::translate::{self, Tokens};
 /// the call: what was leased for it in that moment is given back.
 pub(crate) async fn lease(
     app: Shared,
+    turn: Turn,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     JsonBytes(body): JsonBytes,
@@ -28,6 +30,7 @@ pub(crate) async fn lease(
     let body = LeaseBody::parse(&body)?;
     // A server that stops answers at once with what is ready, if anything.
     let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(body.wait_ms) };
+    let _watched = turn.watch();
     let leased = app.queue.lease(translate::lease(&queue, &body, wait), wait);
     let leased = tokio::select! {
         biased;

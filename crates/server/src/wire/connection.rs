@@ -28,8 +28,9 @@ where
 {
     let turn = Turn::default();
     let gate = Gate::new(socket, turn.clone(), timeouts);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let (front, turn) = (Arc::clone(&front), turn.clone());
+        request.extensions_mut().insert(turn.clone());
         Box::pin(async move {
             let answer = front.answer(request.map(Body::new)).await;
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, turn)))
@@ -73,4 +74,136 @@ fn bare_answer(problem: &Problem) -> Vec<u8> {
         body.len(),
     );
     [head.into_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::routing::{get, put};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::body::JsonBytes;
+    use crate::host::Hosts;
+    use crate::stopping::{self, Stop};
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        head: Duration::from_secs(5),
+        idle: Duration::from_secs(60),
+        write: Duration::from_secs(30),
+        linger: Duration::from_secs(2),
+    };
+    const GET: &[u8] = b"GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    /// The client's end of a connection being served, over pipes of so many bytes.
+    fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
+        let routes = Router::new()
+            .route("/now", get(|| async { "done" }))
+            .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
+            .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
+            .route("/body", put(|JsonBytes(body): JsonBytes| async move { body.len().to_string() }));
+        let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
+        let front = Arc::new(Front::new(routes, Hosts::of(listen)));
+        let (client, server) = duplex(pipe_bytes);
+        let (stop, stopping) = stopping::signal();
+        tokio::spawn(serve(server, front, TIMEOUTS, stopping));
+        (client, stop)
+    }
+
+    /// All that comes until the server closes, and after how many seconds it did.
+    async fn rest(client: &mut DuplexStream) -> (String, u64) {
+        let begun = Instant::now();
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).await.expect("a pipe does not fail");
+        (String::from_utf8(bytes).expect("UTF-8"), begun.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_five_seconds_however_it_trickles() {
+        let (mut client, _stop) = connect(1 << 16);
+        let begun = Instant::now();
+        for byte in &GET[..20] {
+            if client.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            sleep(Duration::from_millis(600)).await;
+        }
+        let (answer, _) = rest(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+        assert!(answer.contains("/problems/timeout"), "{answer}");
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed_without_a_word_after_a_minute() {
+        let (mut client, _stop) = connect(1 << 16);
+        assert_eq!(rest(&mut client).await, (String::new(), 60));
+
+        let (mut client, _stop) = connect(1 << 16);
+        sleep(Duration::from_secs(59)).await;
+        client.write_all(GET).await.expect("open");
+        let (answer, seconds) = rest(&mut client).await;
+        assert!(answer.ends_with("done"), "{answer}");
+        assert_eq!(seconds, 60, "counted from the answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_thirty_seconds() {
+        let (mut client, _stop) = connect(1 << 16);
+        let head = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{";
+        client.write_all(head).await.expect("open");
+        let begun = Instant::now();
+        let (answer, _) = rest(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+        assert_eq!(begun.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_may_take_longer_than_any_limit_on_the_client() {
+        let (mut client, _stop) = connect(1 << 16);
+        client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        // A second request waits its turn and is not late because of that.
+        client.write_all(GET).await.expect("open");
+        let (answers, seconds) = rest(&mut client).await;
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+        assert_eq!(seconds, 660);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_left() {
+        let (mut client, _stop) = connect(1 << 10);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        sleep(Duration::from_secs(40)).await;
+        let (part, _) = rest(&mut client).await;
+        assert!(part.len() < 1 << 20, "the rest was never sent");
+
+        let (mut client, _stop) = connect(1 << 10);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        let mut taken = [0; 1 << 13];
+        for _ in 0..10 {
+            sleep(Duration::from_secs(20)).await;
+            client.read_exact(&mut taken).await.expect("slow, and still there");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_idle_connections_at_once_and_others_after_their_answer() {
+        let (mut idle, stop) = connect(1 << 16);
+        tokio::task::yield_now().await;
+        stop.give();
+        assert_eq!(rest(&mut idle).await, (String::new(), 0));
+
+        let (mut busy, stop) = connect(1 << 16);
+        busy.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        sleep(Duration::from_secs(1)).await;
+        stop.give();
+        let (answer, seconds) = rest(&mut busy).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+        assert_eq!(seconds, 599);
+    }
 }

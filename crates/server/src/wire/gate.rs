@@ -33,8 +33,9 @@ pub(crate) struct Timeouts {
 /// A socket that hands out only requests with a well-formed head and body framing, and one at a time.
 ///
 /// Reading from it gives the bytes of the socket unchanged, except that a head comes out whole or not at all, and the head
-/// of the next request only after the answer to the last one is written. A refused head reads as the end of the stream;
-/// [`part`](Self::part) then tells the client why. A body whose chunks are malformed reads as an error, which the route that
+/// of the next request only after the answer to the last one is out. A refused head reads as the end of the stream, and
+/// [`part`](Self::part) then tells the client why. A client that ends its stream is seen to do so once it has its answer, or
+/// at once if its call is [watched](Turn::watch). A body whose chunks are malformed reads as an error, which the route that
 /// reads the body answers.
 ///
 /// Memory: what was read and is not yet handed out, at most a head's limit and one read.
@@ -50,10 +51,20 @@ pub(crate) struct Gate<S> {
     wait: Wait,
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Why the stream ended on our side.
-    fault: Option<Fault>,
-    /// No more is read: the client closed, or idled too long.
-    closed: bool,
+    /// Written to the socket's side and not yet flushed: the answer is not out.
+    unflushed: bool,
+    /// The client ended its stream. It may still read.
+    ended: bool,
+    /// Why nothing more is handed out.
+    over: Option<Over>,
+}
+
+/// How a stream ends on our side.
+enum Over {
+    /// The client broke a rule.
+    Fault(Fault),
+    /// The client asked nothing for too long.
+    Idle,
 }
 
 enum Stage {
@@ -95,15 +106,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             wait: Wait::Nothing,
             read_timer: Box::pin(sleep(timeouts.idle)),
             write_timer: None,
-            fault: None,
-            closed: false,
+            unflushed: false,
+            ended: false,
+            over: None,
         }
     }
 
     /// Ends the connection: tells a refused client why, and closes so that it can read what it was told.
     pub(crate) async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
         let in_body = !matches!(self.stage, Stage::Head(_));
-        if let Some(fault) = &self.fault {
+        if let Some(Over::Fault(fault)) = &self.over {
             refuse(&mut self.socket, &explain(fault), self.timeouts).await;
         } else if in_body || !self.inbox.is_empty() {
             refuse(&mut self.socket, b"", self.timeouts).await;
@@ -113,12 +125,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
+    /// Whether an answer is under way or not yet out; if so, the task is woken when it is.
+    fn is_answering(&self, cx: &Context<'_>) -> bool {
+        self.turn.is_answering(cx) || self.unflushed
+    }
+
     /// Clears what may be handed out of the inbox.
     fn judge(&mut self, cx: &Context<'_>) -> io::Result<Next> {
+        let answering = self.is_answering(cx);
         match &mut self.stage {
-            Stage::Head(_) if self.turn.is_answering(cx) => {
-                // An empty inbox is read on, so that the end of the stream is seen: a client that left waits for nothing.
-                return Ok(if self.inbox.is_empty() { Next::ReadMore } else { Next::WaitForTurn });
+            Stage::Head(_) if answering => {
+                // An empty inbox is read on, so that the end of the stream is seen: a worker that left waits for nothing.
+                let look = self.inbox.is_empty() && (!self.ended || self.turn.is_watched());
+                return Ok(if look { Next::ReadMore } else { Next::WaitForTurn });
             }
             Stage::Head(scan) => match scan.look(&self.inbox) {
                 Ok(Some(head)) => {
@@ -132,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                     };
                 }
                 Ok(None) => {}
-                Err(fault) => self.fault = Some(fault),
+                Err(fault) => self.over = Some(Over::Fault(fault)),
             },
             Stage::Length { left } => {
                 let step = (*left).min(self.inbox.len() as u64);
@@ -149,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                 }
             }
         }
-        Ok(if self.cleared > 0 || self.fault.is_some() { Next::HandOut } else { Next::ReadMore })
+        Ok(if self.cleared > 0 || self.over.is_some() { Next::HandOut } else { Next::ReadMore })
     }
 
     /// Reads once from the socket into the inbox.
@@ -157,24 +176,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         let mut space = [0; READ_BYTES];
         let mut read = ReadBuf::new(&mut space);
         ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read))?;
-        if read.filled().is_empty() {
-            self.closed = true;
-            let in_head = matches!(self.stage, Stage::Head(_));
-            if in_head && self.inbox.iter().any(|b| !b"\r\n".contains(b)) {
-                self.fault = Some(Fault::malformed(
-                    "the stream ended in the middle of a request's head",
-                    "end the head with an empty line",
-                ));
-            }
-        }
+        self.ended = read.filled().is_empty();
         self.inbox.extend_from_slice(read.filled());
         Poll::Ready(Ok(()))
+    }
+
+    /// The client ended its stream and more is needed: a head that was begun is at fault, all else is an end like any.
+    fn cut_short(&mut self) {
+        let in_head = matches!(self.stage, Stage::Head(_));
+        if in_head && self.inbox.iter().any(|b| !b"\r\n".contains(b)) {
+            self.over = Some(Over::Fault(Fault::malformed(
+                "the stream ended in the middle of a request's head",
+                "end the head with an empty line",
+            )));
+        }
     }
 
     /// Runs the clock on a client that has to send something. Bodies are timed by the routes that read them.
     fn poll_patience(&mut self, cx: &mut Context<'_>) {
         let wait = match &self.stage {
-            Stage::Head(_) if !self.turn.is_answering(cx) => {
+            Stage::Head(_) if !self.is_answering(cx) => {
                 if self.inbox.is_empty() {
                     Wait::FirstByte
                 } else {
@@ -194,14 +215,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         if wait == Wait::Nothing || self.read_timer.as_mut().poll(cx).is_pending() {
             return;
         }
-        if wait == Wait::RestOfHead {
-            self.fault = Some(Fault {
+        self.over = Some(match wait {
+            Wait::FirstByte | Wait::Nothing => Over::Idle,
+            Wait::RestOfHead => Over::Fault(Fault {
                 rule: Rule::Timeout,
                 what: format!("the request's head did not arrive within {:?}", self.timeouts.head),
                 hint: "send the whole head at once",
-            });
-        }
-        self.closed |= wait == Wait::FirstByte;
+            }),
+        });
     }
 
     /// Gives up on a client that takes nothing of its answer.
@@ -253,17 +274,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Read for Gate<S> {
                 gate.cleared -= step;
                 return Poll::Ready(Ok(()));
             }
-            if gate.fault.is_some() || gate.closed {
+            if gate.over.is_some() {
                 return Poll::Ready(Ok(()));
             }
             match gate.judge(cx)? {
                 Next::HandOut => {}
                 Next::WaitForTurn => return Poll::Pending,
+                Next::ReadMore if gate.ended => {
+                    gate.cut_short();
+                    return Poll::Ready(Ok(()));
+                }
                 Next::ReadMore => match gate.poll_fill(cx) {
                     Poll::Ready(read) => read?,
                     Poll::Pending => {
                         gate.poll_patience(cx);
-                        if gate.fault.is_none() && !gate.closed {
+                        if gate.over.is_none() {
                             return Poll::Pending;
                         }
                     }
@@ -275,12 +300,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Read for Gate<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.unflushed = true;
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.check_stall(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        if flushed.is_ready() && std::mem::take(&mut self.unflushed) {
+            // The parser flushes after it has written all it has: the answer is out. Reading may have waited for that.
+            cx.waker().wake_by_ref();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -296,6 +327,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.unflushed = true;
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
         self.check_stall(cx, written)
     }

@@ -72,7 +72,11 @@ impl Scan {
             self.check_sizes(self.line_start)?;
             match (line.is_empty(), self.first_line_end) {
                 (true, None) => self.skip_empty_line()?,
-                (false, None) => self.first_line_end = Some(self.line_start),
+                (false, None) => {
+                    // At once: who speaks another protocol gets an answer and not a wait.
+                    request_line(line)?;
+                    self.first_line_end = Some(self.line_start);
+                }
                 (true, Some(_)) => {
                     let framing = check(&bytes[self.skip..self.line_start])?;
                     return Ok(Some(Head { skip: self.skip, bytes: self.line_start - self.skip, framing }));
@@ -133,15 +137,9 @@ fn uri_too_long() -> Fault {
 
 /// Judges a complete head, from the method to the empty line.
 fn check(head: &[u8]) -> Result<Framing, Fault> {
-    let text = std::str::from_utf8(head).ok().filter(|text| text.is_ascii()).ok_or_else(|| {
-        Fault::malformed(
-            "the request's head has a byte that is not ASCII",
-            "percent-encode other characters in the path (UTF-8, then %XX)",
-        )
-    })?;
     // `Scan` saw a CR before every LF; a CR elsewhere is found with the other control characters.
-    let mut lines = text.split("\r\n");
-    let minor = request_line(lines.next().unwrap_or_default())?;
+    let mut lines = ascii(head)?.split("\r\n");
+    let minor = request_line(lines.next().unwrap_or_default().as_bytes())?;
     let mut fields = Fields::default();
     for line in lines.take_while(|line| !line.is_empty()) {
         fields.take(line)?;
@@ -149,10 +147,19 @@ fn check(head: &[u8]) -> Result<Framing, Fault> {
     fields.framing(minor)
 }
 
+fn ascii(bytes: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii()).ok_or_else(|| {
+        Fault::malformed(
+            "the request's head has a byte that is not ASCII",
+            "percent-encode other characters in the path (UTF-8, then %XX)",
+        )
+    })
+}
+
 /// Checks `GET /path HTTP/1.1`; gives the minor version.
-fn request_line(line: &str) -> Result<u8, Fault> {
+fn request_line(line: &[u8]) -> Result<u8, Fault> {
     const SHAPE: &str = "write `METHOD /path HTTP/1.1`, with single spaces";
-    let mut words = line.split(' ');
+    let mut words = ascii(line)?.split(' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
@@ -349,6 +356,7 @@ mod tests {
             "CONNECT a:1 HTTP/1.1",
             "PRI * HTTP/2.0",
             "\x16\x03\x01",
+            "\u{fc} / HTTP/1.1",
         ] {
             let head = format!("{bad}\r\nHost: a\r\n\r\n");
             assert_eq!(rule(head.as_bytes()), Rule::Malformed, "{bad:?}");
@@ -357,6 +365,7 @@ mod tests {
         assert!(whole(b"GET / HTTP/1.0\r\n\r\n").is_ok(), "HTTP/1.0 needs no Host");
         assert_eq!(rule(b"GET / HTTP/1.1\nHost: a\n\n"), Rule::Malformed);
         assert_eq!(rule(b"\n"), Rule::Malformed);
+        assert_eq!(rule(b"HELO example\r\n"), Rule::Malformed, "known before the head is complete");
         assert_eq!(rule(b"\r\n\r\n\r\n"), Rule::Malformed);
     }
 

@@ -1,13 +1,16 @@
 //! Whose turn it is on a connection: the client's to ask, or ours to answer.
 //!
-//! Ground rules: one connection is one tokio task, so the two fields are written by that task only; the lock is there
-//! because the task moves between threads. Both are written under it, and the waker is called outside.
+//! Ground rules: one connection is one tokio task, so all fields are written by that task only; the lock is there because
+//! the task moves between threads. They are written under it, and the waker is called outside.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use hyper::body::{Frame, SizeHint};
 
 /// Shared by the gate, which begins a turn with each head it lets through, and the answer's body, which ends it.
@@ -17,6 +20,8 @@ pub(crate) struct Turn(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     answering: bool,
+    /// The call is only worth finishing while the client is there.
+    watched: bool,
     waker: Option<Waker>,
 }
 
@@ -39,15 +44,50 @@ impl Turn {
         state.answering
     }
 
+    /// Whether a client that has ended its stream ends the call as well.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.lock().watched
+    }
+
+    /// From now on, until the guard is dropped, the call under way ends when the client ends its stream. A call that is not
+    /// watched is finished and answered: a client may say that it sends no more and still read.
+    pub(crate) fn watch(&self) -> Watch {
+        self.change(|state| state.watched = true);
+        Watch(self.clone())
+    }
+
     fn end(&self) {
+        self.change(|state| state.answering = false);
+    }
+
+    /// Changes the state and has the gate look at it.
+    fn change(&self, change: impl FnOnce(&mut State)) {
         let waker = {
             let mut state = self.lock();
-            state.answering = false;
+            change(&mut state);
             state.waker.take()
         };
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+}
+
+/// Handlers take the turn of their connection; a request that came through none has one of its own.
+impl<S: Sync> FromRequestParts<S> for Turn {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+/// While it lives, the client is watched.
+pub(crate) struct Watch(Turn);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.lock().watched = false;
     }
 }
 

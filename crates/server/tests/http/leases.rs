@@ -1,0 +1,113 @@
+//! The worker's side.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::served::Served;
+
+fn keys(tasks: &[Value]) -> Vec<&str> {
+    tasks.iter().map(|task| task["key"].as_str().expect("a key")).collect()
+}
+
+#[test]
+fn ready_tasks_are_leased_in_the_order_of_their_due_time() {
+    let served = Served::memory();
+    for (key, delay) in [("c", "3s"), ("a", "1s"), ("b", "2s"), ("later", "1h")] {
+        served.expect(
+            201,
+            "PUT",
+            &format!("/v1/queues/q/tasks/{key}"),
+            &format!(r#"{{"delay":"{delay}","payload":"{key}"}}"#),
+        );
+    }
+    assert_eq!(served.lease("q", 10), [] as [Value; 0], "nothing is due");
+    served.advance("3s");
+    let reply = served.call("POST", "/v1/queues/q/lease", r#"{"max":2,"lease":"10s"}"#);
+    assert!(reply.text().starts_with(r#"{"tasks":[{"key":"a","id":"#), "{}", reply.text());
+    let tasks = reply.json()["tasks"].as_array().expect("an array").clone();
+    assert_eq!(keys(&tasks), ["a", "b"]);
+    assert_eq!((&tasks[0]["payload"], &tasks[0]["attempt"]), (&json!("a"), &json!(1)));
+    let token = tasks[0]["token"].as_str().expect("a token");
+    assert!(
+        token.len() <= 64 && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
+        "{token}"
+    );
+    assert_eq!(served.counts("q"), [1, 1, 2]);
+
+    served.advance("10s");
+    let again = served.lease("q", 10);
+    assert_eq!(keys(&again), ["a", "b", "c"], "expired leases keep their place");
+    assert_eq!(again[0]["attempt"], 2);
+    assert_eq!(served.say("q", "ack", &[&tasks[0]["token"], &again[0]["token"]]), ["expired", "acked"]);
+}
+
+#[test]
+fn every_token_gets_its_answer() {
+    let served = Served::memory();
+    for key in ["a", "b", "c"] {
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), "");
+    }
+    let tasks = served.lease("q", 3);
+    let [a, b, c] = [0, 1, 2].map(|index| &tasks[index]["token"]);
+    let never = json!("never-issued");
+    assert_eq!(served.say("q", "ack", &[&never, a, &never, a]), ["expired", "acked", "expired", "expired"]);
+    assert_eq!(served.say("q", "extend", &[b, a, &never]), ["extended", "expired", "expired"]);
+    assert_eq!(served.say("q", "nack", &[b, &never]), ["nacked", "expired"]);
+    assert_eq!(served.counts("q"), [0, 1, 1], "b is ready again");
+    let body = json!({"tokens": [c], "delay": "1h", "reason": "not now"}).to_string();
+    assert_eq!(served.expect(200, "POST", "/v1/queues/q/nack", &body)["results"], json!(["nacked"]));
+    assert_eq!(served.counts("q"), [1, 1, 0], "c is due in an hour");
+    assert_eq!(keys(&served.lease("q", 3)), ["b"]);
+}
+
+#[test]
+fn an_extended_lease_holds_for_longer() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
+    let token = served.lease("q", 1)[0]["token"].clone();
+    let body = json!({"tokens": [token], "lease": "2h"}).to_string();
+    assert_eq!(served.expect(200, "POST", "/v1/queues/q/extend", &body)["results"], json!(["extended"]));
+    served.advance("1h");
+    assert_eq!(served.lease("q", 1), [] as [Value; 0]);
+    served.advance("1h");
+    assert_eq!(served.lease("q", 1)[0]["attempt"], 2);
+}
+
+#[test]
+fn a_waiting_worker_is_woken_by_a_put() {
+    let served = Served::memory();
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| served.expect(200, "POST", "/v1/queues/q/lease", r#"{"wait":"60s"}"#));
+        served.await_waiting(1.0);
+        served.expect(201, "PUT", "/v1/queues/other/tasks/a", "");
+        served.expect(201, "PUT", "/v1/queues/q/tasks/a", r#"{"payload":7}"#);
+        let answer = worker.join().expect("no panic");
+        assert_eq!(answer["tasks"][0]["payload"], 7);
+    });
+}
+
+#[test]
+fn a_waiting_worker_is_woken_by_time() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", r#"{"delay":"15d"}"#);
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| served.expect(200, "POST", "/v1/queues/q/lease", r#"{"wait":"60s"}"#));
+        served.await_waiting(1.0);
+        served.advance("15d");
+        assert_eq!(worker.join().expect("no panic")["tasks"][0]["key"], "a");
+    });
+}
+
+#[test]
+fn a_worker_that_leaves_takes_nothing_with_it() {
+    let served = Served::memory();
+    let mut worker = served.connect();
+    worker.request("POST", "/v1/queues/q/lease", &[], br#"{"wait":"60s"}"#);
+    served.await_waiting(1.0);
+    drop(worker);
+    served.await_waiting(0.0);
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
+    assert_eq!(served.counts("q"), [0, 1, 0]);
+    assert_eq!(served.lease("q", 1)[0]["attempt"], 1);
+}

@@ -1,0 +1,15 @@
+//! A real server on a free port, asked over real sockets. Time is the server's virtual clock; nothing here sleeps.
+
+mod batches;
+mod clocks;
+mod keys;
+mod leases;
+mod lists;
+mod raw;
+mod refusals;
+mod reports;
+mod served;
+mod starts;
+mod stops;
+mod tasks;
+mod wire;

@@ -1,0 +1,160 @@
+//! HTTP by hand, so that a test can send what no client would.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A test that would wait longer is a hang.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+    addr: SocketAddr,
+    /// The answer to the last request has no body, whatever its length says.
+    asked_for_head: bool,
+}
+
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Connection {
+    pub fn to(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.set_write_timeout(Some(PATIENCE)).expect("set");
+        Self { stream: BufReader::new(stream), addr, asked_for_head: false }
+    }
+
+    /// Sends these bytes. The server may have closed already: then its answer tells why, and this does not matter.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _sent = self.stream.get_mut().write_all(bytes);
+    }
+
+    pub fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) {
+        self.asked_for_head = method == "HEAD";
+        let mut head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n",
+            self.addr,
+            body.len()
+        );
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        self.send(&[head.as_bytes(), b"\r\n", body].concat());
+    }
+
+    /// No more will be sent.
+    pub fn finish(&mut self) {
+        self.stream.get_mut().shutdown(Shutdown::Write).expect("open until now");
+    }
+
+    /// The next answer.
+    pub fn reply(&mut self) -> Reply {
+        let mut reply = self.head();
+        let length = reply.header("content-length").map(|length| length.parse().expect("a length"));
+        match length {
+            _ if self.asked_for_head => {}
+            Some(length) => {
+                reply.body = vec![0; length];
+                self.stream.read_exact(&mut reply.body).expect("the whole body");
+            }
+            None if reply.header("transfer-encoding") == Some("chunked") => {
+                while self.chunk(&mut reply.body) {}
+            }
+            None => {}
+        }
+        reply
+    }
+
+    /// The head of the next answer; the body is still to be read.
+    pub fn head(&mut self) -> Reply {
+        let line = self.line();
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no status line: {line:?}"));
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line();
+            if line.is_empty() {
+                return Reply { status, headers, body: Vec::new() };
+            }
+            let (name, value) = line.split_once(':').expect("a header");
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+
+    /// Adds the next chunk to `body`; `false` at the last.
+    pub fn chunk(&mut self, body: &mut Vec<u8>) -> bool {
+        let length = usize::from_str_radix(&self.line(), 16).expect("a chunk's length");
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).expect("the whole chunk");
+        assert_eq!(self.line(), "", "a chunk ends with a line end");
+        body.append(&mut bytes);
+        length > 0
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).expect("a line in time");
+        line.truncate(line.trim_end_matches(['\r', '\n']).len());
+        line
+    }
+
+    /// Reads all there is until the server closes; whether each status line in it passes.
+    pub fn is_closed_after_answers(&mut self, passes: impl Fn(u16) -> bool) -> bool {
+        let mut rest = Vec::new();
+        // A reset is a close as well.
+        let ended = self.stream.read_to_end(&mut rest);
+        let in_time = ended.is_ok_and(|_| true) || !rest.is_empty();
+        let text = String::from_utf8_lossy(&rest);
+        let mut statuses =
+            text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok());
+        in_time && statuses.all(passes)
+    }
+
+    /// Whether the server has closed and sent nothing more.
+    pub fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        self.stream.read_to_end(&mut rest).is_ok() && rest.is_empty()
+    }
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).expect("UTF-8")
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The lines of a body of NDJSON.
+    pub fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// Checks that it is a problem as RFC 9457 has it, with this status and slug, and that it helps.
+    pub fn assert_problem(&self, status: u16, slug: &str, context: &str) {
+        let text = self.text();
+        assert_eq!(self.status, status, "{context}: {text}");
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{context}: {text}");
+        let problem = self.json();
+        assert_eq!(problem["status"], status, "{context}: {text}");
+        assert_eq!(problem["type"], format!("/problems/{slug}"), "{context}: {text}");
+        for member in ["title", "detail", "hint"] {
+            assert!(
+                problem[member].as_str().is_some_and(|text| !text.is_empty()),
+                "{context}: no {member} in {text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a server says about itself.
+
+use serde_json::{Value, json};
+
+use crate::served::Served;
+
+#[test]
+fn a_ready_server_says_so_and_what_it_promises() {
+    let served = Served::memory();
+    assert_eq!(served.expect(200, "GET", "/healthz", ""), json!({"status": "ok"}));
+    let ready = served.expect(200, "GET", "/readyz", "");
+    assert_eq!((&ready["ready"], &ready["durability"]), (&json!(true), &json!("memory")));
+    assert_eq!((&ready["virtual_clock"], &ready["read_only"]), (&json!(true), &Value::Null));
+    let reply = served.call("GET", "/readyz", "");
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(served.call("HEAD", "/readyz", "").status, 200);
+}
+
+#[test]
+fn queues_are_counted_by_state_and_listed_by_name() {
+    let served = Served::memory();
+    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": []}));
+    served.expect(201, "PUT", "/v1/queues/b/tasks/1", r#"{"delay":"1h"}"#);
+    served.expect(201, "PUT", "/v1/queues/a/tasks/1", "");
+    served.expect(201, "PUT", "/v1/queues/a/tasks/2", "");
+    served.lease("a", 1);
+    let counts = |queue: &str, [scheduled, ready, leased]: [u64; 3]| json!({"queue": queue, "scheduled": scheduled, "ready": ready, "leased": leased, "dead": 0, "paused": false});
+    let (a, b) = (counts("a", [0, 1, 1]), counts("b", [1, 0, 0]));
+    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": [a, b]}));
+    assert_eq!(served.expect(200, "GET", "/v1/queues/a", ""), a);
+    assert_eq!(served.expect(200, "GET", "/v1/queues/never-used", ""), counts("never-used", [0, 0, 0]));
+}
+
+#[test]
+fn metrics_follow_what_happened() {
+    let served = Served::memory();
+    for (key, body) in [("a", "{}"), ("b", "{}"), ("c", r#"{"delay":"1h"}"#), ("d", r#"{"delay":"1h"}"#)] {
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), body);
+    }
+    served.expect(200, "DELETE", "/v1/queues/q/tasks/d", "");
+    let tasks = served.lease("q", 2);
+    served.say("q", "ack", &[&tasks[0]["token"]]);
+    served.say("q", "nack", &[&tasks[1]["token"]]);
+    served.advance("2h");
+    let page = served.call("GET", "/metrics", "");
+    let format = page.header("content-type").expect("a type");
+    assert!(format.starts_with("application/openmetrics-text"), "{format}");
+    let text = page.text();
+    for line in [
+        "tickwheel_tasks{queue=\"q\",state=\"scheduled\"} 0",
+        "tickwheel_tasks{queue=\"q\",state=\"ready\"} 2",
+        "tickwheel_scheduled_total 4",
+        "tickwheel_cancelled_total 1",
+        "tickwheel_leased_total 2",
+        "tickwheel_delivered_total{result=\"acked\"} 1",
+        "tickwheel_delivered_total{result=\"nacked\"} 1",
+        "tickwheel_delivered_total{result=\"expired\"} 0",
+        "tickwheel_fire_lateness_seconds_bucket{le=\"0.0\"} 3",
+        "tickwheel_oldest_due_age_seconds 7200.0",
+        "tickwheel_clock_offset_seconds 0.0",
+        "tickwheel_read_only 0",
+        "tickwheel_mode{durability=\"memory\",clock=\"virtual\"} 1",
+        "# TYPE tickwheel_commit_seconds histogram",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("key"), "no key is ever a label");
+}

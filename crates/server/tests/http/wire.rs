@@ -1,0 +1,218 @@
+//! Bytes that are no proper request.
+
+use crate::served::Served;
+
+const GET: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
+const PUT: &str = "PUT /v1/queues/q/tasks/a HTTP/1.1\r\nHost: localhost\r\n";
+
+/// Sends bytes, and gives status and problem slug of the one answer, after which the connection must be closed.
+fn refused(served: &Served, bytes: &[u8]) -> (u16, String) {
+    let mut connection = served.connect();
+    connection.send(bytes);
+    let reply = connection.reply();
+    let context = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned();
+    let kind = reply.json()["type"].as_str().expect("a problem").to_owned();
+    let slug = kind.strip_prefix("/problems/").expect("a problem").to_owned();
+    reply.assert_problem(reply.status, &slug, &context);
+    assert_eq!(reply.header("connection"), Some("close"), "{context}");
+    assert!(connection.is_closed(), "{context}");
+    (reply.status, slug)
+}
+
+#[test]
+fn malformed_heads_are_answered_and_the_connection_is_closed() {
+    let served = Served::memory();
+    let heads = [
+        "\n".to_owned(),
+        "GET\r\n\r\n".to_owned(),
+        "GET /healthz\r\n\r\n".to_owned(),
+        "GET  /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\nHost: localhost\n\n".to_owned(),
+        "GET /h\u{fc} HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+        "\x16\x03\x01\x02\x00\x01\x00\x01\x7c\x03\x03\r\n".to_owned(),
+        format!("{GET}Host: localhost\r\n\r\n"),
+        format!("{GET}X: a\r\n folded\r\n\r\n"),
+        format!("{GET}X : a\r\n\r\n"),
+        format!("{GET}X\r\n\r\n"),
+        format!("{GET}X: a\0b\r\n\r\n"),
+        format!("{PUT}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}"),
+        format!("{PUT}Content-Length: 2, 2\r\n\r\n{{}}"),
+        format!("{PUT}Content-Length: two\r\n\r\n{{}}"),
+        format!("{PUT}Content-Length: -2\r\n\r\n{{}}"),
+        format!("{PUT}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        format!("{PUT}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n"),
+        format!("{PUT}Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n"),
+        format!("{PUT}Transfer-Encoding: gzip\r\n\r\n"),
+    ];
+    for head in heads {
+        assert_eq!(refused(&served, head.as_bytes()), (400, "bad-request".to_owned()), "{head:?}");
+    }
+    assert_eq!(served.counts("q"), [0, 0, 0]);
+}
+
+#[test]
+fn heads_beyond_the_limits_have_their_own_statuses() {
+    let served = Served::memory();
+    let target = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(8 << 10));
+    assert_eq!(refused(&served, target.as_bytes()), (414, "uri-too-long".to_owned()));
+    assert_eq!(
+        refused(&served, "a".repeat(9 << 10).as_bytes()),
+        (414, "uri-too-long".to_owned()),
+        "without an end"
+    );
+    let wide = format!("{GET}X: {}\r\n\r\n", "y".repeat(16 << 10));
+    assert_eq!(refused(&served, wide.as_bytes()), (431, "headers-too-large".to_owned()));
+    let many = format!("{GET}{}\r\n", "X: y\r\n".repeat(100));
+    assert_eq!(refused(&served, many.as_bytes()), (431, "headers-too-large".to_owned()));
+    let endless = format!("{GET}X: {}", "y".repeat(1 << 20));
+    assert_eq!(
+        refused(&served, endless.as_bytes()),
+        (431, "headers-too-large".to_owned()),
+        "it is not read to its end"
+    );
+    let just = format!("{GET}{}\r\n", "X: y\r\n".repeat(99));
+    let mut connection = served.connect();
+    connection.send(just.as_bytes());
+    assert_eq!(connection.reply().status, 200);
+}
+
+#[test]
+fn malformed_chunks_are_a_bad_request() {
+    let served = Served::memory();
+    for chunks in [
+        "zz\r\n",
+        "2\n{}\r\n0\r\n\r\n",
+        "2;a=b\r\n{}\r\n0\r\n\r\n",
+        "2\r\n{}x",
+        "2\r\n{}\r\n0\r\nX: y\r\n\r\n",
+        "-2\r\n{}\r\n",
+        "fffffffff\r\n",
+    ] {
+        let bytes = format!("{PUT}Transfer-Encoding: chunked\r\n\r\n{chunks}");
+        let mut connection = served.connect();
+        connection.send(bytes.as_bytes());
+        connection.reply().assert_problem(400, "bad-request", chunks);
+        assert!(connection.is_closed(), "{chunks:?}: what follows cannot be told apart");
+    }
+    for (bytes, what) in
+        [("Content-Length: 20\r\n\r\n{}", "length"), ("Transfer-Encoding: chunked\r\n\r\n2\r\n{", "chunk")]
+    {
+        let mut connection = served.connect();
+        connection.send(format!("{PUT}{bytes}").as_bytes());
+        connection.finish();
+        connection.reply().assert_problem(400, "bad-request", what);
+    }
+    assert_eq!(served.counts("q"), [0, 0, 0]);
+    let mut connection = served.connect();
+    connection
+        .send(format!("{PUT}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n1\r\n}}\r\n0\r\n\r\n").as_bytes());
+    assert_eq!(connection.reply().status, 201);
+}
+
+#[test]
+fn requests_may_follow_one_another_without_waiting() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    let chunked = format!("{PUT}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n");
+    let sized = format!("{PUT}Content-Length: 2\r\n\r\n{{}}");
+    let missing = "GET /v1/none HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    connection.send(format!("{chunked}{sized}{missing}\r\n{GET}\r\n").as_bytes());
+    let statuses = [(); 4].map(|()| connection.reply().status);
+    assert_eq!(statuses, [201, 200, 404, 200]);
+}
+
+#[test]
+fn a_bad_request_behind_a_good_one_is_refused_after_its_answer() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    connection.send(format!("{PUT}Content-Length: 2\r\n\r\n{{}}GARBAGE\r\n\r\n").as_bytes());
+    assert_eq!(connection.reply().status, 201, "the first call was good");
+    connection.reply().assert_problem(400, "bad-request", "the second");
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn a_client_that_sends_no_more_still_gets_its_answers() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    connection.send(
+        format!("{PUT}Content-Length: 2\r\n\r\n{{}}{GET}\r\n{PUT}Content-Length: 0\r\n\r\n").as_bytes(),
+    );
+    connection.finish();
+    assert_eq!([(); 3].map(|()| connection.reply().status), [201, 200, 200]);
+    assert!(connection.is_closed());
+
+    let mut connection = served.connect();
+    let body = format!("{{\"payload\":\"{}\"}}", "x".repeat(1_000_000));
+    connection.request("PUT", "/v1/queues/q/tasks/large", &[], body.as_bytes());
+    assert_eq!(connection.reply().status, 201);
+    connection.request("GET", "/v1/queues/q/tasks/large", &[], b"");
+    connection.finish();
+    assert!(connection.reply().body.len() > 1_000_000, "more than a socket takes at once");
+}
+
+#[test]
+fn old_clients_are_served_and_then_left() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    connection.send(b"GET /healthz HTTP/1.0\r\n\r\n");
+    assert_eq!(connection.reply().status, 200);
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn a_client_may_ask_before_it_sends_its_body() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    connection.send(format!("{PUT}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n").as_bytes());
+    assert_eq!(connection.head().status, 100);
+    connection.send(b"{}");
+    assert_eq!(connection.reply().status, 201);
+    connection.send(format!("{PUT}Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n").as_bytes());
+    connection.reply().assert_problem(413, "body-too-large", "before a byte of it is sent");
+}
+
+#[test]
+fn bytes_without_sense_never_break_the_server() {
+    let served = Served::memory();
+    // Words of the protocol in arbitrary order: deterministic, and closer to the edges than random bytes.
+    const WORDS: [&str; 16] = [
+        "GET ",
+        "PUT ",
+        "/v1/queues/q/lease",
+        " HTTP/1.1",
+        "\r\n",
+        "\n",
+        "Host: localhost",
+        "Content-Length: ",
+        "5",
+        ":",
+        "Transfer-Encoding: chunked",
+        "\0",
+        "{}",
+        "\u{fc}",
+        " ",
+        "\r",
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    for round in 0..300 {
+        let mut bytes = Vec::new();
+        for _ in 0..(round % 24) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            bytes.extend_from_slice(WORDS[usize::try_from(state % 16).expect("below 16")].as_bytes());
+        }
+        let mut connection = served.connect();
+        connection.send(&bytes);
+        connection.finish();
+        if !connection.is_closed_after_answers(|status| status < 500) {
+            panic!("{:?}", String::from_utf8_lossy(&bytes));
+        }
+    }
+    served.expect(200, "GET", "/readyz", "");
+}
