@@ -1,8 +1,11 @@
 //! `/healthz` and `/readyz`.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
+use tokio::time::timeout;
 
 use crate::answer;
 use crate::app::Shared;
@@ -23,17 +26,17 @@ pub(crate) async fn alive() -> Response {
 pub(crate) struct Ready {
     /// Whether puts, leases and acks are taken.
     pub(crate) ready: bool,
+    /// Why not; `null` if they are.
+    pub(crate) why: Option<String>,
     /// What an acknowledged call survives: `fsync` a power loss, `memory` nothing.
     pub(crate) durability: &'static str,
     /// Whether time stands still until it is advanced.
     pub(crate) virtual_clock: bool,
     /// Why nothing is changed any more; `null` if all is well.
     pub(crate) read_only: Option<String>,
-    /// Whether the server was told to stop.
-    pub(crate) stopping: bool,
     /// What was noticed of the wall clock.
     pub(crate) clock: ClockReport,
-    /// What the start found in the data directory; `null` for a new or a memory store.
+    /// What an operator should know of the last recovery; `null` if all was in order.
     pub(crate) recovery: Option<String>,
 }
 
@@ -46,9 +49,21 @@ pub(crate) struct ClockReport {
     pub(crate) offset_ms: i64,
 }
 
+/// 1 s for the queue to answer a question that costs it nothing.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// `GET /readyz`: 200 if the server takes work, 503 if not, with the same body.
+///
+/// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died.
 pub(crate) async fn ready(app: Shared) -> Response {
-    let body = translate::ready(app.queue.health(), app.stopping.is_given());
+    let answered = timeout(ANSWER_TIME_MAX, app.queue.queues()).await;
+    let silent = match answered {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
+    };
+    let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
+    let body = translate::ready(app.queue.health(), stopping.or(silent));
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     answer::json(status, &body)
 }

@@ -230,13 +230,17 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
     api::NowBody { now_ms: now.as_ms() }
 }
 
-pub(crate) fn ready(health: queue::Health, stopping: bool) -> Ready {
+/// What `/readyz` says; `trouble` is what the rim knows against it.
+pub(crate) fn ready(health: queue::Health, trouble: Option<String>) -> Ready {
+    let read_only = health.read_only.map(|why| why.to_string());
+    let closed = (!health.ready).then(|| "the queue is not open".to_owned());
+    let why = trouble.or_else(|| read_only.clone()).or(closed);
     Ready {
-        ready: health.ready && health.read_only.is_none() && !stopping,
+        ready: why.is_none(),
+        why,
         durability: durability(health.durability),
         virtual_clock: health.virtual_clock,
-        read_only: health.read_only.map(|why| why.to_string()),
-        stopping,
+        read_only,
         clock: ClockReport { steps: health.clock_steps, offset_ms: health.clock_offset_ms },
         recovery: health.recovery.map(|report| report.to_string()),
     }

@@ -11,6 +11,7 @@ fn a_ready_server_says_so_and_what_it_promises() {
     let ready = served.expect(200, "GET", "/readyz", "");
     assert_eq!((&ready["ready"], &ready["durability"]), (&json!(true), &json!("memory")));
     assert_eq!((&ready["virtual_clock"], &ready["read_only"]), (&json!(true), &Value::Null));
+    assert_eq!(ready["why"], Value::Null);
     let reply = served.call("GET", "/readyz", "");
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));

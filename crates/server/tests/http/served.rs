@@ -3,35 +3,36 @@
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use serde_json::Value;
 use tickwheel_server::{Config, Server, StartError, Store};
 use tokio::sync::oneshot;
 
-use crate::raw::{Connection, Reply};
+use crate::raw::{Connection, PATIENCE, Reply};
 
 /// Stops when it is dropped.
-pub struct Served {
-    pub addr: SocketAddr,
+pub(crate) struct Served {
+    pub(crate) addr: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// A virtual clock, tasks in memory, any free port.
-pub fn virtual_memory() -> Config {
+pub(crate) fn virtual_memory() -> Config {
     Config { virtual_clock: true, ..on_any_port(Store::Memory) }
 }
 
-pub fn on_any_port(store: Store) -> Config {
+pub(crate) fn on_any_port(store: Store) -> Config {
     Config { listen: "127.0.0.1:0".parse().expect("an address"), ..Config::new(store) }
 }
 
 impl Served {
-    pub fn memory() -> Self {
+    pub(crate) fn memory() -> Self {
         Self::start(virtual_memory()).expect("started")
     }
 
-    pub fn start(config: Config) -> Result<Self, StartError> {
+    pub(crate) fn start(config: Config) -> Result<Self, StartError> {
         let (started, when_started) = mpsc::channel();
         let (stop, when_stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
@@ -55,12 +56,12 @@ impl Served {
     }
 
     /// Tells it to stop, and does not wait.
-    pub fn tell_to_stop(&mut self) {
+    pub(crate) fn tell_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
     /// Stops it and waits until it has.
-    pub fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.tell_to_stop();
         self.join();
     }
@@ -71,42 +72,48 @@ impl Served {
         }
     }
 
-    pub fn connect(&self) -> Connection {
+    pub(crate) fn connect(&self) -> Connection {
         Connection::to(self.addr)
     }
 
     /// One request on a connection of its own.
-    pub fn call(&self, method: &str, target: &str, body: &str) -> Reply {
+    pub(crate) fn call(&self, method: &str, target: &str, body: &str) -> Reply {
         self.call_with(method, target, &[], body)
     }
 
-    pub fn call_with(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) fn call_with(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
         let mut connection = self.connect();
         connection.request(method, target, headers, body.as_bytes());
         connection.reply()
     }
 
     /// A call that has to answer this status.
-    pub fn expect(&self, status: u16, method: &str, target: &str, body: &str) -> Value {
+    pub(crate) fn expect(&self, status: u16, method: &str, target: &str, body: &str) -> Value {
         let reply = self.call(method, target, body);
         assert_eq!(reply.status, status, "{method} {target} {body}: {}", reply.text());
         reply.json()
     }
 
     /// Moves the virtual clock.
-    pub fn advance(&self, by: &str) -> Value {
+    pub(crate) fn advance(&self, by: &str) -> Value {
         self.expect(200, "POST", "/v1/clock/advance", &format!(r#"{{"by":"{by}"}}"#))
     }
 
     /// Leases up to `max` ready tasks of a queue.
-    pub fn lease(&self, queue: &str, max: usize) -> Vec<Value> {
+    pub(crate) fn lease(&self, queue: &str, max: usize) -> Vec<Value> {
         let answer =
             self.expect(200, "POST", &format!("/v1/queues/{queue}/lease"), &format!(r#"{{"max":{max}}}"#));
         answer["tasks"].as_array().expect("an array").clone()
     }
 
     /// Says `verb` about tokens; gives the results.
-    pub fn say(&self, queue: &str, verb: &str, tokens: &[&Value]) -> Vec<String> {
+    pub(crate) fn say(&self, queue: &str, verb: &str, tokens: &[&Value]) -> Vec<String> {
         let body = serde_json::json!({ "tokens": tokens }).to_string();
         let answer = self.expect(200, "POST", &format!("/v1/queues/{queue}/{verb}"), &body);
         let results = answer["results"].as_array().expect("an array");
@@ -114,21 +121,23 @@ impl Served {
     }
 
     /// `[scheduled, ready, leased]` of a queue.
-    pub fn counts(&self, queue: &str) -> [u64; 3] {
+    pub(crate) fn counts(&self, queue: &str) -> [u64; 3] {
         let counts = self.expect(200, "GET", &format!("/v1/queues/{queue}"), "");
         ["scheduled", "ready", "leased"].map(|state| counts[state].as_u64().expect("a count"))
     }
 
     /// The value of a metric without labels.
-    pub fn metric(&self, name: &str) -> f64 {
+    pub(crate) fn metric(&self, name: &str) -> f64 {
         let page = self.call("GET", "/metrics", "").text();
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().expect("a number")
     }
 
     /// Asks again until so many lease calls wait. An event of its own would be better; a scrape is what there is.
-    pub fn await_waiting(&self, count: f64) {
+    pub(crate) fn await_waiting(&self, count: f64) {
+        let begun = Instant::now();
         while self.metric("tickwheel_waiting_leases") != count {
+            assert!(begun.elapsed() < PATIENCE, "there were never {count} waiting leases");
             std::thread::yield_now();
         }
     }
