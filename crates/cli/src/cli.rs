@@ -1,0 +1,82 @@
+//! The command line as a whole.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::commands::{ack, cancel, demo, extend, get, lease, ls, nack, put, queues, replay, serve};
+
+/// Does things later, exactly when they are due, and never loses one.
+#[derive(Parser, Debug)]
+#[command(
+    name = "tickwheel",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 110,
+    after_help = "\
+First steps:
+  tickwheel demo                                    watch it survive a kill -9, in under 20 seconds
+  tickwheel serve                                   start a server; tasks live in ./tickwheel-data
+  tickwheel put close order:1 --in 30m --payload '{\"order\":1}'
+  tickwheel cancel close order:1                    the order was paid in time
+  tickwheel lease close --wait 20s                  what a worker does
+  tickwheel ack close TOKEN                         and what it does after the work
+
+`tickwheel COMMAND --help` has examples for each command."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Serve(serve::Serve),
+    Put(put::Put),
+    Get(get::Get),
+    Ls(ls::Ls),
+    Cancel(cancel::Cancel),
+    Lease(lease::Lease),
+    Ack(ack::Ack),
+    Nack(nack::Nack),
+    Extend(extend::Extend),
+    Queues(queues::Queues),
+    Replay(replay::Replay),
+    Demo(demo::Demo),
+}
+
+impl Cli {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// What went wrong, for the caller to print.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Put(put) => put.run(),
+            Command::Get(get) => get.run(),
+            Command::Ls(ls) => ls.run(),
+            Command::Cancel(cancel) => cancel.run(),
+            Command::Lease(lease) => lease.run(),
+            Command::Ack(ack) => ack.run(),
+            Command::Nack(nack) => nack.run(),
+            Command::Extend(extend) => extend.run(),
+            Command::Queues(queues) => queues.run(),
+            Command::Replay(replay) => replay.run(),
+            Command::Demo(demo) => demo.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

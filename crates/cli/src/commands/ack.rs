@@ -1,0 +1,42 @@
+//! `tickwheel ack`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::tokens;
+use crate::output::Format;
+use crate::remote::Remote;
+use crate::values;
+
+/// Say that the work of a lease is done
+///
+/// The task is finished and never comes again. The exit code is 1 if a token had ended.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  tickwheel lease close -o json | jq -r .token | xargs -r tickwheel ack close")]
+pub(crate) struct Ack {
+    /// The queue that the tasks were leased from
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// The tokens that `lease` printed
+    #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
+    tokens: Vec<String>,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Ack {
+    /// Sends them and prints what became of each.
+    ///
+    /// # Errors
+    /// No server.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        tokens::settle(&self.format, self.tokens, |tokens| Ok(client.ack(&self.queue, tokens)?))
+    }
+}

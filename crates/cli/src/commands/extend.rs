@@ -1,0 +1,48 @@
+//! `tickwheel extend`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::ExtendBody;
+
+use super::tokens;
+use crate::output::Format;
+use crate::remote::Remote;
+use crate::values;
+
+/// Keep a lease for longer
+///
+/// The exit code is 1 if a token had ended.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  tickwheel extend close TOKEN --for 5m")]
+pub(crate) struct Extend {
+    /// The queue that the tasks were leased from
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// The tokens that `lease` printed
+    #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
+    tokens: Vec<String>,
+    /// The leases end so long from now, 1s to 12h
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = values::lease, allow_hyphen_values = true)]
+    lease_ms: u64,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Extend {
+    /// Sends them and prints what became of each.
+    ///
+    /// # Errors
+    /// No server.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        tokens::settle(&self.format, self.tokens, |tokens| {
+            Ok(client.extend(&self.queue, &ExtendBody { tokens, lease_ms: self.lease_ms })?)
+        })
+    }
+}

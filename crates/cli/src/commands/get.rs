@@ -1,0 +1,63 @@
+//! `tickwheel get`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::{TaskBody, time};
+
+use crate::output::{Format, Row, payload_cell};
+use crate::remote::Remote;
+use crate::values;
+
+/// Look at a task
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel get close order:1
+  tickwheel get close order:1 -o json | jq .payload")]
+pub(crate) struct Get {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// The task's key
+    #[arg(value_parser = values::key)]
+    key: String,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Get {
+    /// Asks for it and prints it.
+    ///
+    /// # Errors
+    /// No server, or no such task.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let task = self.remote.client()?.get(&self.queue, &self.key)?;
+        self.format.print([task])?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Row for TaskBody {
+    const HEADER: &'static [&'static str] =
+        &["QUEUE", "KEY", "DUE AT", "STATE", "ATTEMPT", "VERSION", "PAYLOAD"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.queue.clone(),
+            self.key.clone(),
+            time::format(self.due_at_ms),
+            self.state.name().to_owned(),
+            self.attempt.to_string(),
+            self.version.to_string(),
+            payload_cell(&self.payload),
+        ]
+    }
+}

@@ -1,0 +1,77 @@
+//! `tickwheel lease`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::{LeaseBody, LeasedTask, time};
+
+use crate::output::{Format, Row, payload_cell, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Take ready tasks to work on
+///
+/// Each comes with a token. `ack` with it says that the work is done; if the lease ends first, the task is ready again.
+/// Nothing ready is no error: nothing is printed and the exit code is 0.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel lease close --wait 20s
+  tickwheel lease close --max 100 --for 5m -o json
+  tickwheel lease close -o json | jq -r .token | xargs -r tickwheel ack close")]
+pub(crate) struct Lease {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// At most so many tasks, 1 to 1000
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::lease_max)]
+    max: usize,
+    /// How long they are yours, 1s to 12h
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = values::lease, allow_hyphen_values = true)]
+    lease_ms: u64,
+    /// How long to wait if none is ready, up to 1m
+    #[arg(long = "wait", value_name = "DURATION", default_value = "0s", value_parser = values::wait, allow_hyphen_values = true)]
+    wait_ms: u64,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Lease {
+    /// Asks for them and prints them.
+    ///
+    /// # Errors
+    /// No server.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let body = LeaseBody { max: self.max, lease_ms: self.lease_ms, wait_ms: self.wait_ms };
+        let tasks = self.remote.client()?.lease(&self.queue, &body)?;
+        if tasks.is_empty() {
+            let hint = if self.wait_ms == 0 { "; --wait 20s waits for one" } else { "" };
+            say(&format!("no task of {} is ready{hint}", self.queue));
+        } else {
+            self.format.print(tasks)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Row for LeasedTask {
+    const HEADER: &'static [&'static str] = &["KEY", "DUE AT", "ATTEMPT", "LEASE UNTIL", "TOKEN", "PAYLOAD"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.key.clone(),
+            time::format(self.due_at_ms),
+            self.attempt.to_string(),
+            time::format(self.lease_until_ms),
+            self.token.clone(),
+            payload_cell(&self.payload),
+        ]
+    }
+}

@@ -1,0 +1,120 @@
+//! `tickwheel ls`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use tickwheel_api::client::Client;
+use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskState};
+
+use crate::output::{Format, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// List tasks, those due first at the top
+///
+/// Without a queue it lists the tasks of every queue, one queue after the other.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel ls close
+  tickwheel ls close --state ready --limit 1000
+  tickwheel ls --all -o json | jq -r .key")]
+pub(crate) struct Ls {
+    /// The queue [default: every queue]
+    #[arg(value_parser = values::queue)]
+    queue: Option<String>,
+    /// Only tasks in this state
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// At most so many tasks of each queue
+    #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
+    limit: usize,
+    /// All of them
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum State {
+    Scheduled,
+    Ready,
+    Leased,
+    Dead,
+}
+
+impl Ls {
+    /// Reads page by page and prints.
+    ///
+    /// # Errors
+    /// No server.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        let state = self.state.map(|state| match state {
+            State::Scheduled => TaskState::Scheduled,
+            State::Ready => TaskState::Ready,
+            State::Leased => TaskState::Leased,
+            State::Dead => TaskState::Dead,
+        });
+        let limit = if self.all { usize::MAX } else { self.limit };
+        let queues = match self.queue {
+            Some(queue) => vec![queue],
+            None => client.queues()?.into_iter().map(|queue| queue.queue).collect(),
+        };
+        let mut tasks = Vec::new();
+        for queue in queues {
+            let mut listing = Listing::new(&client, queue, state, limit);
+            while let Some(page) = listing.next_page()? {
+                if self.format.is_json() {
+                    // Printed as they come: a list may be longer than memory.
+                    self.format.print(page)?;
+                } else {
+                    tasks.extend(page);
+                }
+            }
+            if listing.has_more {
+                say(&format!("{} has more tasks; --limit N shows N, --all shows all", listing.queue));
+            }
+        }
+        if !self.format.is_json() && !tasks.is_empty() {
+            self.format.print(tasks)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The tasks of one queue, page by page.
+struct Listing<'a> {
+    client: &'a Client,
+    queue: String,
+    query: ListQuery,
+    left: usize,
+    ended: bool,
+    /// Whether there was more than was asked for.
+    has_more: bool,
+}
+
+impl<'a> Listing<'a> {
+    fn new(client: &'a Client, queue: String, state: Option<TaskState>, limit: usize) -> Self {
+        let query = ListQuery { state, ..ListQuery::default() };
+        Self { client, queue, query, left: limit, ended: false, has_more: false }
+    }
+
+    /// The next page; it may be empty. `None`: there is no more, or no more is wanted.
+    fn next_page(&mut self) -> Result<Option<Vec<TaskBody>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        self.query.limit = self.left.min(LIST_LIMIT_MAX);
+        let page = self.client.list(&self.queue, &self.query)?;
+        self.left -= page.tasks.len().min(self.left);
+        self.query.cursor = page.next_cursor;
+        self.has_more = self.query.cursor.is_some() && self.left == 0;
+        self.ended = self.query.cursor.is_none() || self.left == 0;
+        Ok(Some(page.tasks))
+    }
+}

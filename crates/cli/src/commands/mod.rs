@@ -1,0 +1,16 @@
+//! The commands, one file each: its arguments, its help, and what it does.
+
+pub(crate) mod ack;
+pub(crate) mod cancel;
+pub(crate) mod demo;
+pub(crate) mod extend;
+pub(crate) mod get;
+pub(crate) mod lease;
+pub(crate) mod ls;
+pub(crate) mod nack;
+mod payload;
+pub(crate) mod put;
+pub(crate) mod queues;
+pub(crate) mod replay;
+pub(crate) mod serve;
+mod tokens;

@@ -1,0 +1,52 @@
+//! `tickwheel nack`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::NackBody;
+
+use super::tokens;
+use crate::output::Format;
+use crate::remote::Remote;
+use crate::values;
+
+/// Give a lease back: the work is not done
+///
+/// The task is ready again at once, or after --in. The exit code is 1 if a token had ended.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  tickwheel nack mail TOKEN --in 5m --reason 'the mail server is down'")]
+pub(crate) struct Nack {
+    /// The queue that the tasks were leased from
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// The tokens that `lease` printed
+    #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
+    tokens: Vec<String>,
+    /// Due again so long from now [default: ready at once]
+    #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
+    delay_ms: Option<u64>,
+    /// Why, for the server's log
+    #[arg(long)]
+    reason: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Nack {
+    /// Sends them and prints what became of each.
+    ///
+    /// # Errors
+    /// No server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        tokens::settle(&self.format, self.tokens, |tokens| {
+            let body = NackBody { tokens, delay_ms: self.delay_ms, reason: self.reason.clone() };
+            Ok(client.nack(&self.queue, &body)?)
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Where the payload of a task comes from.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::value::RawValue;
+use tickwheel_api::{CONTENT_TYPE_JSON, PayloadBody};
+
+/// 16 MiB: far above what a server takes, and a limit all the same, so that a wrong file name cannot fill the memory.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The payload.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct Source {
+    /// What the worker gets, as JSON [default: null]
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// The same from a file, or from stdin with `-`
+    #[arg(long, value_name = "FILE")]
+    payload_file: Option<String>,
+}
+
+/// The payload and what it is.
+#[derive(Args, Debug)]
+pub(crate) struct Payload {
+    #[command(flatten)]
+    source: Source,
+    /// What the payload is; anything but JSON is kept as bytes
+    #[arg(long, value_name = "TYPE", default_value = CONTENT_TYPE_JSON)]
+    content_type: String,
+}
+
+impl Payload {
+    /// The payload, checked.
+    ///
+    /// # Errors
+    /// It cannot be read, it is too large, or it is said to be JSON and is not.
+    pub(crate) fn read(self) -> Result<PayloadBody> {
+        let (bytes, place) = match (self.source.payload, self.source.payload_file) {
+            (Some(text), _) => (text.into_bytes(), "--payload".to_owned()),
+            (None, Some(name)) if name == "-" => (
+                read(io::stdin().lock()).context("failed to read the payload from stdin")?,
+                "stdin".to_owned(),
+            ),
+            (None, Some(name)) => {
+                let file = File::open(&name).with_context(|| format!("failed to open {name}"))?;
+                (read(file).with_context(|| format!("failed to read {name}"))?, name)
+            }
+            (None, None) if self.content_type == CONTENT_TYPE_JSON => return Ok(PayloadBody::default()),
+            (None, None) => bail!(
+                "--content-type says what the payload is, and there is none; add --payload or --payload-file"
+            ),
+        };
+        if self.content_type != CONTENT_TYPE_JSON {
+            return Ok(PayloadBody { bytes, content_type: self.content_type });
+        }
+        json(&bytes, &place)
+    }
+}
+
+/// The JSON value in `bytes` as it is written, without white space around it.
+fn json(bytes: &[u8], place: &str) -> Result<PayloadBody> {
+    let raw: &RawValue = match serde_json::from_slice(bytes) {
+        Ok(raw) => raw,
+        Err(error) => {
+            let hint = if bytes.is_empty() {
+                "write `null` for nothing"
+            } else {
+                "put text into double quotes, or send bytes with --content-type"
+            };
+            bail!("the payload in {place} is not JSON: {error}; {hint}")
+        }
+    };
+    let payload = PayloadBody::json(raw.get().as_bytes().to_vec());
+    if payload.as_json().is_none() {
+        bail!(
+            "the payload in {place} nests deeper than {} levels; flatten it",
+            tickwheel_api::JSON_DEPTH_MAX - 1
+        );
+    }
+    Ok(payload)
+}
+
+fn read(from: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        bail!("it is larger than {BYTES_MAX} bytes; keep large data elsewhere, and its name in the payload");
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_kept_as_written_and_errors_have_a_position() {
+        let kept = json(b" {\"a\": 1.0}\n", "--payload").expect("JSON");
+        assert_eq!(kept.bytes, b"{\"a\": 1.0}");
+        let text = |bytes: &[u8]| json(bytes, "--payload").expect_err("not JSON").to_string();
+        assert!(text(b"{\"a\":\n 1,}").contains("at line 2 column"), "{}", text(b"{\"a\":\n 1,}"));
+        assert!(text(b"hello").contains("put text into double quotes"));
+        assert!(text(b"").contains("write `null`"));
+        assert!(text(b"1 2").contains("trailing characters"));
+        assert!(text("[".repeat(100).as_bytes()).contains("not JSON"));
+        let deep = format!("{}{}", "[".repeat(64), "]".repeat(64));
+        assert!(text(deep.as_bytes()).contains("nests deeper than 63"));
+    }
+}

@@ -1,0 +1,120 @@
+//! `tickwheel put`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use tickwheel_api::client::Stored;
+use tickwheel_api::{Due, PutBody, PutMode, PutQuery, time};
+
+use super::payload::Payload;
+use crate::output::{Format, Row};
+use crate::remote::Remote;
+use crate::values;
+
+/// Schedule a task
+///
+/// The key is the handle to find, move or cancel the task by. A put of a live key moves that task: the old time does not fire.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel put close order:1 --in 30m --payload '{\"order\":1}'
+  tickwheel put mail welcome:7 --at 2030-01-01T08:00:00+01:00
+  tickwheel put close order:1 --in 1h --mode replace --if-match 41    only if it still is what I saw
+  date | tickwheel put log now --payload-file - --content-type text/plain")]
+pub(crate) struct Put {
+    /// The queue; it appears with its first task
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// Your name for the task, unique in its queue while it lives
+    #[arg(value_parser = values::key)]
+    key: String,
+    #[command(flatten)]
+    when: When,
+    #[command(flatten)]
+    payload: Payload,
+    /// What to do about a live task of that key
+    #[arg(long, value_enum, default_value = "upsert")]
+    mode: Mode,
+    /// Only if the live task has this version
+    #[arg(long, value_name = "VERSION", value_parser = values::version)]
+    if_match: Option<u64>,
+    /// Take the task out of a worker's hands if it is leased
+    #[arg(long)]
+    revoke: bool,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct When {
+    /// Due so long from now, such as 250ms, 30m, 1h30m or 15d
+    #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
+    delay_ms: Option<u64>,
+    /// Due at this time, RFC 3339 or milliseconds since 1970 [without --in and --at: now]
+    #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
+    at_ms: Option<i64>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Mode {
+    /// Replace it, or make a new one
+    Upsert,
+    /// Refuse if there is one
+    Create,
+    /// Refuse if there is none
+    Replace,
+}
+
+impl Put {
+    /// Sends it and prints the task.
+    ///
+    /// # Errors
+    /// A bad payload, no server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let due = match (self.when.delay_ms, self.when.at_ms) {
+            (Some(ms), _) => Due::After(ms),
+            (None, Some(ms)) => Due::At(ms),
+            (None, None) => Due::Now,
+        };
+        let mode = match self.mode {
+            Mode::Upsert => PutMode::Upsert,
+            Mode::Create => PutMode::Create,
+            Mode::Replace => PutMode::Replace,
+        };
+        let client = self.remote.client()?;
+        let body = PutBody { due, payload: self.payload.read()? };
+        let query = PutQuery { mode, revoke: self.revoke };
+        let stored = client.put(&self.queue, &self.key, &body, query, self.if_match)?;
+        self.format.print([stored])?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Row for Stored {
+    const HEADER: &'static [&'static str] = &["QUEUE", "KEY", "DUE AT", "STATE", "VERSION", ""];
+
+    fn json(&self) -> Vec<u8> {
+        let mut json = serde_json::to_value(&self.task).expect("an answer is plain JSON");
+        if let Value::Object(members) = &mut json {
+            members.insert("created".to_owned(), Value::Bool(self.created));
+        }
+        json.to_string().into_bytes()
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let task = &self.task;
+        vec![
+            task.queue.clone(),
+            task.key.clone(),
+            time::format(task.due_at_ms),
+            task.state.name().to_owned(),
+            task.version.to_string(),
+            if self.created { "created" } else { "replaced" }.to_owned(),
+        ]
+    }
+}

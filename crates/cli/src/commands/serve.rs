@@ -1,0 +1,132 @@
+//! `tickwheel serve`.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use tickwheel_server::{Config, Server, Store};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::output::STDOUT;
+use crate::values::{self, Beanstalk};
+
+/// Run a server
+///
+/// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
+/// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
+/// are answered and leases are written down.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel serve                                        tasks in ./tickwheel-data, http://127.0.0.1:8463
+  tickwheel serve --data /var/lib/tickwheel --log info
+  tickwheel serve --memory --listen 127.0.0.1:0          for a test: nothing is kept, any free port
+  tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
+      curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
+pub(crate) struct Serve {
+    /// Where tasks are kept; made if it is not there
+    #[arg(long, value_name = "DIR", env = "TICKWHEEL_DATA", default_value = "./tickwheel-data")]
+    data: PathBuf,
+    /// Keep tasks in memory only: nothing survives the end of the process
+    #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
+    memory: bool,
+    /// Where to listen; port 0 takes any free port
+    #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463")]
+    listen: SocketAddr,
+    /// Where to listen for clients of beanstalkd: `off`, for this version does not speak their protocol yet
+    #[arg(long, value_name = "ADDR:PORT|off", env = "TICKWHEEL_BEANSTALK", default_value = "off", value_parser = values::beanstalk)]
+    beanstalk: Beanstalk,
+    /// Let time stand still until `POST /v1/clock/advance` moves it; a directory belongs to one kind of clock for good
+    #[arg(long, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
+    virtual_clock: bool,
+    /// Listen on an address that others can reach, though there are no tokens and no TLS yet
+    #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
+    insecure: bool,
+    /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
+    log: String,
+}
+
+impl Serve {
+    /// Serves until it is told to stop.
+    ///
+    /// # Errors
+    /// It cannot start.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        log_to_stderr(&self.log)?;
+        let runtime = Runtime::new().context("start the server's threads")?;
+        runtime.block_on(self.serve())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn serve(self) -> Result<()> {
+        // Before anything is opened: a signal during a long recovery must not be taken as a crash.
+        let stop = Stop::listen()?;
+        let store = if self.memory { Store::Memory } else { Store::Dir(self.data) };
+        let Beanstalk::Off = self.beanstalk;
+        let Self { listen, virtual_clock, insecure, .. } = self;
+        let config = Config { listen, virtual_clock, insecure, ..Config::new(store) };
+        let server = Server::bind(config).await.context("failed to start")?;
+        announce(server.local_addr())?;
+        server.run(stop.wait()).await;
+        Ok(())
+    }
+}
+
+/// The line that says that the server is ready. Whoever started it may wait for it.
+fn announce(address: SocketAddr) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let written = writeln!(out, "listening http://{address}").and_then(|()| out.flush());
+    match written {
+        // A server does not depend on somebody reading its first line.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context(STDOUT),
+    }
+}
+
+/// The signals that end it.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn listen() -> Result<Self> {
+        let on = |kind| signal(kind).context("listen for signals");
+        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
+    }
+
+    async fn wait(mut self) {
+        let name = tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = name, "told to stop");
+    }
+}
+
+fn filter(text: &str) -> Result<String, String> {
+    // An empty variable is how a shell says that it is not set.
+    let text = if text.is_empty() { "warn" } else { text };
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| {
+        format!(
+            "{error}; write error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`"
+        )
+    })
+}
+
+fn log_to_stderr(filter: &str) -> Result<()> {
+    let filter = EnvFilter::try_new(filter).context("read the log filter")?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .try_init()
+        .map_err(|error| anyhow::anyhow!("set up the log: {error}"))
+}

@@ -1,0 +1,69 @@
+//! What became of tokens, for ack, nack and extend.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use tickwheel_api::{TOKENS_MAX, TokenResult};
+
+use crate::output::{Format, Row, say};
+
+/// Sends the tokens, as many at a time as a call takes, and prints what became of each. The exit code is 1 if any of them
+/// had ended.
+pub(super) fn settle(
+    format: &Format,
+    tokens: Vec<String>,
+    send: impl Fn(Vec<String>) -> Result<Vec<TokenResult>>,
+) -> Result<ExitCode> {
+    let mut ended = 0_usize;
+    for tokens in tokens.chunks(TOKENS_MAX) {
+        let results = send(tokens.to_vec())?;
+        let (sent, answered) = (tokens.len(), results.len());
+        ensure!(sent == answered, "{sent} tokens were sent and the server speaks of {answered}");
+        ended += results.iter().filter(|result| is_ended(**result)).count();
+        format.print(tokens.iter().zip(results).map(|(token, result)| Settled { token, result }))?;
+    }
+    if ended == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(
+        "a lease had ended: `expired` is one that ran out, was settled before or never was, `revoked` one that its owner took back",
+    );
+    Ok(ExitCode::FAILURE)
+}
+
+fn is_ended(result: TokenResult) -> bool {
+    match result {
+        TokenResult::Acked | TokenResult::Nacked | TokenResult::Extended => false,
+        TokenResult::Expired | TokenResult::Revoked => true,
+    }
+}
+
+struct Settled<'a> {
+    token: &'a str,
+    result: TokenResult,
+}
+
+impl Settled<'_> {
+    fn name(&self) -> &'static str {
+        match self.result {
+            TokenResult::Acked => "acked",
+            TokenResult::Nacked => "nacked",
+            TokenResult::Extended => "extended",
+            TokenResult::Expired => "expired",
+            TokenResult::Revoked => "revoked",
+        }
+    }
+}
+
+impl Row for Settled<'_> {
+    const HEADER: &'static [&'static str] = &["TOKEN", "RESULT"];
+
+    fn json(&self) -> Vec<u8> {
+        json!({"token": self.token, "result": self.name()}).to_string().into_bytes()
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.token.to_owned(), self.name().to_owned()]
+    }
+}

@@ -1,0 +1,153 @@
+//! What people and programs see: data on stdout as a table or as JSON, talk on stderr.
+
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::value::RawValue;
+use tickwheel_api::PayloadBody;
+use tickwheel_api::client::ClientError;
+
+/// How data is printed.
+#[derive(Args, Debug)]
+pub(crate) struct Format {
+    /// How to print: a table, or JSON, one object a line [default: table on a terminal, json into a pipe or file]
+    #[arg(short, long, value_enum, global = true, env = "TICKWHEEL_OUTPUT", hide_env = true)]
+    output: Option<Shape>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    Json,
+    Table,
+}
+
+/// One line of data: as JSON, and as the cells of a table.
+pub(crate) trait Row {
+    /// The names of the cells.
+    const HEADER: &'static [&'static str];
+    /// One JSON object, without a line end.
+    fn json(&self) -> Vec<u8>;
+    /// As many as [`HEADER`](Self::HEADER) has.
+    fn cells(&self) -> Vec<String>;
+}
+
+impl Format {
+    /// Prints the rows; no rows as JSON are no lines.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub(crate) fn print<R: Row>(&self, rows: impl IntoIterator<Item = R>) -> Result<()> {
+        let mut out = stdout();
+        if self.is_json() {
+            for row in rows {
+                out.write_all(&row.json()).and_then(|()| out.write_all(b"\n")).context(STDOUT)?;
+            }
+        } else {
+            let mut table = Table::new();
+            table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+            table.set_header(R::HEADER.iter().copied());
+            for row in rows {
+                let cells = row.cells();
+                assert_eq!(cells.len(), R::HEADER.len(), "a row has a cell for each name");
+                table.add_row(cells.iter().map(|cell| one_line(cell)));
+            }
+            writeln!(out, "{}", table.trim_fmt()).context(STDOUT)?;
+        }
+        out.flush().context(STDOUT)
+    }
+
+    /// Whether data is printed as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        match self.output {
+            Some(shape) => shape == Shape::Json,
+            None => !io::stdout().is_terminal(),
+        }
+    }
+}
+
+/// Completes "failed to ...".
+pub(crate) const STDOUT: &str = "write to stdout";
+
+/// Stdout, locked and buffered. Flush it: a buffer that is dropped hides its error.
+pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 * 1024, io::stdout().lock())
+}
+
+/// One line of talk. That nobody reads it is no reason to fail.
+pub(crate) fn say(text: &str) {
+    let _unread = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// An error and what to do about it.
+pub(crate) fn complain(error: &anyhow::Error) {
+    say(&format!("error: {}", chain(error)));
+    let hint = error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
+        Some(ClientError::Problem(problem)) => problem.hint.clone(),
+        _ => None,
+    });
+    if let Some(hint) = hint {
+        say(&format!("hint: {hint}"));
+    }
+}
+
+/// An error and its causes in one line. Many errors quote their cause; what has been said is not said again.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Whether it failed because whoever read stdout has seen enough, as in `| head`.
+pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+            && error.chain().any(|cause| cause.to_string() == STDOUT)
+    })
+}
+
+/// 60 characters of a payload show what it is and leave room for the rest of the line.
+const PAYLOAD_CHARS_MAX: usize = 60;
+
+/// A payload as a cell of a table.
+pub(crate) fn payload_cell(payload: &PayloadBody) -> String {
+    match payload.as_json().map(RawValue::get) {
+        Some(json) if json.chars().count() <= PAYLOAD_CHARS_MAX => json.to_owned(),
+        Some(json) => json.chars().take(PAYLOAD_CHARS_MAX - 1).chain(['…']).collect(),
+        None => format!("{} bytes of {}", payload.bytes.len(), payload.content_type),
+    }
+}
+
+/// Text of somebody else on one line of the terminal: control characters could move its cursor or worse.
+fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_cannot_drive_the_terminal() {
+        assert_eq!(one_line("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+    }
+
+    #[test]
+    fn a_cause_that_was_quoted_is_not_said_twice() {
+        let error = anyhow::anyhow!("no room").context("the disk said: no room").context("failed to start");
+        assert_eq!(chain(&error), "failed to start: the disk said: no room");
+    }
+
+    #[test]
+    fn long_payloads_are_cut_and_bytes_are_named() {
+        let long = PayloadBody::json(format!("\"{}\"", "ü".repeat(100)).into_bytes());
+        assert_eq!(payload_cell(&long).chars().count(), PAYLOAD_CHARS_MAX);
+        let bytes = PayloadBody { bytes: vec![1, 2, 3], content_type: "image/png".to_owned() };
+        assert_eq!(payload_cell(&bytes), "3 bytes of image/png");
+    }
+}

@@ -1,0 +1,112 @@
+//! [`Lines`]: the operations of a file, checked one by one.
+
+use std::io::{self, BufRead, Read};
+
+use anyhow::{Context, Result, anyhow};
+use tickwheel_api::replay::{ReplayLine, ReplayOp};
+use tickwheel_api::{Due, time};
+use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Timestamp};
+
+/// 64 MiB: the largest payload as base64 and room to spare. A limit, so that a wrong file cannot fill the memory.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// The operations of a file, in its order. It holds one line at a time.
+pub(super) struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    number: u64,
+    /// The `at` of the last line.
+    last_at_ms: i64,
+}
+
+/// One operation.
+pub(super) struct Line {
+    /// From 1, blank lines counted.
+    pub(super) number: u64,
+    pub(super) at: Timestamp,
+    pub(super) op: Op,
+}
+
+pub(super) enum Op {
+    Put { put: Put, due_at: Timestamp },
+    Cancel(Cancel),
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, buffer: Vec::new(), number: 0, last_at_ms: 0 }
+    }
+
+    /// The next operation; `None` at the end.
+    ///
+    /// # Errors
+    /// The input fails, or a line is not an operation or is out of order; the error begins with its number.
+    pub(super) fn next(&mut self) -> Result<Option<Line>> {
+        loop {
+            self.number += 1;
+            self.buffer.clear();
+            let mut limited = self.input.by_ref().take(LINE_BYTES_MAX as u64 + 1);
+            let read = match limited.read_until(b'\n', &mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                    return Err(anyhow!("it is a directory"));
+                }
+                read => read.with_context(|| format!("line {} cannot be read", self.number))?,
+            };
+            if read == 0 {
+                return Ok(None);
+            }
+            if self.buffer.len() > LINE_BYTES_MAX {
+                return Err(anyhow!(
+                    "line {} has more than {LINE_BYTES_MAX} bytes; is it NDJSON?",
+                    self.number
+                ));
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                return self.operation().with_context(|| format!("line {}", self.number)).map(Some);
+            }
+        }
+    }
+
+    fn operation(&mut self) -> Result<Line> {
+        let line = ReplayLine::parse(&self.buffer).map_err(|bad| anyhow!("{bad}; {}", bad.hint))?;
+        if line.at_ms < self.last_at_ms {
+            let (at, last) = (time::format(line.at_ms), time::format(self.last_at_ms));
+            return Err(anyhow!(
+                "out of order: its `at` is {at}, the line before is at {last}; sort lines by `at`"
+            ));
+        }
+        self.last_at_ms = line.at_ms;
+        let at = instant(line.at_ms);
+        let queue = QueueName::new(&line.queue).map_err(|error| anyhow!("`queue`: {error}"))?;
+        let key = Key::new(&line.key).map_err(|error| anyhow!("`key`: {error}"))?;
+        let op = match line.op {
+            ReplayOp::Cancel => Op::Cancel(Cancel::new(&queue, key)),
+            ReplayOp::Put { due, payload } => {
+                let due_at = due_at(at, due)?;
+                let body = Body {
+                    payload: payload.bytes,
+                    content_type: payload.content_type.into(),
+                    tags: Vec::new(),
+                };
+                Op::Put { put: Put { body, ..Put::new(&queue, key).at(due_at) }, due_at }
+            }
+        };
+        Ok(Line { number: self.number, at, op })
+    }
+}
+
+/// When the task is due. The put says it as an instant, so that it means the same wherever the queue's clock stands.
+fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
+    let due_at = match due {
+        Due::Now => Some(at),
+        Due::After(ms) => at.plus_ms(ms),
+        Due::At(ms) => Some(instant(ms)),
+    };
+    due_at
+        .filter(|due_at| due_at.as_ms() <= time::INSTANT_MS_MAX)
+        .ok_or_else(|| anyhow!("`delay`: the task would be due after the year 9999; name a shorter one"))
+}
+
+fn instant(ms: i64) -> Timestamp {
+    Timestamp::from_ms(ms).expect("the reader of times refuses those before 1970")
+}

@@ -1,0 +1,153 @@
+//! Values on the command line: each is checked where it is read, and an error says what to write instead.
+
+use tickwheel_api::{
+    LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
+};
+use tickwheel_queue::{Key, QueueName};
+
+/// `30m`: how long until the task is due, in ms.
+pub(crate) fn delay(text: &str) -> Result<u64, String> {
+    duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// A lease, in ms, within the server's limits.
+pub(crate) fn lease(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (LEASE_MS_MIN..=LEASE_MS_MAX).contains(&ms) {
+        return Ok(ms);
+    }
+    let (min, max) = (duration::format(LEASE_MS_MIN), duration::format(LEASE_MS_MAX));
+    Err(format!("a lease lasts {min} to {max}; work that takes longer extends it"))
+}
+
+/// A wait, in ms, within the server's limit.
+pub(crate) fn wait(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if ms <= WAIT_MS_MAX {
+        return Ok(ms);
+    }
+    Err(format!("a call waits at most {}; to wait longer, call again", duration::format(WAIT_MS_MAX)))
+}
+
+/// An instant, in ms since 1970: RFC 3339, or milliseconds since 1970 as a bare number.
+pub(crate) fn instant(text: &str) -> Result<i64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits {
+        return time::parse(text).map_err(|error| {
+            let word = text.eq_ignore_ascii_case("now") || text.eq_ignore_ascii_case("tomorrow");
+            let also = if word { "; for a time from now on use --in" } else { "" };
+            format!("{error}; {}{also}", error.hint())
+        });
+    }
+    match text.parse::<i64>() {
+        Ok(ms) if ms <= time::INSTANT_MS_MAX => Ok(ms),
+        _ => Err(format!(
+            "{text} is after the year 9999; write milliseconds since 1970, not micro- or nanoseconds"
+        )),
+    }
+}
+
+/// The name of a queue.
+pub(crate) fn queue(text: &str) -> Result<String, String> {
+    QueueName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// A task's key.
+pub(crate) fn key(text: &str) -> Result<String, String> {
+    Key::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// A lease token.
+pub(crate) fn token(text: &str) -> Result<String, String> {
+    let in_alphabet = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if in_alphabet && (1..=TOKEN_BYTES_MAX).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "a token has 1 to {TOKEN_BYTES_MAX} bytes of A-Z a-z 0-9 _ -; give the `token` that `lease` printed"
+    ))
+}
+
+/// How many tasks one lease takes.
+pub(crate) fn lease_max(text: &str) -> Result<usize, String> {
+    count(text, LEASE_TASKS_MAX)
+}
+
+/// A count from 1 to `max`.
+fn count(text: &str, max: u64) -> Result<usize, String> {
+    text.parse::<u64>()
+        .ok()
+        .filter(|count| (1..=max).contains(count))
+        .and_then(|count| usize::try_from(count).ok())
+        .ok_or_else(|| format!("it takes a number from 1 to {max}"))
+}
+
+/// A count of lines to show, at least 1.
+pub(crate) fn limit(text: &str) -> Result<usize, String> {
+    // A page at a time is read, so there is no real bound; this one keeps the number exact everywhere.
+    count(text, 1 << 53)
+}
+
+/// A version: the number of an ETag.
+pub(crate) fn version(text: &str) -> Result<u64, String> {
+    text.trim_matches('"')
+        .parse::<u64>()
+        .map_err(|_| "a version is the number that `put` and `get` print, such as 41".to_owned())
+}
+
+/// Where to listen for clients of beanstalkd.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Beanstalk {
+    /// Nowhere.
+    Off,
+}
+
+/// Where `serve --beanstalk` listens.
+pub(crate) fn beanstalk(text: &str) -> Result<Beanstalk, String> {
+    if text == "off" {
+        return Ok(Beanstalk::Off);
+    }
+    Err("this version does not speak the beanstalkd protocol yet; leave the option out, or write `off`"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_to_write_instead() {
+        let cases: [(Result<u64, String>, &str); 5] = [
+            (
+                delay("30"),
+                "`30` has no unit after 30; write `30ms`, `30s` or `30m`; the units are ms s m h d w",
+            ),
+            (delay("-5s"), "`-5s` is negative; write `0s` for now; no duration is negative"),
+            (lease("10ms"), "a lease lasts 1s to 12h; work that takes longer extends it"),
+            (wait("61s"), "a call waits at most 1m; to wait longer, call again"),
+            (version("x"), "a version is the number that `put` and `get` print, such as 41"),
+        ];
+        for (result, expected) in cases {
+            assert_eq!(result.expect_err("bad"), expected);
+        }
+        assert!(instant("tomorrow").expect_err("bad").ends_with("use --in"));
+        assert!(instant("1506943593000000").expect_err("bad").contains("after the year 9999"));
+        assert!(queue("a b").expect_err("bad").contains("byte 1"));
+        assert!(key("").expect_err("bad").contains("1 to 256 bytes"));
+        assert!(token("a=b").expect_err("bad").contains("1 to 64 bytes"));
+        assert!(lease_max("0").expect_err("bad").contains("1 to 1000"));
+        assert!(beanstalk("127.0.0.1:11300").expect_err("bad").contains("yet"));
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        assert_eq!(delay("1h30m"), Ok(5_400_000));
+        assert_eq!(lease("30s"), Ok(30_000));
+        assert_eq!(wait("0s"), Ok(0));
+        assert_eq!(instant("2017-10-02T11:26:33Z"), Ok(1_506_943_593_000));
+        assert_eq!(instant("1506943593000"), Ok(1_506_943_593_000));
+        assert_eq!(version("\"41\""), Ok(41));
+        assert_eq!(lease_max("1000"), Ok(1_000));
+        assert_eq!(beanstalk("off"), Ok(Beanstalk::Off));
+    }
+}
