@@ -240,7 +240,6 @@ impl World {
         }
         let task = self.task.as_mut().expect("it was there");
         task.become_ready(op.to, clock)?;
-        task.lease = None;
         task.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
         task.attempt(found.map(|found| found.attempt))
     }

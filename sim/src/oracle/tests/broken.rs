@@ -455,3 +455,12 @@ fn a_second_answer_is_a_fault_of_the_driver() {
     play.oracle.answered(id, Answer::NotFound).expect("a right history");
     let _ = play.oracle.answered(id, Answer::NotFound);
 }
+
+#[test]
+fn p4_a_crash_leaves_a_task_leased() {
+    breaks("P4", |play| {
+        delivered(play)?;
+        play.crash()?;
+        Ok(play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, DUE) })))
+    });
+}

@@ -341,3 +341,82 @@ fn a_key_made_by_the_server_is_recognised() {
     breaks("P6", |play| Ok(play.lease(1, vec![found("7", 7, WALL, "t1")])));
     breaks("P6", |play| Ok(play.list(vec![task()])));
 }
+
+#[test]
+fn a_lease_may_end_at_its_last_millisecond() {
+    holds(|play| {
+        play.put("a", WALL, ready("a", 1, 5, WALL))?;
+        let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
+        let one = Delivery { lease_until: play.wall + 1_000, ..found("a", 1, WALL, "t1") };
+        play.oracle.answered(lease, Answer::Delivered(vec![one]))?;
+        play.pass(1_000);
+        let again = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
+        let one = Delivery { attempt: 2, lease_until: play.wall + 1_000, ..found("a", 1, WALL, "t2") };
+        play.oracle.answered(again, Answer::Delivered(vec![one]))
+    });
+}
+
+#[test]
+fn a_written_lease_may_end_by_a_step_of_the_wall_clock() {
+    holds(|play| {
+        delivered(play)?;
+        play.restart(200)?;
+        play.step(1_000);
+        play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))])
+    });
+    // An extension is not written: a crash may bring back the end that the stop wrote down.
+    holds(|play| {
+        delivered(play)?;
+        play.restart(200)?;
+        play.extend("t1", TokenAnswer::Extended)?;
+        play.pass(900);
+        play.crash()?;
+        play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))])
+    });
+}
+
+#[test]
+fn a_server_may_forget_a_token_that_two_restarts_passed() {
+    for said in [TokenAnswer::Acked, TokenAnswer::Expired] {
+        holds(|play| {
+            delivered(play)?;
+            play.crash()?;
+            play.crash()?;
+            play.ack("t1", said)
+        });
+    }
+}
+
+#[test]
+fn only_the_latest_revoked_lease_must_be_remembered() {
+    for said in [TokenAnswer::Revoked, TokenAnswer::Expired] {
+        // Its key has a new task.
+        holds(|play| {
+            delivered(play)?;
+            play.cancel("a", true, Answer::Revoked)?;
+            play.put("a", DUE, ready("a", 2, 7, DUE))?;
+            play.ack("t1", said)
+        });
+        // Another lease of its task was revoked since.
+        holds(|play| {
+            delivered(play)?;
+            let verb =
+                |payload| Verb::Patch { due: None, payload: Some(payload), if_match: None, revoke: true };
+            let task = View { payload: 7, attempt: 1, ..ready("a", 1, 6, DUE) };
+            play.call(Some("a"), verb(7), Answer::Stored { created: false, task })?;
+            let one = Delivery { payload: 7, ..again(2, found("a", 1, DUE, "t2")) };
+            play.lease(1, vec![one])?;
+            let task = View { payload: 8, attempt: 2, ..ready("a", 1, 8, DUE) };
+            play.call(Some("a"), verb(8), Answer::Stored { created: false, task })?;
+            play.ack("t2", TokenAnswer::Revoked)?;
+            play.ack("t1", said)
+        });
+        // The lease had been cut off by a crash when its owner took the task back.
+        holds(|play| {
+            delivered(play)?;
+            play.crash()?;
+            play.cancel("a", true, Answer::Cancelled)?;
+            play.ack("t1", said)
+        });
+    }
+}
