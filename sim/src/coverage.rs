@@ -20,7 +20,7 @@ pub struct Coverage {
     pub crashes_in_recovery: u64,
     /// Graceful stops.
     pub stops: u64,
-    /// Checkpoints completed, in the run that had the fewest.
+    /// Checkpoints begun.
     pub checkpoints: u64,
     /// Torn tails that recovery cut.
     pub torn: u64,

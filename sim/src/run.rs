@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp};
+use tickwheel_engine::{
+    Answer as ProductAnswer, CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp,
+};
 use tickwheel_queue::{List, Shard};
 use tickwheel_store::{DiskStore, StoreOptions};
 
@@ -153,7 +155,8 @@ impl World {
         match self.rng.below(1_000) {
             0..4 => return self.kill("killed"),
             4..7 => return self.stop_gracefully(),
-            7..12 if self.open.is_empty() => return self.list_one(),
+            // A failed store lists what it is sure of, which the oracle cannot tell from what there is.
+            7..12 if self.open.is_empty() && self.doomed.is_none() => return self.list_one(),
             _ => {}
         }
         let client = self.rng.index(self.clients.len());
@@ -252,7 +255,7 @@ impl World {
 
     fn look_at_server(&mut self) {
         let Some(server) = &self.server else { return };
-        self.coverage.checkpoints = self.coverage.checkpoints.max(server.store().checkpoints());
+        self.coverage.checkpoints = self.coverage.checkpoints.max(server.store().checkpoints_begun());
         if self.doomed.is_none() && server.engine().is_some_and(|engine| engine.failure().is_some()) {
             self.coverage.poisoned += 1;
             self.doomed = Some(self.rng.below(30));
@@ -282,20 +285,11 @@ impl World {
         self.oracle.answered(id, answer)
     }
 
-    /// The connection is cut. A server that notices gives a delivery back; one that does not lets the lease run out.
+    /// The connection is cut behind the server's back: a lost delivery stays leased until its lease runs out.
     fn lose_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
         self.trace.event(format_args!("the answer to {id:?} is lost: {answer:?}"));
         self.coverage.lost += 1;
         self.oracle.lost(id)?;
-        if let ProductAnswer::Lease(Ok(leased)) = &answer
-            && !leased.is_empty()
-            && self.rng.chance(50)
-        {
-            let tokens = leased.iter().map(|one| one.token).collect();
-            self.inputs.push(Input::Undelivered { tokens });
-            self.gate.set(true);
-            self.turn()?;
-        }
         let failed = self.server.as_ref().and_then(|s| s.engine()).is_some_and(|e| e.failure().is_some());
         // A failed store may hold it or not; the next life shows.
         if failed || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
@@ -338,6 +332,10 @@ impl World {
                 return Ok(());
             }
             let server = self.server.as_ref().expect("it did not crash");
+            if server.engine().is_some_and(|engine| engine.failure().is_some()) {
+                // A failed store writes no lease down: such a stop is as good as a crash.
+                return self.kill("killed while it stopped with a failed store");
+            }
             if server.is_released() {
                 self.server = None;
                 self.oracle.stopped()?;
@@ -348,9 +346,6 @@ impl World {
                     self.disk.crash(&mut rng);
                 }
                 return self.start();
-            }
-            if server.engine().is_some_and(|engine| engine.failure().is_some()) && self.answers.is_empty() {
-                return self.kill("killed while it stopped with a failed store");
             }
         }
         Err(self.hang("a graceful stop does not end"))
@@ -386,7 +381,8 @@ impl World {
                 self.disk.forget_faults();
                 if self.hostile && self.rng.chance(self.options.error_percent) {
                     let nth = self.rng.between(1, 60);
-                    self.disk.fail_at(nth, self.rng_fault());
+                    let fault = self.rng_fault();
+                    self.disk.fail_at(nth, fault);
                 }
                 return Ok(());
             }
@@ -574,7 +570,11 @@ impl World {
         let command = words::command(&call);
         self.inputs.push(Input::Call { call: ProductCall(id.0), command });
         for _ in 0..1_000 {
-            self.server.as_mut().expect("no faults any more").turn(self.now, &mut self.inputs, &mut self.answers);
+            self.server.as_mut().expect("no faults any more").turn(
+                self.now,
+                &mut self.inputs,
+                &mut self.answers,
+            );
             if let Some((answered, answer)) = self.answers.pop() {
                 assert_eq!(answered.0, id.0, "no other call is open");
                 self.open.remove(&id);

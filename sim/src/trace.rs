@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Folds every event of a run into one number, so that two runs of a seed can be compared.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub(crate) struct Trace {
     hash: u64,
     print: bool,
     step: u64,
@@ -13,25 +13,28 @@ pub struct Trace {
 impl Trace {
     /// Starts empty; with `print` each event also goes to standard error.
     #[must_use]
-    pub fn new(print: bool) -> Self {
+    pub(crate) fn new(print: bool) -> Self {
         Self { hash: 0xcbf2_9ce4_8422_2325, print, step: 0 }
     }
 
     /// Counts the steps of the run.
-    pub fn step(&mut self) -> u64 {
+    pub(crate) fn step(&mut self) -> u64 {
         self.step += 1;
         self.step
     }
 
     /// The steps so far.
     #[must_use]
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.step
     }
 
     /// Adds an event.
-    #[expect(clippy::print_stderr, reason = "a trace is asked for on the command line and goes to the terminal")]
-    pub fn event(&mut self, event: fmt::Arguments<'_>) {
+    #[expect(
+        clippy::print_stderr,
+        reason = "a trace is asked for on the command line and goes to the terminal"
+    )]
+    pub(crate) fn event(&mut self, event: fmt::Arguments<'_>) {
         let line = event.to_string();
         for byte in line.bytes() {
             // FNV-1a (Fowler, Noll, Vo).
@@ -44,7 +47,7 @@ impl Trace {
 
     /// The hash of all events.
     #[must_use]
-    pub fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 }

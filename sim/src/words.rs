@@ -5,7 +5,7 @@ use tickwheel_queue as product;
 use crate::oracle::{self, TokenAnswer, Verb, View};
 
 /// The payload that stands for this number.
-pub fn payload(number: u64) -> product::Body {
+pub(crate) fn payload(number: u64) -> product::Body {
     product::Body::bytes(number.to_be_bytes())
 }
 
@@ -32,7 +32,7 @@ fn view(task: &product::TaskView) -> View {
 }
 
 /// The product's command for a call that is one command; a list is several.
-pub fn command(call: &oracle::Call) -> product::Command {
+pub(crate) fn command(call: &oracle::Call) -> product::Command {
     let queue = queue(&call.queue);
     let key = call.key.as_deref().map(|key| product::Key::new(key).expect("the workload gives good keys"));
     let named = || key.clone().expect("this verb names a key");
@@ -85,7 +85,7 @@ pub fn command(call: &oracle::Call) -> product::Command {
     }
 }
 
-pub fn queue(name: &str) -> product::QueueName {
+pub(crate) fn queue(name: &str) -> product::QueueName {
     product::QueueName::new(name).expect("the workload gives good names")
 }
 
@@ -97,7 +97,7 @@ fn due_of(due: oracle::Due) -> product::Due {
 }
 
 /// The oracle's words for an answer to `call`.
-pub fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
+pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
     use oracle::Answer as A;
     use product::Answer as P;
     match answer {
@@ -114,6 +114,7 @@ pub fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
         // A get tells a key that was done from one that never was; the oracle's get does not ask.
         P::Get(Err(product::GetError::NotFound | product::GetError::Done)) => A::NotFound,
         P::Get(Err(product::GetError::Unavailable(why))) => unavailable(&why),
+        P::Get(Err(_)) => A::Refused,
         P::Patch(Ok(task)) => A::Stored { created: false, task: view(&task) },
         P::Patch(Err(error)) => match error {
             product::PatchError::NotFound => A::NotFound,
@@ -170,7 +171,9 @@ pub fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
                 dead: number(c.dead),
             })
         }
-        P::Lease(Err(why)) | P::Ack(Err(why)) | P::Extend(Err(why)) | P::Queues(Err(why)) => unavailable(&why),
+        P::Lease(Err(why)) | P::Ack(Err(why)) | P::Extend(Err(why)) | P::Queues(Err(why)) => {
+            unavailable(&why)
+        }
         P::Nack(Err(product::NackError::Unavailable(why))) => unavailable(&why),
         P::Nack(Err(_)) => A::Refused,
         P::List(_) | P::Stats(_) => unreachable!("a list is taken page by page, and nobody asks for stats"),
@@ -178,7 +181,7 @@ pub fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::Answer {
 }
 
 /// The rows of one page.
-pub fn rows(page: &product::TaskPage) -> Vec<View> {
+pub(crate) fn rows(page: &product::TaskPage) -> Vec<View> {
     page.tasks.iter().map(view).collect()
 }
 

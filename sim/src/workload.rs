@@ -8,7 +8,7 @@ use crate::rng::Rng;
 
 /// Draws calls. It remembers what answers showed, for clients use what they were told, but predicts nothing.
 #[derive(Debug)]
-pub struct Workload {
+pub(crate) struct Workload {
     rng: Rng,
     queues: Vec<String>,
     keys: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Workload {
 impl Workload {
     /// Draws by these options from this generator.
     #[must_use]
-    pub fn new(options: &Options, rng: Rng) -> Self {
+    pub(crate) fn new(options: &Options, rng: Rng) -> Self {
         Self {
             rng,
             queues: (0..options.queues.max(1)).map(|n| format!("q{n}")).collect(),
@@ -36,22 +36,22 @@ impl Workload {
 
     /// The queues in use.
     #[must_use]
-    pub fn queues(&self) -> &[String] {
+    pub(crate) fn queues(&self) -> &[String] {
         &self.queues
     }
 
     /// An answer showed a version.
-    pub fn saw_version(&mut self, queue: &str, key: &str, version: u64) {
+    pub(crate) fn saw_version(&mut self, queue: &str, key: &str, version: u64) {
         self.versions.insert((queue.to_owned(), key.to_owned()), version);
     }
 
     /// An answer gave a token out.
-    pub fn saw_token(&mut self, queue: &str, token: &str) {
+    pub(crate) fn saw_token(&mut self, queue: &str, token: &str) {
         self.tokens.push((queue.to_owned(), token.to_owned()));
     }
 
     /// The next call of a client.
-    pub fn call(&mut self, wall_ms: i64) -> Call {
+    pub(crate) fn call(&mut self, wall_ms: i64) -> Call {
         let queue = self.queues[self.rng.index(self.queues.len())].clone();
         let key = Some(self.keys[self.rng.index(self.keys.len())].clone());
         match self.rng.below(100) {
@@ -124,7 +124,8 @@ impl Workload {
             return None;
         }
         let seen = key.as_ref().and_then(|key| self.versions.get(&(queue.to_owned(), key.clone())));
-        Some(seen.copied().unwrap_or(1))
+        // A client knows a version from an answer, or has a wrong one.
+        Some(seen.copied().unwrap_or(u64::MAX))
     }
 
     fn payload(&mut self) -> u64 {

@@ -97,6 +97,8 @@ pub struct Engine {
     filling: Filling,
     in_flight: Option<InFlight>,
     room: u64,
+    /// A put was refused for want of room: the next turn asks how much there is now.
+    ask_room: bool,
     gate: Gate,
     lookups: Lookups,
     lists: Lists,
@@ -122,7 +124,7 @@ impl Engine {
             queues.open(name).live = *live;
         }
         let guard = acquired.guard;
-        Self {
+        let mut engine = Self {
             config,
             guard,
             secret: acquired.secret,
@@ -141,6 +143,7 @@ impl Engine {
             filling: Filling::default(),
             in_flight: None,
             room: acquired.room,
+            ask_room: false,
             gate: Gate::default(),
             lookups: Lookups::default(),
             lists: Lists::default(),
@@ -151,7 +154,14 @@ impl Engine {
             stopping: false,
             stopped: false,
             stats: Stats::default(),
+        };
+        // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
+        for task in acquired.leased {
+            if engine.goes_on(&task) {
+                engine.load(now, task);
+            }
         }
+        engine
     }
 
     /// Takes one input at one moment. What fell due by then fires first.

@@ -17,6 +17,10 @@ pub(crate) fn is(name: &str) -> bool {
     SELECTED.get().is_some_and(|selected| selected == name)
 }
 
+/// The names of the bugs of this crate.
+#[cfg(tickwheel_sim)]
+pub const NAMES: [&str; 1] = ["old-instant-fires"];
+
 /// Switches one bug on for the rest of the process. The first call counts.
 #[cfg(tickwheel_sim)]
 pub fn select(name: &str) {

@@ -136,6 +136,8 @@ pub struct Acquired {
     pub secret: [u8; 16],
     /// Live tasks of each queue that has any, in the order of their names.
     pub queues: Vec<(QueueName, u64)>,
+    /// Live tasks whose record has a lease that a stop wrote down: they are in workers' hands, wherever the clock stands.
+    pub leased: Vec<Arc<Task>>,
     /// As in [`Reply::Done`].
     pub room: u64,
 }

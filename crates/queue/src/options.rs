@@ -1,11 +1,12 @@
 //! [`Options`]: what can be chosen about a queue before it is opened.
 
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
-use tickwheel_store::MemoryStore;
+use tickwheel_store::{ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
 use crate::driver::{Driver, Message};
 use crate::health::{Durability, Shared};
@@ -97,6 +98,29 @@ impl Options {
         self
     }
 
+    /// Opens the queue in `directory`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(self, directory: impl AsRef<Path>) -> Result<Queue, OpenError> {
+        let mut store = StoreOptions::new(secret()?);
+        if self.virtual_clock.is_some() {
+            store.clock = ClockMode::Virtual;
+        }
+        store.log_file_bytes = self.log_file_bytes.unwrap_or(store.log_file_bytes);
+        store.checkpoint_after_bytes = self.checkpoint_after_bytes.unwrap_or(store.checkpoint_after_bytes);
+        let (messages, inbox) = channel();
+        let wake = messages.clone();
+        let notify = Box::new(move || {
+            // The thread may have ended; then nobody needs to know.
+            let _ = wake.send(Message::Store);
+        });
+        let store = DiskStore::open_dir(directory.as_ref(), store, notify)?;
+        let recovery = warning(store.recovery_report()).map(Into::into);
+        let time = self.time(store.last_wall());
+        self.start(store, time, Durability::Fsync, recovery, messages, inbox)
+    }
+
     /// A queue without a directory: its tasks live as long as the process.
     ///
     /// # Errors
@@ -158,4 +182,22 @@ fn secret() -> Result<[u8; 16], OpenError> {
     let mut secret = [0; 16];
     getrandom::fill(&mut secret).map_err(|error| OpenError::Random(error.to_string()))?;
     Ok(secret)
+}
+
+/// What an operator should know of a recovery; `None` if all was in order.
+fn warning(report: &RecoveryReport) -> Option<String> {
+    let torn = report.torn.as_ref().map(|torn| {
+        format!(
+            "{} bytes at byte {} of {} were an unfinished write, never acknowledged, and were left out",
+            torn.bytes, torn.offset, torn.file
+        )
+    });
+    let damaged = report
+        .damaged_checkpoint
+        .as_ref()
+        .map(|file| format!("the checkpoint {file} is damaged; an older one and the log made up for it"));
+    match (torn, damaged) {
+        (Some(torn), Some(damaged)) => Some(format!("{torn}; {damaged}")),
+        (torn, damaged) => torn.or(damaged),
+    }
 }

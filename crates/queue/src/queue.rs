@@ -1,5 +1,6 @@
 //! [`Queue`]: the embedded durable queue.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
 use crate::commits::CommitSeconds;
 use crate::driver::Message;
 use crate::health::{Health, Shared};
-use crate::options::Options;
+use crate::options::{OpenError, Options};
 use crate::parcel::Parcel;
 use crate::pending::Pending;
 use crate::time::Time;
@@ -70,6 +71,15 @@ struct Handle {
 }
 
 impl Queue {
+    /// Opens the queue in `directory`, which is made if it is not there, with default options. Returns when it is
+    /// recovered and all that is near is in memory.
+    ///
+    /// # Errors
+    /// [`OpenError`]: locked by another process, of a newer format, damaged, or not accessible.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::options().open(directory)
+    }
+
     /// What can be chosen about a queue before it is opened.
     #[must_use]
     pub fn options() -> Options {

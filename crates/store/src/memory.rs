@@ -116,6 +116,7 @@ impl MemoryStore {
             counters: self.table.counters(),
             secret: self.secret,
             queues: self.table.live_by_queue(),
+            leased: self.table.leased(),
             room: self.room,
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Slot};
+use super::filling::Sealed;
 use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
 use crate::input::Effect;
 use crate::seam::{Reply, Request, RequestId};
@@ -36,7 +37,9 @@ impl Engine {
             self.next_seq();
         }
         self.seal();
-        let Some(sealed) = self.filling.next_sealed() else { return };
+        let asks = core::mem::take(&mut self.ask_room);
+        let sealed = self.filling.next_sealed().or_else(|| asks.then(|| Sealed::nothing(self.durable)));
+        let Some(sealed) = sealed else { return };
         let request =
             Request::Commit { guard: self.guard, seq: sealed.seq, wall: now.wall, batch: sealed.batch };
         self.room = self.room.saturating_sub(sealed.growth);
@@ -77,7 +80,7 @@ impl Engine {
     fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>) {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
-        assert!(done.seq > self.durable, "commit {} comes after {}", done.seq, self.durable);
+        assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
         self.durable = done.seq;
         self.room = room.unwrap_or(self.room);
         for slot in done.slots {

@@ -22,6 +22,13 @@ pub(super) struct Sealed {
     pub(super) growth: u64,
 }
 
+impl Sealed {
+    /// A commit of nothing: it only brings back how much room there is.
+    pub(super) fn nothing(durable: Seq) -> Self {
+        Self { batch: Batch::default(), slots: Vec::new(), seq: durable, growth: 0 }
+    }
+}
+
 /// Collects effects, one for each task, into batches.
 #[derive(Debug, Default)]
 pub(super) struct Filling {

@@ -168,16 +168,22 @@ impl Engine {
                 self.entries.get(slot).task.id
             )
         }
-        let stored = task.lease;
+        let goes_on = self.goes_on(&task);
+        let stored = task.lease.filter(|_| goes_on);
         let entry = Entry { task, at: At::Far, dirty: None, filled: None, body_sealed: true };
         let slot = self.entries.insert(entry);
         match stored {
-            Some(lease) if lease.written_in.0 + 1 == self.guard.epoch.0 => {
+            Some(lease) => {
                 let left_ms = lease.until.ms_since(now.wall);
                 self.hold(slot, lease.no, now.wall, left_ms, now);
             }
-            _ => self.place(slot, now),
+            None => self.place(slot, now),
         }
         Some(slot)
+    }
+
+    /// Whether a stop of the life just before this one wrote a lease of the task down.
+    pub(super) fn goes_on(&self, task: &Task) -> bool {
+        task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.guard.epoch.0)
     }
 }

@@ -187,7 +187,10 @@ impl Engine {
             task.version = version;
             task.lease_fence = fence;
             task.lease = None;
-            task.revoked = revoked.or(task.revoked);
+            if revoked.is_some() {
+                task.revoked = revoked;
+                task.attempts = task.attempts.saturating_add(1);
+            }
         });
         self.stats.scheduled_total += 1;
         match (due_at, was_ready_since) {
@@ -278,6 +281,8 @@ impl Engine {
         let needed = bytes_of(effect);
         let room = self.room_left();
         if needed > room {
+            // Space may have come back since the last commit said how much there is.
+            self.ask_room = true;
             return Err(Unavailable::Full { needed, room });
         }
         self.filling.grow(needed);

@@ -42,7 +42,8 @@ impl Engine {
     pub(super) fn lease_ended(&mut self, slot: Slot, now: Now, due_at: Option<Timestamp>) {
         self.unplace(slot);
         if self.failed.is_some() {
-            // Nothing can be written down any more, so nothing may be said of it; the next life makes it ready anyway.
+            // The attempt cannot be written down, so nothing certain can be said of this task until the next life.
+            self.entries.get_mut(slot).dirty = Some(self.applied.next());
             return self.make_ready(slot, now.wall);
         }
         let fence = self.next_lease;

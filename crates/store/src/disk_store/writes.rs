@@ -205,6 +205,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                     counters: self.table.counters(),
                     secret: self.secret,
                     queues: self.table.live_by_queue(),
+                    leased: self.table.leased(),
                     room: self.room(),
                 })
             }

@@ -1,6 +1,6 @@
 //! The table of one shard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tickwheel_engine::{
 ///
 /// It is *not* the judge of anything: whether a task is due, ready or leased is the engine's to say.
 ///
-/// Invariants: each live task stands in all four indexes, at one place in each; a key leads to the youngest live task
+/// Invariants: each live task stands in all four indexes, at one place in each, and in `leased` exactly if its record has a lease; a key leads to the youngest live task
 /// that has it (there are two only in the middle of a replay); a task is live or ended, never both.
 ///
 /// A change costs O(log n). A live task costs about 120 bytes of index beside its record, which is shared, not copied.
@@ -28,6 +28,8 @@ pub struct Table {
     queues: BTreeMap<QueueName, QueueTable>,
     /// Where the history has the task with this id.
     ended: BTreeMap<u64, (QueueName, Seq)>,
+    /// Live tasks with a lease that a stop wrote down.
+    leased: BTreeSet<u64>,
     counters: Counters,
     live_bytes: u64,
     history_per_queue: usize,
@@ -52,6 +54,7 @@ impl Table {
             by_place: BTreeMap::new(),
             queues: BTreeMap::new(),
             ended: BTreeMap::new(),
+            leased: BTreeSet::new(),
             counters: Counters::default(),
             live_bytes: 0,
             history_per_queue,
@@ -125,6 +128,12 @@ impl Table {
             .filter(|(_, queue)| !queue.by_place.is_empty())
             .map(|(name, queue)| (name.clone(), queue.by_place.len() as u64))
             .collect()
+    }
+
+    /// Live tasks whose record has a lease that a stop wrote down, in the order of their ids.
+    #[must_use]
+    pub fn leased(&self) -> Vec<Arc<Task>> {
+        self.leased.iter().filter_map(|id| self.by_id.get(id)).map(Arc::clone).collect()
     }
 
     /// Answers one look-up.
@@ -237,6 +246,10 @@ impl Table {
             }
         }
         self.live_bytes += record_bytes(&task);
+        match task.lease {
+            Some(_) => self.leased.insert(id),
+            None => self.leased.remove(&id),
+        };
         let known = self.by_place.insert(place, id);
         debug_assert!(known.is_none_or(|known| known == id), "tasks {known:?} and {id} have one place");
         let queue = self.queue_mut(&task.queue);
@@ -251,6 +264,7 @@ impl Table {
 
     fn end(&mut self, ended: &Ended) {
         if let Some(task) = self.by_id.remove(&ended.id) {
+            self.leased.remove(&ended.id);
             self.live_bytes -= record_bytes(&task);
             self.forget_key(&task);
             self.forget_place(&task);
