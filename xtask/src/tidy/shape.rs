@@ -28,14 +28,15 @@ pub(super) fn check(text: &Text, findings: &mut Vec<Finding>) {
     // A module that several test programs share can only be a mod.rs.
     let lists = text.path.ends_with("/mod.rs") || text.path.ends_with("/lib.rs");
     let lists = lists && !text.path.contains("/tests/");
+    let mut begins_statement = true;
     for (number, line) in (1..).zip(text.text.lines()) {
         let place = || format!("{}:{number}", text.path);
         if lists && LOGIC.iter().any(|start| line.starts_with(start)) {
             findings
                 .push(Finding::new(place(), "logic in a file that only lists; give it a file with a name"));
         }
-        let statement = line.trim();
-        if statement.starts_with("matches!(") && statement.ends_with(");") {
+        let line = line.trim();
+        if begins_statement && line.starts_with("matches!(") && line.ends_with(");") {
             findings
                 .push(Finding::new(place(), "a bare matches! asserts nothing; write assert!(matches!(..))"));
         }
@@ -72,5 +73,6 @@ mod tests {
     fn a_bare_matches_is_refused() {
         assert_eq!(said("a.rs", "    matches!(a, B);\n").len(), 1);
         assert_eq!(said("a.rs", "    matches!(a, B)\n    assert!(matches!(a, B));\n"), Vec::<String>::new());
+        assert_eq!(said("a.rs", "    let is =\n        matches!(a, B);\n"), Vec::<String>::new());
     }
 }
