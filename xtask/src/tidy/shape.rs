@@ -37,9 +37,10 @@ pub(super) fn check(text: &Text, findings: &mut Vec<Finding>) {
         }
         let line = line.trim();
         if begins_statement && line.starts_with("matches!(") && line.ends_with(");") {
-            findings
-                .push(Finding::new(place(), "a bare matches! asserts nothing; write assert!(matches!(..))"));
+            let what = "a bare matches! asserts nothing; write assert!(matches!(..))";
+            findings.push(Finding::new(place(), what));
         }
+        begins_statement = line.is_empty() || line.ends_with([';', '{', '}']) || line.starts_with("//");
     }
 }
 
