@@ -464,3 +464,27 @@ fn p4_a_crash_leaves_a_task_leased() {
         Ok(play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, DUE) })))
     });
 }
+
+// A call beside them holds the verdict back; then calls keep the order in which they came and went.
+
+#[test]
+fn p5_a_cancelled_task_is_seen_by_a_later_call() {
+    breaks("P5", |play| {
+        let beside = play.send(Some("a"), Verb::Get);
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        play.cancel("a", false, Answer::Cancelled)?;
+        play.get("a", Answer::Task(view("a", 1, 5, DUE)))?;
+        Ok(play.oracle.answered(beside, Answer::NotFound))
+    });
+}
+
+#[test]
+fn p6_a_task_is_seen_before_its_put() {
+    breaks("P6", |play| {
+        let beside = play.send(Some("a"), Verb::Get);
+        play.get("a", Answer::Task(view("a", 1, 5, DUE)))?;
+        let id = play.send(Some("a"), put(DUE, 100));
+        play.oracle.lost(id)?;
+        Ok(play.oracle.answered(beside, Answer::NotFound))
+    });
+}
