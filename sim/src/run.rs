@@ -354,6 +354,7 @@ impl World {
     /// Starts the server, as often as it takes: it may die while it recovers.
     fn start(&mut self) -> Step {
         for depth in 0..20_u64 {
+            self.disk.forget_faults();
             if depth > 0 {
                 self.coverage.crashes_in_recovery += 1;
                 let mut rng = self.rng.split();

@@ -342,6 +342,7 @@ fn after_a_failed_commit_nothing_is_changed_and_what_was_under_way_is_unknown() 
     assert!(matches!(refused, Err(PutError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
     let refused = world.cancel("safe");
     assert!(matches!(refused, Err(CancelError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
+    assert_eq!(world.get("gone"), Err(GetError::NotFound));
     assert_eq!(world.get("safe").expect("still readable").state, State::Scheduled);
     assert!(matches!(world.get("lost"), Err(GetError::Unavailable(Unavailable::Indeterminate { .. }))));
     assert_eq!(world.list(None), [("due".to_owned(), State::Ready), ("safe".to_owned(), State::Scheduled)]);
@@ -566,4 +567,37 @@ fn idle_time_costs_nothing() {
     world.put_in("far", 1_000_000_000);
     let wake = world.engine.next_wake().wall.expect("it has to be loaded");
     assert_eq!(wake, ms(1_000_000_000 - 50), "half a horizon ahead, and nothing before");
+}
+
+#[test]
+fn a_cancel_that_failed_to_be_written_down_is_unknown_to_a_get() {
+    let mut world = World::new();
+    world.put_in("a", 50);
+    world.fail_commits = true;
+    let failed = world.cancel("a");
+    assert!(matches!(failed, Err(CancelError::Unavailable(Unavailable::Indeterminate { .. }))), "{failed:?}");
+    let unsure = world.get("a");
+    assert!(matches!(unsure, Err(GetError::Unavailable(Unavailable::Indeterminate { .. }))), "{unsure:?}");
+}
+
+#[test]
+fn a_lease_written_down_goes_on_though_the_wall_clock_shows_a_time_before_its_task_is_due() {
+    let mut world = World::with(small_horizon());
+    world.pass_ms(1_000_000);
+    world.put_in("a", 0);
+    let lease = world.lease(1, 100);
+    world.step_wall_ms(-900_000);
+    world = world.stop();
+    assert_eq!(world.counts(), (0, 0, 1));
+    assert_eq!(world.ack(lease[0].token), TokenAnswer::Acked);
+}
+
+#[test]
+fn a_revoked_lease_counts_as_an_attempt() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    world.lease(1, 1_000);
+    let patch = Patch { on_lease: OnLease::Revoke, ..Patch::new(&queue("q"), key("a")) };
+    assert_eq!(world.patch(patch).expect("revoked").attempt, 1);
+    assert_eq!(world.lease(1, 1_000)[0].attempt, 2);
 }

@@ -132,15 +132,16 @@ impl Engine {
     }
 
     pub(super) fn get(&mut self, call: CallId, get: &Get, gone: Option<&Ended>) {
-        let answer = match self.live(&get.queue, &get.key) {
-            Some(slot) => match (&self.failed, self.entries.get(slot).dirty) {
-                (Some(why), Some(_)) => {
-                    Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
-                }
-                _ => Ok(self.view(slot)),
-            },
-            None if self.is_done(&get.queue, &get.key, gone) => Err(GetError::Done),
-            None => Err(GetError::NotFound),
+        let known = self.entries.by_key(&get.queue, &get.key);
+        let unsure = known.is_some_and(|slot| self.entries.get(slot).dirty.is_some());
+        let answer = match (&self.failed, self.live(&get.queue, &get.key)) {
+            // What memory knows may have been written down or not.
+            (Some(why), _) if unsure => {
+                Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
+            }
+            (_, Some(slot)) => Ok(self.view(slot)),
+            (_, None) if self.is_done(&get.queue, &get.key, gone) => Err(GetError::Done),
+            (_, None) => Err(GetError::NotFound),
         };
         self.answer(call, Answer::Get(answer));
     }
