@@ -4,12 +4,23 @@ use std::sync::Arc;
 
 use tickwheel_queue::Queue;
 
+use crate::deliveries::Deliveries;
+use crate::limits::Limits;
 use crate::stopping::Stopping;
 
-/// The queue, and the signal that ends every wait. Handlers hold no other state.
+/// All the state there is beside a request's own.
 pub(crate) struct App {
     pub(crate) queue: Queue,
+    /// Ends every wait.
     pub(crate) stopping: Stopping,
+    pub(crate) limits: Limits,
+    pub(crate) deliveries: Deliveries,
+}
+
+impl App {
+    pub(crate) fn new(queue: Queue, stopping: Stopping) -> Self {
+        Self { queue, stopping, limits: Limits::new(), deliveries: Deliveries::default() }
+    }
 }
 
 /// As the handlers get it.

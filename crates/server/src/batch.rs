@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::app::Shared;
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::limits::Slot;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::path::QueueAt;
 use crate::problem::{self, Refusal};
@@ -51,8 +52,10 @@ pub(crate) async fn batch(
     no_query(&query)?;
     check_type(&headers, &NDJSON_TYPES)?;
     check_length(&headers, STREAM_BYTES_MAX as u64)?;
+    let slot = app.limits.batch().await?;
     let (rows, answer) = mpsc::unbounded_channel();
-    let batch = Batch { queue: app.queue.clone(), name: queue, under_way: VecDeque::new(), bytes: 0, rows };
+    let under_way = VecDeque::new();
+    let batch = Batch { queue: app.queue.clone(), name: queue, under_way, bytes: 0, rows, _slot: slot };
     tokio::spawn(batch.run(body));
     let mut response = Response::new(Body::new(Rows { answer, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -73,6 +76,7 @@ struct Batch {
     /// Of the lines under way.
     bytes: usize,
     rows: mpsc::UnboundedSender<Row>,
+    _slot: Slot,
 }
 
 impl Batch {

@@ -1,5 +1,6 @@
 //! Request bodies: what they may be, how large, and how long they may take.
 
+use std::ops::Deref;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use tickwheel_api::Problem;
 use tokio::time::timeout;
 
+use crate::app::App;
+use crate::limits::{Limits, SMALL_BODY_BYTES, Slot};
 use crate::problem::{self, Refusal};
 
 /// 1 MiB: one request, or one line of a batch.
@@ -31,17 +34,28 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// A whole JSON body, not yet parsed.
-pub(crate) struct JsonBytes(pub(crate) Bytes);
+/// A whole JSON body, not yet parsed. Dropping it frees its slot; a handler that waits for long does so first.
+pub(crate) struct JsonBytes {
+    bytes: Vec<u8>,
+    _slot: Option<Slot>,
+}
 
-impl<S: Sync> FromRequest<S> for JsonBytes {
+impl Deref for JsonBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         check_type(request.headers(), &JSON_TYPES)?;
         check_length(request.headers(), BODY_BYTES_MAX as u64)?;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body()));
-        read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?.map(Self).map_err(Refusal::from)
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().limits));
+        read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?.map_err(Refusal::from)
     }
 }
 
@@ -85,15 +99,19 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-async fn whole(mut body: Body) -> Result<Bytes, Problem> {
-    let mut bytes = Vec::new();
+async fn whole(mut body: Body, limits: &Limits) -> Result<JsonBytes, Problem> {
+    let (mut bytes, mut slot) = (Vec::new(), None);
     while let Some(piece) = next_piece(&mut body).await? {
-        if bytes.len() + piece.len() > BODY_BYTES_MAX {
+        let length = bytes.len() + piece.len();
+        if length > BODY_BYTES_MAX {
             return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
+        }
+        if length > SMALL_BODY_BYTES && slot.is_none() {
+            slot = Some(limits.large_body().await?);
         }
         bytes.extend_from_slice(&piece);
     }
-    Ok(bytes.into())
+    Ok(JsonBytes { bytes, _slot: slot })
 }
 
 /// The next bytes of a body, `None` at its end. Safe to drop and call again.

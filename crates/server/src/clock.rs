@@ -17,7 +17,7 @@ use crate::translate;
 pub(crate) async fn advance(
     app: Shared,
     QueryText(query): QueryText,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let by = AdvanceBody::parse(&body)?;

@@ -12,6 +12,7 @@ use crate::body::JsonBytes;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::stream;
 use crate::translate::{self, Tokens};
 use crate::wire::Turn;
 
@@ -24,20 +25,23 @@ pub(crate) async fn lease(
     turn: Turn,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let body = LeaseBody::parse(&body)?;
+    let request = LeaseBody::parse(&body)?;
+    drop(body);
     // A server that stops answers at once with what is ready, if anything.
-    let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(body.wait_ms) };
+    let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
     let _watched = turn.watch();
-    let leased = app.queue.lease(translate::lease(&queue, &body, wait), wait);
+    let asked = app.queue.now();
+    let leased = app.queue.lease(translate::lease(&queue, &request, wait), wait);
     let leased = tokio::select! {
         biased;
         leased = leased => leased.map_err(|error| translate::unavailable(&error))?,
         () = app.stopping.wait(), if !wait.is_zero() => Vec::new(),
     };
-    Ok(answer::json(StatusCode::OK, &translate::leased_tasks(&leased)))
+    app.deliveries.count(&leased, asked, app.queue.now());
+    Ok(stream::tasks(leased, |task| task.body.payload.len(), translate::leased_task, String::new()))
 }
 
 /// `POST ack`: the work is done.
@@ -45,7 +49,7 @@ pub(crate) async fn ack(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let tokens = Tokens::read(&AckBody::parse(&body)?.tokens);
@@ -59,7 +63,7 @@ pub(crate) async fn nack(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let body = NackBody::parse(&body)?;
@@ -83,7 +87,7 @@ pub(crate) async fn extend(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let body = ExtendBody::parse(&body)?;

@@ -1,7 +1,7 @@
 //! `/metrics`: the queue's figures in the text format that Prometheus reads.
 //!
-//! Nothing is counted here. A scrape asks the queue and writes down what it says, so the figures of one scrape belong to
-//! one moment, and a program that embeds the queue can show the same ones.
+//! A scrape asks the queue and writes down what it says, so the figures of one scrape belong to one moment, and a program
+//! that embeds the queue can show the same ones. Only what the queue cannot see is counted by the server.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use tickwheel_api::{Problem, no_query};
 use tickwheel_queue::{COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, QueueCounts, Stats};
 
 use crate::app::Shared;
+use crate::deliveries::DeliveryLateness;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::translate;
@@ -34,7 +35,12 @@ const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8
 pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
     no_query(&query)?;
     let stats = app.queue.stats().await.map_err(|error| translate::unavailable(&error))?;
-    let figures = Figures { stats, health: app.queue.health(), commits: app.queue.commit_seconds() };
+    let figures = Figures {
+        stats,
+        health: app.queue.health(),
+        commits: app.queue.commit_seconds(),
+        deliveries: app.deliveries.lateness(),
+    };
     let mut registry = Registry::with_prefix("tickwheel");
     registry.register_collector(Box::new(figures));
     let mut body = String::new();
@@ -50,6 +56,7 @@ struct Figures {
     stats: Box<Stats>,
     health: Health,
     commits: CommitSeconds,
+    deliveries: DeliveryLateness,
 }
 
 impl Collector for Figures {
@@ -70,6 +77,15 @@ impl Collector for Figures {
         let bounds = LATENESS_BOUNDS_MS.map(|ms| Duration::from_millis(ms).as_secs_f64());
         let sum = Duration::from_millis(self.stats.lateness_sum_ms).as_secs_f64();
         page.histogram("fire_lateness", "From due_at to ready", &bounds, lateness, sum)?;
+        let DeliveryLateness { counts, sum_ms } = self.deliveries;
+        let help = "From due_at to the answer of a worker that was waiting";
+        page.histogram(
+            "delivery_lateness",
+            help,
+            &bounds,
+            &counts,
+            Duration::from_millis(sum_ms).as_secs_f64(),
+        )?;
         let oldest = Duration::from_millis(self.stats.oldest_due_age_ms).as_secs_f64();
         page.gauge(
             "oldest_due_age",

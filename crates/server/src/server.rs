@@ -120,7 +120,7 @@ impl Server {
             }
         };
         let (stop, stopping) = stopping::signal();
-        let app = Arc::new(App { queue: queue.clone(), stopping: stopping.clone() });
+        let app = Arc::new(App::new(queue.clone(), stopping.clone()));
         let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr)));
         let connections_max = connections_allowed(config.connections_max);
         Ok(Self {
@@ -215,10 +215,7 @@ async fn open(store: Store, virtual_clock: bool) -> Result<Queue, StartError> {
         let options = Queue::options();
         let options = if virtual_clock { options.virtual_clock() } else { options };
         match store {
-            Store::Dir(dir) => Err(StartError::Open {
-                place: dir,
-                source: OpenError::Taken { why: "directories come with the disk store".to_owned() },
-            }),
+            Store::Dir(dir) => options.open(&dir).map_err(|source| StartError::Open { place: dir, source }),
             Store::Memory => {
                 options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
             }

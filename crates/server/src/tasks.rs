@@ -16,6 +16,7 @@ use crate::header::{IfMatch, idempotency_key};
 use crate::path::{QueueAt, TaskAt};
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::stream;
 use crate::translate;
 
 /// `PUT`: schedules the task of this key, or changes the one that is live.
@@ -24,7 +25,7 @@ pub(crate) async fn put(
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
     let command = translate::put(&at.queue, Some(at.key.clone()), PutBody::parse(&body)?, query, version);
@@ -38,7 +39,7 @@ pub(crate) async fn post(
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     headers: HeaderMap,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let key = idempotency_key(&headers)?;
@@ -86,7 +87,7 @@ pub(crate) async fn patch(
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    JsonBytes(body): JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PatchQuery::parse(&query)?;
     let command = translate::patch(&at.queue, &at.key, PatchBody::parse(&body)?, query.revoke, version);
@@ -123,7 +124,8 @@ pub(crate) async fn list(
     let page = app.queue.list(translate::list(&queue, state, query.limit, after)).await;
     let page = page.map_err(|error| translate::unavailable(&error))?;
     let next = page.next.map(|place| Cursor { place }.write(&queue, query.state));
-    Ok(answer::json(StatusCode::OK, &translate::tasks_page(&page, next)))
+    let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
+    Ok(stream::tasks(page.tasks, |task| task.body.payload.len(), translate::task_body, rest))
 }
 
 fn foreign_cursor() -> BadRequest {

@@ -182,12 +182,8 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
     }
 }
 
-pub(crate) fn tasks_page(page: &queue::TaskPage, next_cursor: Option<String>) -> api::TasksPage {
-    api::TasksPage { tasks: page.tasks.iter().map(task_body).collect(), next_cursor }
-}
-
-pub(crate) fn leased_tasks(leased: &[queue::Leased]) -> api::LeasedTasks {
-    let task = |leased: &queue::Leased| api::LeasedTask {
+pub(crate) fn leased_task(leased: &queue::Leased) -> api::LeasedTask {
+    api::LeasedTask {
         key: leased.key.as_str().to_owned(),
         id: leased.id,
         payload: payload_body(&leased.body),
@@ -195,8 +191,7 @@ pub(crate) fn leased_tasks(leased: &[queue::Leased]) -> api::LeasedTasks {
         attempt: leased.attempt,
         token: leased.token.to_string(),
         lease_until_ms: leased.lease_until.as_ms(),
-    };
-    api::LeasedTasks { tasks: leased.iter().map(task).collect() }
+    }
 }
 
 pub(crate) fn cancel_answer(ended: queue::Cancelled) -> api::CancelAnswer {

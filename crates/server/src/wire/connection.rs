@@ -83,10 +83,12 @@ mod tests {
 
     use axum::Router;
     use axum::routing::{get, put};
+    use tickwheel_queue::Queue;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::time::{Instant, sleep};
 
     use super::*;
+    use crate::app::App;
     use crate::body::JsonBytes;
     use crate::host::Hosts;
     use crate::stopping::{self, Stop};
@@ -101,15 +103,17 @@ mod tests {
 
     /// The client's end of a connection being served, over pipes of so many bytes.
     fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
+        let (stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
         let routes = Router::new()
             .route("/now", get(|| async { "done" }))
             .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
             .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
-            .route("/body", put(|JsonBytes(body): JsonBytes| async move { body.len().to_string() }));
+            .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
+            .with_state(Arc::new(App::new(queue, stopping.clone())));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let front = Arc::new(Front::new(routes, Hosts::of(listen)));
         let (client, server) = duplex(pipe_bytes);
-        let (stop, stopping) = stopping::signal();
         tokio::spawn(serve(server, front, TIMEOUTS, stopping));
         (client, stop)
     }

@@ -96,6 +96,7 @@ fn a_waiting_worker_is_woken_by_time() {
         served.await_waiting(1.0);
         served.advance("15d");
         assert_eq!(worker.join().expect("no panic")["tasks"][0]["key"], "a");
+        assert_eq!(served.metric("tickwheel_delivery_lateness_seconds_count"), 1.0);
     });
 }
 
@@ -110,4 +111,20 @@ fn a_worker_that_leaves_takes_nothing_with_it() {
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
     assert_eq!(served.counts("q"), [0, 1, 0]);
     assert_eq!(served.lease("q", 1)[0]["attempt"], 1);
+}
+
+#[test]
+fn many_large_tasks_come_in_one_answer() {
+    let served = Served::memory();
+    let payload = "x".repeat(900_000);
+    for key in ["a", "b", "c"] {
+        let body = format!(r#"{{"payload":"{payload}"}}"#);
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), &body);
+    }
+    let listed = served.expect(200, "GET", "/v1/queues/q/tasks", "");
+    assert_eq!(keys(listed["tasks"].as_array().expect("an array")), ["a", "b", "c"]);
+    assert_eq!(listed["next_cursor"], Value::Null);
+    let leased = served.lease("q", 10);
+    assert_eq!(keys(&leased), ["a", "b", "c"]);
+    assert!(leased.iter().all(|task| task["payload"] == *payload));
 }

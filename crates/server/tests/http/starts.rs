@@ -68,3 +68,21 @@ fn the_ipv6_loopback_is_served_too() {
         Err(error) => assert!(matches!(error, StartError::Listen { .. }), "{error:?}"),
     }
 }
+
+#[test]
+fn one_connection_too_many_is_told_to_come_back() {
+    let served = Served::start(Config { connections_max: 2, ..virtual_memory() }).expect("started");
+    let mut first = served.connect();
+    let mut second = served.connect();
+    for connection in [&mut first, &mut second] {
+        connection.request("GET", "/healthz", &[], b"");
+        assert_eq!(connection.reply().status, 200);
+    }
+    let refused = served.call("GET", "/healthz", "");
+    refused.assert_problem(429, "busy", "the third");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    first.request("GET", "/healthz", &[], b"");
+    assert_eq!(first.reply().status, 200, "those that are there stay");
+    drop(second);
+    while served.call("GET", "/healthz", "").status != 200 {}
+}
