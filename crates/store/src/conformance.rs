@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, Batch, Body, Counters, Ended, Filter, Found, Guard, Key, LeaseNo, Outcome, PRIORITY_DEFAULT,
-    Page, Place, QueueName, Reply, Request, RequestId, Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Body, Counters, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
+    PRIORITY_DEFAULT, Page, Place, QueueName, Reply, Request, RequestId, Seq, ShardStore, StoredLease, Task,
+    TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -37,7 +38,7 @@ pub trait Maker {
 /// # Panics
 /// If something does not hold.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 11] = [
+    let checks: [fn(Owner<S>); 12] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
         a_newer_record_replaces_and_an_older_one_does_not,
@@ -48,6 +49,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
         counters_only_rise,
+        written_leases_are_handed_on,
         a_released_shard_takes_no_commit,
     ];
     for check in checks {
@@ -419,6 +421,24 @@ fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
     let again = Owner::acquire(owner.into_store());
     assert_eq!(again.acquired.counters, Counters { ids_reserved: 100 });
     assert_eq!(again.acquired.last_wall, at(2_000));
+}
+
+fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
+    let tasks: Vec<Arc<Task>> = (1..=4).map(|id| owner.put(id, "q", &id.to_string(), 5)).collect();
+    let mut restore = |task: &Task, lease: Option<StoredLease>| {
+        let mut task = task.clone();
+        task.seq = Seq(owner.next_seq());
+        task.lease = lease;
+        let task = Arc::new(task);
+        owner.done(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: true }]);
+        task
+    };
+    let lease = StoredLease { no: LeaseNo(9), until: at(77), written_in: Epoch(1) };
+    let held: Vec<Arc<Task>> = tasks[..3].iter().map(|task| restore(task, Some(lease))).collect();
+    restore(&held[0], None);
+    owner.end(&held[1], Outcome::Done);
+    let owner = Owner::acquire(owner.into_store());
+    assert_eq!(owner.acquired.leased, [Arc::clone(&held[2])]);
 }
 
 fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {

@@ -10,12 +10,12 @@ use crate::codec::{DecodeError, Names, Op, read_ops};
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::layout::{HEADER_BYTES, checkpoint_file};
-use crate::table::Table;
+use crate::table::Records;
 
 /// What a checkpoint had.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) table: Table,
+    pub(crate) records: Records,
     pub(crate) start: Start,
     /// The log must reach this frame.
     pub(crate) last_frame: u64,
@@ -83,7 +83,7 @@ fn read<D: Disk>(
         }
     };
     let seed = seeds.of(Use::Checkpoint(number));
-    let mut table = Table::new(history_per_queue);
+    let mut records = Records::new(history_per_queue);
     let mut names = Names::new();
     let (mut tasks, mut ended) = (0, 0);
     let mut sum = 0;
@@ -123,7 +123,7 @@ fn read<D: Disk>(
                             return Err(DecodeError { what: "a record that no checkpoint has", at: 0 });
                         }
                     };
-                    table.apply(&effect);
+                    records.apply(&effect);
                     Ok(())
                 })
                 .map_err(decoded)?;
@@ -135,8 +135,8 @@ fn read<D: Disk>(
                 if (end.tasks, end.ended, end.sum) != (tasks, ended, sum) {
                     return Err(damaged(offset, "its end does not match what is before it"));
                 }
-                table.raise_counters(end.counters);
-                return Ok(Loaded { table, start, last_frame: end.last_frame, wall: end.wall });
+                records.raise_counters(end.counters);
+                return Ok(Loaded { records, start, last_frame: end.last_frame, wall: end.wall });
             }
         }
     }

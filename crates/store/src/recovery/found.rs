@@ -6,7 +6,7 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{HEADER_BYTES, Kind, SHARD, checkpoint_file, kind_of, log_file};
-use crate::log::{FRAMES_AT, LogHeader, read_frame, read_log_header};
+use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 
 /// A log file as it was found.
 #[derive(Clone, Debug)]
@@ -76,21 +76,35 @@ fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogF
     let first = match header {
         None => None,
         Some(header) => {
-            let file = read_all(disk, &name)?;
+            // Most first frames are short, so this saves reading each file twice.
+            let mut file = read_to(disk, &name, len.min(FRAMES_AT + FIRST_READ))?;
+            if let Err(Bad::Torn(bytes)) = read_frame(&file, FRAMES_AT as usize, header.generation, seeds) {
+                file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
+            }
             let frame = read_frame(&file, FRAMES_AT as usize, header.generation, seeds);
             frame.ok().map(|frame| frame.head.number)
         }
     };
+    disk.close(&name);
     Ok(LogFile { name, len, header, first })
 }
+
+/// What is read of a file to learn its first frame's number.
+const FIRST_READ: u64 = 64 << 10;
 
 /// The bytes of a whole file.
 pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
     let len = disk.len(name)?;
+    let bytes = read_to(disk, name, len)?;
+    disk.close(name);
+    Ok(bytes)
+}
+
+/// The first `len` bytes of a file that has as many.
+fn read_to<D: Disk>(disk: &mut D, name: &str, len: u64) -> Result<Vec<u8>, OpenError> {
     let mut bytes =
         vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
     let count = disk.read(name, 0, &mut bytes)?;
     bytes.truncate(count);
-    disk.close(name);
     Ok(bytes)
 }

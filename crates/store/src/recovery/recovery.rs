@@ -14,7 +14,7 @@ use crate::error::OpenError;
 use crate::layout::{SHARD, checkpoint_file};
 use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
 use crate::report::{RecoveryReport, Torn};
-use crate::table::Table;
+use crate::table::{Records, Table};
 
 /// The end of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,9 +109,10 @@ pub(crate) fn recover<D: Disk>(
     let removable = found.unfinished.iter().cloned();
     let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
     let Log { replay, torn, .. } = log;
+    let table = Table::of(replay.records);
     let report = RecoveryReport {
         created: false,
-        tasks: replay.table.len() as u64,
+        tasks: table.len() as u64,
         checkpoint: base.name.as_deref().map(str::to_owned),
         frames: replay.frames,
         torn,
@@ -125,7 +126,7 @@ pub(crate) fn recover<D: Disk>(
             wall: replay.wall,
             again: replay.last,
         },
-        table: replay.table,
+        table,
         kept,
         spares,
         removable,
@@ -180,7 +181,7 @@ fn read_base<D: Disk>(
             Ok(loaded) => {
                 let start = loaded.start;
                 return Ok(Base {
-                    replay: Replay::new(loaded.table, start.frame, start.seq, start.epoch, loaded.wall),
+                    replay: Replay::new(loaded.records, start.frame, start.seq, start.epoch, loaded.wall),
                     name: Some(checkpoint_file(*number)),
                     frame: start.frame,
                     generation: start.generation,
@@ -190,9 +191,9 @@ fn read_base<D: Disk>(
             }
         }
     }
-    let table = Table::new(history_per_queue);
+    let records = Records::new(history_per_queue);
     Ok(Base {
-        replay: Replay::new(table, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
+        replay: Replay::new(records, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
         name: None,
         frame: 0,
         generation: 0,

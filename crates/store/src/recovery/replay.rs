@@ -1,4 +1,4 @@
-//! Frames onto a table.
+//! Frames onto records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use tickwheel_engine::{Epoch, Outcome, Seq, TaskEffect, Timestamp};
 
 use crate::codec::{DecodeError, Names, Op, read_ops};
 use crate::log::Frame;
-use crate::table::Table;
+use crate::table::Records;
 
-/// A table, and the frame it has come to.
+/// Records, and the frame they have come to.
 #[derive(Debug)]
 pub(super) struct Replay {
-    pub(super) table: Table,
+    pub(super) records: Records,
     /// The last frame.
     pub(super) number: u64,
     pub(super) seq: Seq,
@@ -30,9 +30,9 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn new(table: Table, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
+    pub(super) fn new(records: Records, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
         Self {
-            table,
+            records,
             number,
             seq,
             epoch,
@@ -61,9 +61,9 @@ impl Replay {
                 head.number, head.epoch, self.epoch
             ));
         }
-        let Self { table, names, bodiless, .. } = self;
+        let Self { records, names, bodiless, .. } = self;
         read_ops(frame.ops, names, |op| {
-            take_op(table, bodiless, op);
+            take_op(records, bodiless, op);
             Ok::<(), DecodeError>(())
         })
         .map_err(|error| format!("frame {}: {error}", head.number))?;
@@ -82,18 +82,18 @@ impl Replay {
     }
 }
 
-fn take_op(table: &mut Table, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
+fn take_op(records: &mut Records, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
     match op {
         Op::Stored(task) => {
             bodiless.remove(&task.id);
-            table.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: false });
+            records.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: false });
         }
-        Op::StoredBodyKnown(mut task) => match table.get(task.id) {
+        Op::StoredBodyKnown(mut task) => match records.get(task.id) {
             Some(known) => {
                 task.body = Arc::clone(&known.body);
-                table.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: true });
+                records.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: true });
             }
-            None if table.has_ended(task.id) => {}
+            None if records.has_ended(task.id) => {}
             None => drop(bodiless.insert(task.id, task.seq)),
         },
         Op::Ended(ended) => {
@@ -101,8 +101,8 @@ fn take_op(table: &mut Table, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
                 return;
             }
             bodiless.remove(&ended.id);
-            table.apply(&TaskEffect::Ended(ended));
+            records.apply(&TaskEffect::Ended(ended));
         }
-        Op::Counters(counters) => table.raise_counters(counters),
+        Op::Counters(counters) => records.raise_counters(counters),
     }
 }

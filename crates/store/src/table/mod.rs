@@ -1,10 +1,13 @@
 //! The live tasks and the short memory of those that ended.
 
 mod history;
+mod index;
+mod records;
 #[expect(
     clippy::module_inception,
     reason = "the folder and the file are the same noun; the folder keeps its parts"
 )]
 mod table;
 
+pub(crate) use records::Records;
 pub use table::Table;

@@ -1,12 +1,13 @@
 //! The table of one shard.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::history::History;
+use super::index::Index;
+use super::records::{Change, Records};
 use tickwheel_engine::{
-    Counters, Ended, Filter, Found, Key, Page, Place, QueueName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    Counters, Ended, Filter, Found, Page, Place, QueueName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the counters.
@@ -17,29 +18,13 @@ use tickwheel_engine::{
 ///
 /// It is *not* the judge of anything: whether a task is due, ready or leased is the engine's to say.
 ///
-/// Invariants: each live task stands in all four indexes, at one place in each, and in `leased` exactly if its record has a lease; a key leads to the youngest live task
-/// that has it (there are two only in the middle of a replay); a task is live or ended, never both.
+/// Invariants: each live task stands in all orders, at one place in each; a task is live or ended, never both.
 ///
-/// A change costs O(log n). A live task costs about 120 bytes of index beside its record, which is shared, not copied.
+/// A change costs O(log n). A live task costs about 150 bytes of orders beside its record, which is shared, not copied.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    by_id: BTreeMap<u64, Arc<Task>>,
-    by_place: BTreeMap<Place, u64>,
-    queues: BTreeMap<QueueName, QueueTable>,
-    /// Where the history has the task with this id.
-    ended: BTreeMap<u64, (QueueName, Seq)>,
-    /// Live tasks with a lease that a stop wrote down.
-    leased: BTreeSet<u64>,
-    counters: Counters,
-    live_bytes: u64,
-    history_per_queue: usize,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-struct QueueTable {
-    by_key: BTreeMap<Key, u64>,
-    by_place: BTreeMap<Place, u64>,
-    history: History,
+    records: Records,
+    index: Index,
 }
 
 impl Table {
@@ -49,104 +34,86 @@ impl Table {
     /// An empty table that remembers the last `history_per_queue` ended tasks of each queue.
     #[must_use]
     pub fn new(history_per_queue: usize) -> Self {
-        Self {
-            by_id: BTreeMap::new(),
-            by_place: BTreeMap::new(),
-            queues: BTreeMap::new(),
-            ended: BTreeMap::new(),
-            leased: BTreeSet::new(),
-            counters: Counters::default(),
-            live_bytes: 0,
-            history_per_queue,
-        }
+        Self::of(Records::new(history_per_queue))
+    }
+
+    /// The table of these records.
+    pub(crate) fn of(records: Records) -> Self {
+        let index = Index::of(records.live().values());
+        Self { records, index }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
     pub fn apply(&mut self, effect: &TaskEffect) {
-        if self.known_seq(effect.id()).is_some_and(|known| known >= effect.seq()) {
-            return;
-        }
-        match effect {
-            TaskEffect::Stored { task, body_known: _ } => self.store(Arc::clone(task)),
-            TaskEffect::Ended(ended) => self.end(ended),
+        match self.records.change(effect) {
+            Change { old, new: Some(task) } => self.index.put(old.as_deref(), &task),
+            Change { old: Some(task), new: None } => self.index.remove(&task),
+            Change { old: None, new: None } => {}
         }
     }
 
     /// Takes counters in. They only rise.
     pub fn raise_counters(&mut self, counters: Counters) {
-        let Counters { ids_reserved } = counters;
-        self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
+        self.records.raise_counters(counters);
     }
 
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters
+        self.records.counters()
     }
 
     /// How many tasks are live.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.by_id.len()
+        self.records.live().len()
     }
 
     /// Whether no task is live.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
+        self.len() == 0
     }
 
     /// How many ended tasks are remembered.
     #[must_use]
     pub fn ended_len(&self) -> usize {
-        self.ended.len()
+        self.records.ended_len()
     }
 
     /// About how many bytes the live tasks take in a checkpoint. Never less than they do.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
+        self.records.live_bytes()
     }
 
     /// The live task with this id.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Arc<Task>> {
-        self.by_id.get(&id)
-    }
-
-    /// Whether the history has the end of the task with this id.
-    #[must_use]
-    pub fn has_ended(&self, id: u64) -> bool {
-        self.ended.contains_key(&id)
+        self.records.get(id)
     }
 
     /// Live tasks of each queue that has any, in the order of the queues' names.
     #[must_use]
     pub fn live_by_queue(&self) -> Vec<(QueueName, u64)> {
-        self.queues
-            .iter()
-            .filter(|(_, queue)| !queue.by_place.is_empty())
-            .map(|(name, queue)| (name.clone(), queue.by_place.len() as u64))
-            .collect()
+        self.index.queues.iter().map(|(name, queue)| (name.clone(), queue.by_place.len() as u64)).collect()
     }
 
     /// Live tasks whose record has a lease that a stop wrote down, in the order of their ids.
     #[must_use]
     pub fn leased(&self) -> Vec<Arc<Task>> {
-        self.leased.iter().filter_map(|id| self.by_id.get(id)).map(Arc::clone).collect()
+        self.index.leased.iter().filter_map(|id| self.records.get(*id)).cloned().collect()
     }
 
     /// Answers one look-up.
     #[must_use]
     pub fn find(&self, wanted: &Wanted) -> Found {
         let (live, ended) = match wanted {
-            Wanted::Id(id) => (self.by_id.get(id), self.ended_by_id(*id)),
-            Wanted::Key(queue, key) => match self.queues.get(queue) {
-                None => (None, None),
-                Some(queue) => {
-                    (queue.by_key.get(key).and_then(|id| self.by_id.get(id)), queue.history.by_key(key))
-                }
-            },
+            Wanted::Id(id) => (self.records.get(*id), self.records.ended_by_id(*id)),
+            Wanted::Key(queue, key) => {
+                let id = self.index.queues.get(queue).and_then(|queue| queue.by_key.get(key));
+                (id.and_then(|id| self.records.get(*id)), self.records.ended_by_key(queue, key))
+            }
         };
         match (live, ended) {
             (Some(task), _) => Found::Live(Arc::clone(task)),
@@ -160,13 +127,13 @@ impl Table {
     /// The page says where to go on if there are more. O(log n) for each task.
     #[must_use]
     pub fn scan_due(&self, after: Place, until: Timestamp, max: usize) -> Page {
-        self.page(&self.by_place, after, until, max)
+        self.page(&self.index.by_place, after, until, max)
     }
 
     /// The same within one queue, between two instants, both included.
     #[must_use]
     pub fn scan_filter(&self, filter: &Filter, after: Place, max: usize) -> Page {
-        let Some(queue) = self.queues.get(&filter.queue) else { return Page::default() };
+        let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         self.page(&queue.by_place, after, filter.due_to, max)
@@ -174,22 +141,12 @@ impl Table {
 
     /// Live tasks in the order of their ids, from `id` on.
     pub fn tasks_from(&self, id: u64) -> impl Iterator<Item = &Arc<Task>> {
-        self.by_id.range(id..).map(|(_, task)| task)
+        self.records.live().range(id..).map(|(_, task)| task)
     }
 
     /// The remembered ends, in the order of (queue, seq), strictly after `after`.
     pub fn ended_after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
-        let start = match after {
-            None => Bound::Unbounded,
-            Some((queue, _)) => Bound::Included(queue),
-        };
-        let behind = move |name: &QueueName| match after {
-            Some((queue, seq)) if queue == name => *seq,
-            _ => Seq::ZERO,
-        };
-        self.queues
-            .range::<QueueName, _>((start, Bound::Unbounded))
-            .flat_map(move |(name, queue)| queue.history.after(behind(name)))
+        self.records.ended_after(after)
     }
 
     fn page(&self, places: &BTreeMap<Place, u64>, after: Place, until: Timestamp, max: usize) -> Page {
@@ -201,7 +158,7 @@ impl Table {
         let mut page = Page::default();
         let mut last = after;
         for (place, id) in behind.by_ref().take(max.max(1)) {
-            let task = self.by_id.get(id);
+            let task = self.records.get(*id);
             debug_assert!(task.is_some(), "task {id} has a place and no record");
             page.tasks.extend(task.cloned());
             last = *place;
@@ -209,103 +166,13 @@ impl Table {
         page.next = behind.next().map(|_| last);
         page
     }
-
-    fn known_seq(&self, id: u64) -> Option<Seq> {
-        let live = self.by_id.get(&id).map(|task| task.seq);
-        live.or_else(|| self.ended.get(&id).map(|(_, seq)| *seq))
-    }
-
-    fn ended_by_id(&self, id: u64) -> Option<&Ended> {
-        let (queue, seq) = self.ended.get(&id)?;
-        self.queues.get(queue)?.history.by_seq(*seq)
-    }
-
-    fn queue_mut(&mut self, name: &QueueName) -> &mut QueueTable {
-        // Not `entry`: it would copy the name each time.
-        if !self.queues.contains_key(name) {
-            let queue = QueueTable {
-                by_key: BTreeMap::new(),
-                by_place: BTreeMap::new(),
-                history: History::new(self.history_per_queue),
-            };
-            self.queues.insert(name.clone(), queue);
-        }
-        self.queues.get_mut(name).expect("it was put in above")
-    }
-
-    fn store(&mut self, task: Arc<Task>) {
-        let id = task.id;
-        let place = Place::of(&task);
-        if let Some(old) = self.by_id.get(&id).cloned() {
-            self.live_bytes -= record_bytes(&old);
-            if old.queue != task.queue || old.key != task.key {
-                self.forget_key(&old);
-            }
-            if Place::of(&old) != place || old.queue != task.queue {
-                self.forget_place(&old);
-            }
-        }
-        self.live_bytes += record_bytes(&task);
-        match task.lease {
-            Some(_) => self.leased.insert(id),
-            None => self.leased.remove(&id),
-        };
-        let known = self.by_place.insert(place, id);
-        debug_assert!(known.is_none_or(|known| known == id), "tasks {known:?} and {id} have one place");
-        let queue = self.queue_mut(&task.queue);
-        queue.by_place.insert(place, id);
-        // Ids rise, so the larger one is the younger task: an old one that is only replayed does not take the key back.
-        match queue.by_key.get_mut(&task.key) {
-            Some(owner) => *owner = (*owner).max(id),
-            None => drop(queue.by_key.insert(task.key.clone(), id)),
-        }
-        self.by_id.insert(id, task);
-    }
-
-    fn end(&mut self, ended: &Ended) {
-        if let Some(task) = self.by_id.remove(&ended.id) {
-            self.leased.remove(&ended.id);
-            self.live_bytes -= record_bytes(&task);
-            self.forget_key(&task);
-            self.forget_place(&task);
-        }
-        self.ended.insert(ended.id, (ended.queue.clone(), ended.seq));
-        let forgotten = self.queue_mut(&ended.queue).history.add(ended);
-        if let Some(forgotten) = forgotten {
-            self.ended.remove(&forgotten.id);
-        }
-    }
-
-    fn forget_key(&mut self, task: &Task) {
-        let by_key = &mut self.queue_mut(&task.queue).by_key;
-        if by_key.get(&task.key) == Some(&task.id) {
-            by_key.remove(&task.key);
-        }
-    }
-
-    fn forget_place(&mut self, task: &Task) {
-        let place = Place::of(task);
-        self.by_place.remove(&place);
-        self.queue_mut(&task.queue).by_place.remove(&place);
-    }
-}
-
-/// An upper bound of the bytes of a task's record in a frame or a checkpoint.
-pub(crate) fn record_bytes(task: &Task) -> u64 {
-    // Each number at its longest: ten bytes and a tag.
-    const FIXED: usize = 192;
-    let extra = task.extra.as_deref().map_or(0, |extra| {
-        64 + extra.group.as_deref().map_or(0, str::len) + extra.trace.as_deref().map_or(0, str::len)
-    });
-    let tags: usize = task.body.tags.iter().map(|tag| tag.len() + 10).sum();
-    let names = task.queue.as_str().len() + task.key.as_str().len() + task.body.content_type.len();
-    (FIXED + names + extra + tags + task.body.payload.len()) as u64
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::records::record_bytes;
     use super::*;
-    use tickwheel_engine::Outcome;
+    use tickwheel_engine::{Key, Outcome};
 
     fn task(id: u64, seq: u64, key: &str, due_ms: i64) -> Task {
         crate::conformance::sample_task(id, seq, "q", key, due_ms)
@@ -358,6 +225,7 @@ mod tests {
             }
             log[cut..].iter().for_each(|effect| fuzzy.apply(effect));
             assert_eq!(fuzzy, end, "fuzzy from {cut}");
+            assert_eq!(Table::of(end.records.clone()), end, "the orders built at once");
         }
     }
 
