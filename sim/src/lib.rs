@@ -15,4 +15,4 @@ mod workload;
 pub use coverage::Coverage;
 pub use io::{Gate, SimIo};
 pub use options::Options;
-pub use run::{Outcome, Watch, run};
+pub use run::{Outcome, PANIC, Watch, run};

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use tickwheel_sim::rng::Rng;
-use tickwheel_sim::{Coverage, Options, Outcome, Watch, run};
+use tickwheel_sim::{Coverage, Options, Outcome, PANIC, Watch, run};
 
 /// Runs the real engine over the real store in a simulated world and checks every answer against the promises.
 ///
@@ -59,6 +59,10 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 }
 
 fn main() -> ExitCode {
+    // A panic of the product is a finding, reported with its seed; its backtrace comes with the replay.
+    if std::env::args().any(|argument| argument == "--bug") {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     match work(&Arguments::parse()) {
         Ok(code) => code,
         Err(why) => {
@@ -109,6 +113,7 @@ type Failure = (u64, Outcome, String);
 /// Runs the seeds in their order on some threads, up to the first that fails.
 fn run_all(arguments: &Arguments, seeds: &[u64]) -> (Option<Failure>, u64, Coverage) {
     let next = AtomicU64::new(0);
+    let panics = AtomicU64::new(0);
     let found: Mutex<Option<Failure>> = Mutex::new(None);
     let total = Arc::new(Mutex::new((0_u64, Coverage::default())));
     let watch = Watch { trace: arguments.trace, until_step: arguments.until_step };
@@ -138,6 +143,12 @@ fn run_all(arguments: &Arguments, seeds: &[u64]) -> (Option<Failure>, u64, Cover
                 eprint!("{runs} of {} seeds{end}", seeds.len());
                 let _ = std::io::stderr().flush();
             }
+            // A planted bug that trips an assertion is found; whether the oracle finds it too is the question here.
+            let panicked = first.violation.as_ref().is_some_and(|violation| violation.promise == PANIC);
+            if arguments.bug.is_some() && panicked {
+                panics.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             if let Some(why) = why {
                 let mut found = found.lock().expect("no worker panics while it holds this");
                 if found.as_ref().is_none_or(|(other, ..)| seed < *other) {
@@ -151,6 +162,10 @@ fn run_all(arguments: &Arguments, seeds: &[u64]) -> (Option<Failure>, u64, Cover
             scope.spawn(worker);
         }
     });
+    let panics = panics.into_inner();
+    if panics > 0 {
+        eprintln!("{panics} seeds tripped an assertion of the product");
+    }
     let (runs, coverage) = *total.lock().expect("no worker panics while it holds this");
     (found.into_inner().expect("no worker panics while it holds this"), runs, coverage)
 }

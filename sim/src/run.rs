@@ -54,11 +54,23 @@ pub struct Watch {
     pub until_step: Option<u64>,
 }
 
+/// The "promise" that a panic of the product breaks.
+pub const PANIC: &str = "panic";
+
 /// Runs a seed.
 #[must_use]
 pub fn run(seed: u64, options: &Options, watch: Watch) -> Outcome {
     let mut world = World::new(seed, options.clone(), watch);
-    let violation = world.live().err();
+    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.live()));
+    let violation = match lived {
+        Ok(lived) => lived.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let what = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+            let what = what.unwrap_or_else(|| "without words".to_owned());
+            Some(Violation { promise: PANIC, what, story: Vec::new() })
+        }
+    };
     if let Some(violation) = &violation {
         world.trace.event(format_args!("violation of {}: {}", violation.promise, violation.what));
     }
