@@ -66,7 +66,7 @@ impl AddAssign for Coverage {
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |part: u64, all: u64| if all == 0 { 0 } else { part * 100 / all };
+        let percent = |part: u64, all: u64| (part * 100).checked_div(all).unwrap_or(0);
         writeln!(f, "calls {}, delivered {}, answers lost {}", self.calls, self.delivered, self.lost)?;
         writeln!(
             f,
