@@ -65,7 +65,8 @@ impl Front {
 
 fn log(method: &Method, shape: &str, status: u16, took: std::time::Duration) {
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    if status >= 500 {
+    // A store that failed was logged when it did; each call that it refuses since then is no news.
+    if status == 500 {
         tracing::warn!(%method, path = shape, status, took_us, "answered");
     } else {
         tracing::debug!(%method, path = shape, status, took_us, "answered");

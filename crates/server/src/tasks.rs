@@ -38,10 +38,14 @@ pub(crate) async fn post(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
     headers: HeaderMap,
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
+    if version.is_some() {
+        return Err(no_version_yet().into());
+    }
     let key = idempotency_key(&headers)?;
     let mut command = translate::put(&queue, key.clone(), PutBody::parse(&body)?, PutQuery::default(), None);
     let Some(key) = key else {
@@ -126,6 +130,11 @@ pub(crate) async fn list(
     let next = page.next.map(|place| Cursor { place }.write(&queue, query.state));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
     Ok(stream::tasks(page.tasks, |task| task.body.payload.len(), translate::task_body, rest))
+}
+
+fn no_version_yet() -> BadRequest {
+    let hint = "leave it out, or PUT the task under its key";
+    BadRequest::header("If-Match", "means nothing to a POST, which makes a new task", hint)
 }
 
 fn foreign_cursor() -> BadRequest {

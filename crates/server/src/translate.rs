@@ -407,7 +407,10 @@ pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
-        queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
+        queue::Unavailable::Indeterminate { why } => {
+            tracing::error!(%why, "the outcome of a call is unknown");
+            Problem::indeterminate(why)
+        }
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
         other => unknown(other),
     }

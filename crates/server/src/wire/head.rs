@@ -299,6 +299,47 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_does_not_depend_on_how_bytes_arrive() {
+        const WORDS: [&str; 16] = [
+            "GET / HTTP/1.1\r\n",
+            "PUT /a HTTP/1.0\r\n",
+            "Host: a\r\n",
+            "Content-Length: 5\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "\r\n",
+            "\n",
+            "\r",
+            " ",
+            ":",
+            "x",
+            "/",
+            "\0",
+            "\u{fc}",
+            "HTTP/1.1",
+            "GET ",
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut verdicts = [0; 3];
+        for round in 0..20_000 {
+            let mut bytes =
+                ["", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"][round % 3].as_bytes().to_vec();
+            for _ in 0..round % 10 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                bytes.extend_from_slice(WORDS[usize::try_from(state % 16).expect("below 16")].as_bytes());
+            }
+            let at_once = whole(&bytes);
+            let mut scan = Scan::default();
+            let piecewise =
+                (1..=bytes.len()).map(|end| scan.look(&bytes[..end])).find(|seen| *seen != Ok(None));
+            assert_eq!(piecewise.unwrap_or(Ok(None)), at_once, "{:?}", String::from_utf8_lossy(&bytes));
+            verdicts[if at_once.is_err() { 0 } else { 1 + usize::from(at_once != Ok(None)) }] += 1;
+        }
+        assert!(verdicts.iter().all(|&count| count > 100), "too few of one verdict: {verdicts:?}");
+    }
+
+    #[test]
     fn framing_has_one_reading() {
         let framing = |fields: &str| {
             let head = format!("PUT / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");

@@ -132,6 +132,13 @@ fn bad_headers_are_refused() {
             assert!(reply.json()["header"].is_string(), "{headers:?}: {}", reply.text());
         }
     }
+    for headers in [[("If-Match", "\"1\"")], [("If-None-Match", "*")]] {
+        served.call_with("POST", TASKS, &headers, "{}").assert_problem(
+            400,
+            "bad-request",
+            "a condition on a post",
+        );
+    }
     let long = "k".repeat(257);
     for keys in
         [vec![("Idempotency-Key", "")], vec![("Idempotency-Key", &*long)], vec![("Idempotency-Key", "a"); 2]]
