@@ -1,5 +1,6 @@
 //! Rules about our files that no compiler holds.
 
+mod example;
 mod hosts;
 mod pages;
 mod run;
