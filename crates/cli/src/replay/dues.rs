@@ -10,8 +10,8 @@ const INSTANTS_MAX: usize = 1 << 20;
 /// The instants at which some task of a queue may be due.
 ///
 /// It errs on one side: whatever is due is in here, and what was cancelled or moved stays in, so an instant in here may turn
-/// out quiet. It decides nothing; the queue does. Before [`first`](Self::first) the queue's clock need not move, and that is
-/// all it is for: lines between which nothing can fire go out without waiting for answers.
+/// out quiet. It decides nothing; the queue does. Before the first instant the queue's clock need not move, and that is all
+/// it is for: lines between which nothing can fire go out without waiting for answers.
 ///
 /// Cost: O(log n) for each call; bounded, see [`INSTANTS_MAX`].
 pub(super) struct Dues {
@@ -50,8 +50,15 @@ impl Dues {
         }
     }
 
+    /// How far to go towards `target` so that about `instants` of them are passed; `None`: nothing is due until then.
+    pub(super) fn stretch(&self, target: Timestamp, instants: usize) -> Option<Timestamp> {
+        let first = self.first().filter(|first| *first <= target)?;
+        let mut until_target = self.instants.iter().map(|&(at, _)| at).take_while(|at| *at <= target);
+        Some(until_target.nth(instants).map_or(target, |at| at.max(first)))
+    }
+
     /// Nothing is due before this instant; `None`: nothing is due at all.
-    pub(super) fn first(&self) -> Option<Timestamp> {
+    fn first(&self) -> Option<Timestamp> {
         let exact = self.instants.first().map(|&(at, _)| at);
         let blurred = self.blurred.map(|(first, _)| first);
         [exact, blurred].into_iter().flatten().min()
@@ -111,6 +118,18 @@ mod tests {
         assert_eq!(dues.first(), Some(at(30)));
         assert_eq!(dues.pass(at(30)), these(&["c"]));
         assert_eq!((dues.first(), dues.last()), (None, None));
+    }
+
+    #[test]
+    fn a_stretch_ends_at_the_target_or_after_enough_instants() {
+        let mut dues = Dues::new();
+        for ms in [10, 20, 30, 40] {
+            dues.insert(at(ms), &queue("a"));
+        }
+        assert_eq!(dues.stretch(at(9), 10), None);
+        assert_eq!(dues.stretch(at(25), 10), Some(at(25)));
+        assert_eq!(dues.stretch(at(100), 2), Some(at(30)));
+        assert_eq!(dues.stretch(at(10), 2), Some(at(10)));
     }
 
     /// What has no room is still due: inside the range of the forgotten every instant is looked at, and every queue.

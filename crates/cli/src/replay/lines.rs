@@ -28,7 +28,11 @@ pub(super) struct Line {
 }
 
 pub(super) enum Op {
-    Put { put: Put, due_at: Timestamp },
+    /// The number of the line travels with the task as its only tag, see [`line_of`].
+    Put {
+        put: Put,
+        due_at: Timestamp,
+    },
     Cancel(Cancel),
 }
 
@@ -86,13 +90,21 @@ impl<R: BufRead> Lines<R> {
                 let body = Body {
                     payload: payload.bytes,
                     content_type: payload.content_type.into(),
-                    tags: Vec::new(),
+                    tags: vec![self.number.to_string()],
                 };
                 Op::Put { put: Put { body, ..Put::new(&queue, key).at(due_at) }, due_at }
             }
         };
         Ok(Line { number: self.number, at, op })
     }
+}
+
+/// The number of the line that put a task.
+///
+/// The queue keeps the order of calls for each key, not between keys: a key that it has to look up is put after one that it
+/// knows, though asked for earlier. A replay promises the order of the file, so it has to know that order at the end.
+pub(super) fn line_of(body: &Body) -> u64 {
+    body.tags.first().and_then(|tag| tag.parse().ok()).expect("every put of a replay has its line as a tag")
 }
 
 /// When the task is due. The put says it as an instant, so that it means the same wherever the queue's clock stands.

@@ -12,7 +12,7 @@ use tickwheel_queue::{
 };
 
 use super::dues::{Asked, Dues};
-use super::lines::{Line, Lines, Op};
+use super::lines::{Line, Lines, Op, line_of};
 use super::summary::Summary;
 use crate::output::STDOUT;
 
@@ -20,6 +20,9 @@ use crate::output::STDOUT;
 const CALLS_MAX: usize = 8_192;
 /// 50 years, half of how far ahead a task may be due. A put beyond it is checked against the exact time, see [`Player::put`].
 const FAR_MS: u64 = 50 * 365 * 86_400_000;
+
+/// 1,024 instants are fired in one go: the wait for the queue's thread is shared, and few deliveries are held at a time.
+const STRETCH_INSTANTS: usize = 1_024;
 
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
 ///
@@ -35,6 +38,7 @@ pub(crate) fn play(input: impl BufRead, out: impl Write) -> Result<Summary> {
         queue,
         out,
         at: first.at,
+        clock: first.at,
         dues: Dues::new(),
         calls: VecDeque::new(),
         acks: VecDeque::new(),
@@ -56,6 +60,8 @@ struct Player<W> {
     out: W,
     /// The instant of the line that is played.
     at: Timestamp,
+    /// Where the queue's clock stands.
+    clock: Timestamp,
     dues: Dues,
     /// Operations whose answers are not looked at yet, oldest first.
     calls: VecDeque<Call>,
@@ -117,24 +123,29 @@ impl<W: Write> Player<W> {
     /// the queue's clock to be exact; others do not.
     fn put(&mut self, line: u64, put: Put, due_at: Timestamp) -> Result<()> {
         let at_once = due_at <= self.at;
-        if at_once || due_at.ms_since(self.at) > FAR_MS {
-            self.queue.advance_to(self.at).wait()?;
+        if self.clock < self.at && (at_once || due_at.ms_since(self.at) > FAR_MS) {
+            self.clock = self.queue.advance_to(self.at).wait()?;
         }
         let queue = put.queue.clone();
         self.calls.push_back(Call { line, answer: Awaited::Put(self.queue.put(put)) });
         self.dues.insert(due_at, &queue);
         if at_once {
+            // A lease does not wait for a put that still looks its key up.
+            self.settle(0)?;
             let asked = self.dues.pass(self.at);
             self.deliver(asked)?;
         }
         Ok(())
     }
 
-    /// Goes to `target` from one instant at which something fires to the next, `target` included.
+    /// Lets everything fire that is due up to `target`, `target` included.
+    ///
+    /// The queue goes from one instant to the next by itself and notes on each task when it became ready. Nobody touches a
+    /// task in between, so it makes no difference that they are leased and acked only at the end of a stretch.
     fn walk_to(&mut self, target: Timestamp) -> Result<()> {
-        while self.dues.first().is_some_and(|due| due <= target) {
-            let stopped = self.queue.advance_to_next(target).wait()?;
-            let asked = self.dues.pass(stopped);
+        while let Some(end) = self.dues.stretch(target, STRETCH_INSTANTS) {
+            self.clock = self.queue.advance_to(end).wait()?;
+            let asked = self.dues.pass(self.clock);
             self.deliver(asked)?;
         }
         Ok(())
@@ -161,8 +172,8 @@ impl<W: Write> Player<W> {
         }
         // A line that was refused comes before what fires after it.
         self.settle(0)?;
-        // Across queues, too, the order of firing is that of the ready index: priority is the same for all.
-        fired.sort_unstable_by_key(|(_, task)| (task.ready_at, task.due_at, task.put_seq));
+        // The order of the ready index, across queues, with the order of the file for that of the puts.
+        fired.sort_by_cached_key(|(_, task)| (task.ready_at, task.due_at, line_of(&task.body)));
         for (queue, task) in fired {
             self.write(&queue, &task)?;
         }

@@ -1,0 +1,118 @@
+//! [`Server`]: the process that is killed.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// A server of our own: this very program as `serve`, in a process of its own. Dropping it kills it.
+pub(super) struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    address: String,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts one on this directory and waits until it is ready. `listen` is `127.0.0.1:PORT`, or port 0 for any.
+    ///
+    /// # Errors
+    /// It does not start; the error has the end of its log.
+    pub(super) fn start(root: &Path, listen: &str) -> Result<Self> {
+        let log = root.join("server.log");
+        let stderr = File::options().create(true).append(true).open(&log).context("open the server's log")?;
+        let program = std::env::current_exe().context("find this program")?;
+        let mut command = Command::new(program);
+        command
+            .args(["serve", "--listen", listen, "--log", "warn", "--data"])
+            .arg(root.join("data"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr);
+        // What is set for the user's own server is not meant for this one.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TICKWHEEL_") {
+                command.env_remove(name);
+            }
+        }
+        let child = command.spawn().context("start the server")?;
+        let mut server = Self { child, address: String::new(), log };
+        server.address = server.ready_at()?;
+        Ok(server)
+    }
+
+    /// The first line that it prints.
+    fn ready_at(&mut self) -> Result<String> {
+        let stdout = self.child.stdout.take().context("read what the server prints")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).context("read the server's first line")?;
+        match line.trim().strip_prefix("listening http://") {
+            Some(address) => Ok(address.to_owned()),
+            None => bail!("the server did not start: {}", self.last_words()),
+        }
+    }
+
+    /// Where it listens, `127.0.0.1:PORT`.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its URL.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// SIGKILL: no warning, no last write. Returns when the process is gone.
+    pub(super) fn kill(mut self) -> Result<()> {
+        self.child.kill().context("kill the server")?;
+        self.child.wait().context("wait for the killed server")?;
+        Ok(())
+    }
+
+    /// Whether it has ended by itself, which it should not.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        self.child.try_wait().context("look after the server")
+    }
+
+    /// The end of its log.
+    pub(super) fn last_words(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.iter().rev().take(5).rev().copied().collect::<Vec<_>>().join("\n");
+        if last.is_empty() { "it said nothing".to_owned() } else { last }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already; nothing of it is needed any more.
+        let _gone = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// One kill, as it went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    pub(super) began_ms: i64,
+    /// When the new server was ready.
+    pub(super) ended_ms: i64,
+    /// Calls that were under way.
+    pub(super) in_flight: usize,
+    pub(super) lasted: Duration,
+}
+
+impl Outage {
+    /// Kills a server and starts another on the same directory and port.
+    pub(super) fn make(server: Server, root: &Path, in_flight: usize) -> Result<(Server, Self)> {
+        let listen = server.address().to_owned();
+        let (began, began_ms) = (Instant::now(), super::ledger::wall_ms());
+        server.kill()?;
+        let server = Server::start(root, &listen)?;
+        let (lasted, ended_ms) = (began.elapsed(), super::ledger::wall_ms());
+        Ok((server, Self { began_ms, ended_ms, in_flight, lasted }))
+    }
+}

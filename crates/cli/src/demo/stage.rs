@@ -1,0 +1,184 @@
+//! Runs the play from beginning to end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use tempfile::TempDir;
+use tickwheel_api::client::Client;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::ledger::Ledger;
+use super::plan::{CLOSE_AFTER, MINUTE, OPEN_FOR, ORDERS, orders};
+use super::report;
+use super::server::{Outage, Server};
+use super::shop;
+use super::verdict::Verdict;
+use super::workers;
+use crate::output::say;
+
+/// Clients that place and pay.
+const CLIENTS: usize = 8;
+const WORKERS: usize = 4;
+/// The server is killed at this time of the play: orders are being placed, paid and closed.
+const KILL_AT: Duration = Duration::from_millis(4_500);
+/// A kill waits so long for a moment with calls under way.
+const KILL_PATIENCE: Duration = Duration::from_millis(200);
+/// Nothing more is planned after this: the last order, its close, and a late payment for it.
+const PLAN: Duration = Duration::from_millis(10_200);
+/// When the play ends whatever is missing. The rest of the 20 s is for starting and telling.
+const END: Duration = Duration::from_millis(17_000);
+/// How often the stage looks around.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Plays the shop, kills its server, tells what became of the orders. Whether every promise was kept.
+///
+/// # Errors
+/// The server does not start or ends by itself; Ctrl-C. Server and directory are gone then, too.
+pub(crate) fn play() -> Result<bool> {
+    let began = Instant::now();
+    let stop = stop_on_signals()?;
+    let root = TempDir::with_prefix("tickwheel-demo-").context("make a temporary directory")?;
+    let mut server = Server::start(root.path(), "127.0.0.1:0")?;
+    say(&format!(
+        "A server runs on {}. The shop opens: {ORDERS} orders, closed after 30 minutes unless paid; a minute is {} ms.",
+        server.address(),
+        MINUTE.as_millis()
+    ));
+
+    let ledger = Arc::new(Ledger::new(ORDERS));
+    let opening = Instant::now();
+    let clients = cast(&server, opening, &ledger)?;
+    let progress = Progress::new();
+    let mut outage = None;
+    loop {
+        thread::sleep(LOOK);
+        if stop.load(Ordering::Relaxed) {
+            ledger.end();
+            progress.finish();
+            bail!("interrupted; the server and its directory are gone");
+        }
+        if let Some(status) = server.ended()? {
+            bail!("the server ended by itself ({status}): {}", server.last_words());
+        }
+        if outage.is_none() && opening.elapsed() >= KILL_AT {
+            let in_flight = moment_with_calls(&ledger);
+            progress.say(&format!("Killing the server with SIGKILL, {in_flight} calls under way..."));
+            let (next, made) = Outage::make(server, root.path(), in_flight)?;
+            server = next;
+            progress.say(&format!(
+                "A new one is ready on the same directory after {} ms.",
+                made.lasted.as_millis()
+            ));
+            outage = Some(made);
+        }
+        progress.show(opening, &ledger);
+        if is_over(opening, &clients, &ledger) {
+            break;
+        }
+    }
+    ledger.end();
+    progress.finish();
+    let outage = outage.context("the play ended before the kill; this is a mistake of tickwheel")?;
+    let verdict = Verdict::of(&ledger.pages(), &outage);
+    drop(server);
+    root.close().context("remove the temporary directory")?;
+    report::print(&verdict, &outage, began.elapsed().as_secs_f64())?;
+    Ok(verdict.is_clean())
+}
+
+/// Sends clients and workers on the stage. The returned ones end when their orders are settled.
+fn cast(server: &Server, opening: Instant, ledger: &Arc<Ledger>) -> Result<Vec<JoinHandle<()>>> {
+    let client = Client::new(&server.url())?;
+    for _ in 0..WORKERS {
+        let (client, ledger) = (client.clone(), Arc::clone(ledger));
+        thread::spawn(move || workers::run(&client, &ledger));
+    }
+    let orders = orders();
+    let clients = (0..CLIENTS).map(|index| {
+        let (client, ledger) = (client.clone(), Arc::clone(ledger));
+        let orders: Vec<_> = orders.iter().copied().skip(index).step_by(CLIENTS).collect();
+        thread::spawn(move || shop::run(&client, &orders, opening, &ledger))
+    });
+    Ok(clients.collect())
+}
+
+/// Waits for a moment with calls under way and says with how many.
+fn moment_with_calls(ledger: &Ledger) -> usize {
+    let waited = Instant::now();
+    while ledger.in_flight() == 0 && waited.elapsed() < KILL_PATIENCE {
+        thread::yield_now();
+    }
+    ledger.in_flight()
+}
+
+fn is_over(opening: Instant, clients: &[JoinHandle<()>], ledger: &Ledger) -> bool {
+    // A task that was cancelled or acked must not come again: the workers stay for a while to see that.
+    let settled = || clients.iter().all(JoinHandle::is_finished) && ledger.counts().open == 0;
+    opening.elapsed() >= END || (opening.elapsed() >= OPEN_FOR + CLOSE_AFTER + 2 * MINUTE && settled())
+}
+
+/// Ctrl-C and SIGTERM set the flag.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let runtime =
+        runtime::Builder::new_current_thread().enable_all().build().context("listen for signals")?;
+    let listen = async || {
+        Ok::<_, std::io::Error>((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+    };
+    let (mut interrupt, mut terminate) = runtime.block_on(listen()).context("listen for signals")?;
+    thread::spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        });
+        flag.store(true, Ordering::Relaxed);
+    });
+    Ok(stop)
+}
+
+/// A bar on a terminal, a line a second elsewhere. On stderr: the account alone is data.
+struct Progress {
+    bar: ProgressBar,
+    last_line: std::cell::Cell<u64>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let bar = ProgressBar::new(u64::try_from(PLAN.as_millis()).expect("seconds"));
+        let style = ProgressStyle::with_template("[{bar:40}] {msg}").expect("the template is ours");
+        bar.set_style(style.progress_chars("=> "));
+        Self { bar, last_line: std::cell::Cell::new(0) }
+    }
+
+    fn show(&self, opening: Instant, ledger: &Ledger) {
+        let elapsed = opening.elapsed();
+        let counts = ledger.counts();
+        let minute = elapsed.as_millis() / MINUTE.as_millis();
+        let text = format!(
+            "shop minute {minute}: {} placed, {} paid in time, {} closed",
+            counts.placed, counts.paid, counts.closed
+        );
+        if !self.bar.is_hidden() {
+            self.bar.set_position(u64::try_from(elapsed.min(PLAN).as_millis()).expect("seconds"));
+            self.bar.set_message(text);
+        } else if elapsed.as_secs() > self.last_line.replace(elapsed.as_secs()) {
+            say(&text);
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if self.bar.is_hidden() { say(text) } else { self.bar.println(text) }
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,43 @@
+//! The workers' side: lease what is due, note it, ack it.
+
+use std::thread;
+use std::time::Instant;
+
+use tickwheel_api::client::Client;
+use tickwheel_api::{LeaseBody, TokenResult};
+
+use super::ledger::{Delivery, Ledger, wall_ms};
+use super::plan::number_of;
+use super::shop::{QUEUE, RETRY_AFTER, insist};
+
+/// Works until the play is over.
+pub(super) fn run(client: &Client, ledger: &Ledger) {
+    let body = LeaseBody { max: 20, lease_ms: 30_000, wait_ms: 1_000 };
+    while !ledger.is_over() {
+        let asked = Instant::now();
+        let Ok(tasks) = client.lease(QUEUE, &body) else {
+            thread::sleep(RETRY_AFTER);
+            continue;
+        };
+        let received_ms = wall_ms();
+        let mut numbers = Vec::new();
+        let mut tokens = Vec::new();
+        for task in tasks {
+            let number = number_of(&task.key).expect("the shop put orders only");
+            let delivery = Delivery { due_at_ms: task.due_at_ms, asked, received_ms };
+            ledger.note(number, |page| page.deliveries.push(delivery));
+            numbers.push(number);
+            tokens.push(task.token);
+        }
+        if tokens.is_empty() {
+            continue;
+        }
+        let results = insist(ledger, |_| client.ack(QUEUE, tokens.clone())).unwrap_or_default();
+        for (number, result) in numbers.into_iter().zip(results) {
+            // `expired`: the answer to an earlier ack was lost, or somebody else has the task now and will ack it.
+            if result == TokenResult::Acked {
+                ledger.note(number, |page| page.acked = true);
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Bad arguments: exit code 2, nothing on stdout, and on stderr what is wrong, where, and what to write instead.
+
+use crate::run::run;
+
+#[test]
+fn bad_arguments_are_usage_errors_with_a_hint() {
+    let long_key = "k".repeat(257);
+    let cases: [(&[&str], &[&str]); 24] = [
+        (&["put", "q", "k", "--in", "30"], &["--in <DURATION>", "has no unit after 30", "`30m`"]),
+        (&["put", "q", "k", "--in", "-5s"], &["--in <DURATION>", "is negative", "`0s`"]),
+        (&["put", "q", "k", "--in", ""], &["--in <DURATION>"]),
+        (&["put", "q", "k", "--at", "tomorrow"], &["--at <TIME>", "not an RFC 3339 time", "use --in"]),
+        (&["put", "q", "k", "--at", "2017-10-02T11:26:33"], &["--at <TIME>", "no zone", "add `Z`"]),
+        (&["put", "q", "k", "--at", "-1"], &["--at <TIME>", "not an RFC 3339 time"]),
+        (&["put", "q", "k", "--in", "1s", "--at", "0"], &["cannot be used with"]),
+        (&["put", "q", "k", "--payload", "1", "--payload-file", "-"], &["cannot be used with"]),
+        (&["put", "q", "k", "--mode", "debounce"], &["upsert, create, replace"]),
+        (
+            &["put", "q", "k", "--if-match", "x"],
+            &["--if-match <VERSION>", "the number that `put` and `get` print"],
+        ),
+        (&["put", "a b", "k"], &["<QUEUE>", "' ' at byte 1", "A-Z a-z 0-9"]),
+        (&["put", "", "k"], &["<QUEUE>", "empty", "1 to 200 bytes"]),
+        (&["put", "q", &long_key], &["<KEY>", "257 bytes", "1 to 256"]),
+        (&["get", "q", "a\nb"], &["<KEY>", "'\\n' at byte 1"]),
+        (&["put", "q"], &["<KEY>"]),
+        (&["ls", "q", "--limit", "0"], &["--limit <N>", "from 1 to"]),
+        (&["ls", "q", "--state", "late"], &["scheduled, ready, leased, dead"]),
+        (&["ls", "q", "--limit", "5", "--all"], &["cannot be used with"]),
+        (&["lease", "q", "--max", "1001"], &["--max <N>", "from 1 to 1000"]),
+        (&["lease", "q", "--for", "10ms"], &["--for <DURATION>", "1s to 12h"]),
+        (&["lease", "q", "--wait", "2m"], &["--wait <DURATION>", "at most 1m"]),
+        (&["ack", "q", "a=b"], &["<TOKEN>", "1 to 64 bytes of"]),
+        (&["serve", "--listen", "8463"], &["--listen <ADDR:PORT>"]),
+        (
+            &["serve", "--beanstalk", "127.0.0.1:11300"],
+            &["--beanstalk <ADDR:PORT|off>", "not speak", "`off`"],
+        ),
+    ];
+    for (words, expected) in cases {
+        let ran = run(words);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{words:?}: {}", ran.err);
+        for part in expected {
+            assert!(ran.err.contains(part), "{words:?} should say {part}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn bad_payloads_and_servers_are_errors_with_a_place() {
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["put", "q", "k", "--payload", "{\"a\":}"], &["--payload is not JSON", "line 1 column 6"]),
+        (&["put", "q", "k", "--payload", "hello"], &["--payload is not JSON", "double quotes"]),
+        (&["put", "q", "k", "--payload-file", "/no/such"], &["failed to open /no/such", "No such file"]),
+        (&["put", "q", "k", "--payload-file", "/"], &["failed to read /", "directory"]),
+        (&["put", "q", "k", "--content-type", "text/plain"], &["--content-type", "--payload-file"]),
+        (&["queues", "--server", "https://box"], &["`https://box`", "plain HTTP only"]),
+        (&["queues", "--server", "127.0.0.1:1"], &["`127.0.0.1:1`", "http://127.0.0.1:8463"]),
+    ];
+    for (words, expected) in cases {
+        let ran = run(words);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{words:?}: {}", ran.err);
+        for part in expected {
+            assert!(ran.err.contains(part), "{words:?} should say {part}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_refused_connection_names_the_address_and_a_way_out() {
+    // A port that was free a moment ago: nobody listens.
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let url = format!("http://{free}");
+    for words in [&["get", "q", "k"][..], &["put", "q", "k"], &["lease", "q"], &["queues"]] {
+        let ran = run(&[words, &["--server", &url]].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        assert!(ran.err.contains(&free.to_string()), "{}", ran.err);
+        assert!(ran.err.contains("tickwheel serve"), "{}", ran.err);
+        assert_eq!(ran.err.matches("refused").count(), 1, "said once: {}", ran.err);
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["serve", "put", "get", "ls", "cancel", "lease", "ack", "nack", "extend", "replay"] {
+        let ran = run(&[command, "--help"]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("Example"), "{command}");
+    }
+}

@@ -1,0 +1,163 @@
+//! The client commands, against a server whose clock stands still.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::run::{Ran, run, run_with};
+use crate::server::{Server, tickwheel};
+use tickwheel_api::client::Client;
+
+struct World {
+    server: Server,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { server: Server::start(&["--memory", "--virtual-clock", "--listen", "127.0.0.1:0"]) }
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        run(&[words, &["--server", &self.server.url]].concat())
+    }
+
+    /// Moves the server's clock.
+    fn advance(&self, ms: u64) {
+        Client::new(&self.server.url).and_then(|client| client.advance(ms)).expect("move the clock");
+    }
+}
+
+/// The text of a member of a line of JSON, as far as the next quote.
+fn member<'a>(line: &'a str, name: &str) -> &'a str {
+    let from = line.find(&format!("\"{name}\":\"")).unwrap_or_else(|| panic!("no {name} in {line}"))
+        + name.len()
+        + 4;
+    line[from..].split('"').next().expect("split gives one")
+}
+
+#[test]
+fn a_task_from_put_to_ack() {
+    let world = World::new();
+    let put = world.run(&["put", "close", "order/1 ü", "--in", "30m", "--payload", " {\"a\": 1.0} "]);
+    assert_eq!(member(put.lines()[0], "state"), "scheduled");
+    assert!(put.out.contains("\"created\":true"), "{}", put.out);
+
+    let got = world.run(&["get", "close", "order/1 ü"]);
+    assert!(got.lines()[0].contains(r#""payload":{"a": 1.0}"#), "JSON is kept as written: {}", got.out);
+
+    let nothing = world.run(&["lease", "close"]);
+    assert_eq!((nothing.code, nothing.out.as_str()), (0, ""));
+    assert!(nothing.err.contains("no task of close is ready"), "{}", nothing.err);
+
+    world.advance(30 * 60_000);
+    let leased = world.run(&["lease", "close", "--for", "1m", "--max", "5"]);
+    assert_eq!(leased.lines().len(), 1);
+    let token = member(&leased.out, "token");
+
+    let held = world.run(&["cancel", "close", "order/1 ü"]);
+    assert_eq!((held.code, member(&held.out, "result")), (1, "leased"));
+    let longer = world.run(&["extend", "close", token, "--for", "5m"]);
+    assert_eq!((longer.code, member(&longer.out, "result")), (0, "extended"));
+    let back = world.run(&["nack", "close", token, "--in", "10s", "--reason", "no paper"]);
+    assert_eq!((back.code, member(&back.out, "result")), (0, "nacked"));
+
+    world.advance(10_000);
+    let again = world.run(&["lease", "close"]);
+    assert!(again.out.contains("\"attempt\":2"), "{}", again.out);
+    let done = world.run(&["ack", "close", member(&again.out, "token"), token]);
+    let results: Vec<_> = done.out.lines().map(|line| member(line, "result")).collect();
+    assert_eq!((done.code, results), (1, vec!["acked", "expired"]), "one token had ended");
+    let late = world.run(&["cancel", "close", "order/1 ü"]);
+    assert_eq!((late.code, member(&late.out, "result")), (1, "done"));
+    assert!(late.err.contains("too late"), "{}", late.err);
+    let gone = world.run(&["get", "close", "order/1 ü"]);
+    assert_eq!((gone.code, gone.out.as_str()), (1, ""));
+    assert!(gone.err.contains("was acked"), "{}", gone.err);
+}
+
+#[test]
+fn modes_versions_and_revoke() {
+    let world = World::new();
+    let refused = world.run(&["put", "q", "k", "--mode", "replace"]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    assert!(refused.err.contains("no live task") && refused.err.contains("hint: "), "{}", refused.err);
+    assert_eq!(world.run(&["put", "q", "k", "--mode", "create"]).code, 0);
+    assert_eq!(world.run(&["put", "q", "k", "--mode", "create"]).code, 1);
+    let other = world.run(&["put", "q", "k", "--if-match", "999"]);
+    assert!(other.code == 1 && other.err.contains("999"), "{}", other.err);
+    assert_eq!(world.run(&["lease", "q"]).lines().len(), 1);
+    assert_eq!(world.run(&["put", "q", "k", "--in", "1h"]).code, 1, "a worker has it");
+    assert_eq!(world.run(&["put", "q", "k", "--in", "1h", "--revoke"]).code, 0);
+    let cancelled = world.run(&["cancel", "q", "k", "--if-match", "\"1\""]);
+    assert_eq!(cancelled.code, 1, "the version has changed");
+    let cancelled = world.run(&["cancel", "q", "k"]);
+    assert_eq!((cancelled.code, member(&cancelled.out, "result")), (0, "cancelled"));
+    let gone = world.run(&["cancel", "q", "k"]);
+    assert_eq!((gone.code, member(&gone.out, "result")), (1, "not_found"));
+}
+
+#[test]
+fn payloads_of_bytes_come_from_stdin_and_go_back_as_base64() {
+    let world = World::new();
+    let words = [
+        "put",
+        "q",
+        "k",
+        "--payload-file",
+        "-",
+        "--content-type",
+        "text/plain",
+        "--server",
+        &world.server.url,
+    ];
+    assert_eq!(run_with(&words, "hello").code, 0);
+    let got = world.run(&["get", "q", "k"]);
+    assert_eq!(member(&got.out, "payload_base64"), "aGVsbG8=");
+    let table = world.run(&["get", "q", "k", "-o", "table"]);
+    assert!(table.out.contains("5 bytes of text/plain"), "{}", table.out);
+}
+
+#[test]
+fn lists_page_and_say_when_there_is_more() {
+    let world = World::new();
+    let lines: Vec<_> = (0..2_500)
+        .map(|number| tickwheel_api::BatchLine {
+            key: format!("k{number:04}"),
+            ..tickwheel_api::BatchLine::parse(br#"{"op":"put","key":"x","delay":"1h"}"#).expect("a line")
+        })
+        .collect();
+    Client::new(&world.server.url).and_then(|client| client.batch("q", &lines)).expect("2,500 puts");
+    world.run(&["put", "other", "k"]);
+
+    let some = world.run(&["ls", "q"]);
+    assert_eq!(some.lines().len(), 100);
+    assert!(some.err.contains("q has more tasks"), "{}", some.err);
+    let all = world.run(&["ls", "q", "--all"]);
+    let keys: Vec<_> = all.lines().iter().map(|line| member(line, "key").to_owned()).collect();
+    assert_eq!(keys, (0..2_500).map(|number| format!("k{number:04}")).collect::<Vec<_>>());
+    assert_eq!(all.err, "");
+    assert_eq!(world.run(&["ls", "q", "--limit", "1200"]).lines().len(), 1_200);
+    assert_eq!(world.run(&["ls", "--all"]).lines().len(), 2_501, "every queue");
+    assert_eq!(world.run(&["ls", "q", "--state", "ready"]).lines().len(), 0);
+    let queues = world.run(&["queues", "-o", "table"]);
+    assert_eq!(queues.lines().len(), 3, "a header and two queues: {}", queues.out);
+}
+
+/// `tickwheel ls | head -1`: the reader leaves, and nobody complains.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let world = World::new();
+    let payload = format!("\"{}\"", "x".repeat(100_000));
+    for number in 0..20 {
+        assert_eq!(
+            world.run(&["put", "q", &format!("k{number}"), "--in", "1h", "--payload", &payload]).code,
+            0
+        );
+    }
+    let mut command = tickwheel(&["ls", "q", "--server", &world.server.url]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run tickwheel");
+    let mut first = [0; 10];
+    child.stdout.take().expect("piped").read_exact(&mut first).expect("read ten bytes and leave");
+    let output = child.wait_with_output().expect("run tickwheel");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stderr, b"", "quietly");
+}

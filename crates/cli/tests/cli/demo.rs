@@ -1,0 +1,61 @@
+//! `demo`: it keeps its promises, in time, and leaves nothing behind.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::server::tickwheel;
+
+/// 20 seconds are promised; a test may run beside others on a small machine, so it allows twice that.
+const TIME_MAX: Duration = Duration::from_secs(40);
+
+#[test]
+fn it_loses_nothing_and_cleans_up() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let began = Instant::now();
+    let output = tickwheel(&["demo"]).env("TMPDIR", temporary.path()).output().expect("run the demo");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let number = |name: &str| -> u64 {
+        let line = out
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+            .unwrap_or_else(|| panic!("{name}: {out}"));
+        line.trim_start()[name.len()..]
+            .split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .expect("a number")
+    };
+    assert!(number("orders placed") > 0 && number("paid in time") > 0 && number("closed  ") > 0, "{out}");
+    assert_eq!((number("lost"), number("early"), number("closed though paid")), (0, 0, 0), "{out}");
+    assert_eq!(number("kills (SIGKILL)"), 1, "{out}");
+    assert!(err.contains("SIGKILL"), "progress goes to stderr, a line at a time: {err}");
+    assert!(began.elapsed() < TIME_MAX, "it took {:?}", began.elapsed());
+    assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn interrupted_it_cleans_up_too() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let mut command = tickwheel(&["demo"]);
+    command.env("TMPDIR", temporary.path()).stderr(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().expect("run the demo");
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let mut opened = String::new();
+    stderr.read_line(&mut opened).expect("its first line");
+    let address =
+        opened.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).expect("where the server is");
+    let address = address.trim_end_matches('.');
+    assert!(std::net::TcpStream::connect(address).is_ok(), "the server runs: {opened}");
+    assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 1);
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::INT).expect("press Ctrl-C");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 0, "nothing is left behind");
+    assert!(std::net::TcpStream::connect(address).is_err(), "the server is gone");
+}

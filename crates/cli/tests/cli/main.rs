@@ -1,0 +1,11 @@
+//! The `tickwheel` program from outside: what a person types, what it prints, how it ends.
+
+mod arguments;
+mod client;
+mod demo;
+mod orders;
+mod replay;
+mod run;
+mod serve;
+#[path = "../support/server.rs"]
+mod server;

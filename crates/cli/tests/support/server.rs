@@ -1,0 +1,68 @@
+//! A real server in a process of its own, and commands that talk to it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The program, without what the environment of the test run would tell it.
+pub(crate) fn tickwheel(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
+            command.env_remove(name);
+        }
+    }
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+/// A server. Dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl Server {
+    /// Starts `tickwheel serve` with these options and waits for its first line.
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let mut child =
+            tickwheel(&["serve"]).args(options).stdout(Stdio::piped()).spawn().expect("start a server");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("read its first line");
+        let url = line
+            .trim_end()
+            .strip_prefix("listening ")
+            .unwrap_or_else(|| panic!("the first line was {line:?}"));
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        Self { url: url.to_owned(), child }
+    }
+
+    /// The `127.0.0.1:PORT` to start another one on.
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_prefix("http://").expect("checked at the start")
+    }
+
+    /// SIGKILL, and the process is gone when this returns.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("kill the server");
+        self.child.wait().expect("wait for the server");
+    }
+
+    /// Sends a signal and waits for the end.
+    pub(crate) fn stop(mut self, signal: Signal) -> ExitStatus {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(pid, signal).expect("send the signal");
+        self.child.wait().expect("wait for the server")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Gone already after a kill or a stop.
+        let _gone = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
