@@ -33,7 +33,12 @@ impl Connection {
 
     /// Sends these bytes. The server may have closed already: then its answer tells why, and this does not matter.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let _sent = self.stream.get_mut().write_all(bytes);
+        let _sent = self.try_send(bytes);
+    }
+
+    /// Whether these bytes could be sent.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.stream.get_mut().write_all(bytes).is_ok()
     }
 
     pub(crate) fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) {

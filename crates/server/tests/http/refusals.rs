@@ -112,6 +112,25 @@ fn deep_and_large_bodies_are_refused() {
 }
 
 #[test]
+fn a_client_that_sends_on_can_read_why_it_was_refused() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    let head = format!("PUT {TASK} HTTP/1.1\r\nHost: {}\r\nContent-Length: 20000000\r\n\r\n", served.addr);
+    connection.send(head.as_bytes());
+    for _ in 0..20 {
+        assert!(connection.try_send(&[b' '; 1_000_000]), "many clients stop at an error and never read");
+    }
+    connection.reply().assert_problem(413, "body-too-large", "read after all was sent");
+
+    let mut connection = served.connect();
+    connection.send(b"NONSENSE\r\n");
+    for _ in 0..20 {
+        assert!(connection.try_send(&[b' '; 1_000_000]), "many clients stop at an error and never read");
+    }
+    connection.reply().assert_problem(400, "bad-request", "read after all was sent");
+}
+
+#[test]
 fn bad_headers_are_refused() {
     let served = Served::memory();
     let if_match: &[&[(&str, &str)]] = &[
