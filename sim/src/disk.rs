@@ -58,6 +58,8 @@ struct State {
     /// Calls that change something, since the disk was made.
     changes: u64,
     faults: BTreeMap<u64, Fault>,
+    /// Bytes that all files may have together; `None` for no bound.
+    space: Option<u64>,
     crashed: bool,
     calls: Calls,
 }
@@ -117,6 +119,18 @@ impl SimDisk {
     /// Takes back all faults that have not happened.
     pub fn forget_faults(&self) {
         self.lock_state().faults.clear();
+    }
+
+    /// Lets all files have so many bytes together, or as many as they like. A write that would take more fails for want of
+    /// space and changes nothing. What is there stays, even if it is more.
+    pub fn set_space(&self, bytes: Option<u64>) {
+        self.lock_state().space = bytes;
+    }
+
+    /// Bytes that all files have together.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.lock_state().used_bytes()
     }
 
     /// Calls that changed something so far.
@@ -254,6 +268,21 @@ impl State {
     fn file(&mut self, name: &str) -> io::Result<&mut File> {
         let inode = self.names.get(name).ok_or_else(absent)?;
         Ok(self.files.get_mut(inode).expect("a name has its file"))
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.names.values().map(|inode| self.files[inode].live.len() as u64).sum()
+    }
+
+    /// Whether `file` may have so many bytes.
+    fn check_space(&mut self, name: &str, len: usize) -> io::Result<()> {
+        let grows = len.saturating_sub(self.file(name)?.live.len()) as u64;
+        match self.space {
+            Some(space) if grows > 0 && self.used_bytes() + grows > space => {
+                Err(io::Error::from(io::ErrorKind::StorageFull))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn dir_of(&mut self, name: &str) -> io::Result<&mut Dir> {
@@ -417,6 +446,7 @@ impl Disk for SimDisk {
         self.change(DiskOp::Write, file, |state| {
             state.calls.writes += 1;
             let offset = usize::try_from(offset).expect("simulated files are small");
+            state.check_space(file, offset + bytes.len())?;
             let write = Write::Bytes { offset, bytes: bytes.to_vec() };
             let file = state.file(file)?;
             write.apply(&mut file.live);
@@ -439,7 +469,9 @@ impl Disk for SimDisk {
     fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError> {
         self.change(DiskOp::SetLen, file, |state| {
             state.calls.writes += 1;
-            let write = Write::SetLen(usize::try_from(bytes).expect("simulated files are small"));
+            let len = usize::try_from(bytes).expect("simulated files are small");
+            state.check_space(file, len)?;
+            let write = Write::SetLen(len);
             let file = state.file(file)?;
             write.apply(&mut file.live);
             file.unsynced.push(write);
@@ -481,7 +513,8 @@ impl Disk for SimDisk {
     fn close(&mut self, _file: &str) {}
 
     fn free_bytes(&mut self) -> u64 {
-        u64::MAX
+        let state = self.lock_state();
+        state.space.map_or(u64::MAX, |space| space.saturating_sub(state.used_bytes()))
     }
 }
 
@@ -565,6 +598,22 @@ mod tests {
         assert_eq!(content(&mut disk).as_deref(), Some(b"new!".as_slice()));
         disk.crash(&mut Rng::new(1));
         assert_eq!(content(&mut disk).as_deref(), Some(b"old!".as_slice()));
+    }
+
+    #[test]
+    fn a_full_disk_takes_nothing_that_grows() {
+        let mut disk = SimDisk::new();
+        written(&mut disk, b"1234");
+        disk.set_space(Some(6));
+        assert_eq!(disk.free_bytes(), 2);
+        let error = disk.write_at("f", 4, b"567").expect_err("there is no space");
+        assert!(error.is_full(), "{error}");
+        assert_eq!(content(&mut disk).as_deref(), Some(b"1234".as_slice()));
+        disk.write_at("f", 1, b"xxxxx").expect("there is space");
+        disk.set_space(Some(0));
+        disk.write_at("f", 0, b"yyyyyy").expect("it does not grow");
+        disk.remove("f").expect("there");
+        assert_eq!(disk.used_bytes(), 0);
     }
 
     #[test]

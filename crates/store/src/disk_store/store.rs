@@ -31,10 +31,10 @@ use crate::table::Table;
 /// again: reads go on, everything else answers [`Reply::Failed`]. A disk that is full while a file or a checkpoint is made ready
 /// breaks nothing: `room` goes down, and it is tried again.
 ///
-/// **Room** is what is left in the prepared files and on the disk, less a reserve: a quarter of a log file for acks and
-/// cancels, and, of the free space of the disk, one checkpoint of all live tasks and one log file. Once a write has met a full
-/// disk, only the prepared files count, until space is found. A commit of nothing writes nothing and brings the room as it is
-/// now; ask that way while growth is refused.
+/// **Room** is what is left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and
+/// cancels, one checkpoint of all live tasks, and two log files for what is committed until it is done. It is nothing once
+/// a write that makes something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings
+/// the room as it is now; ask that way while growth is refused.
 ///
 /// It is *not* for sharing: one process at a time has the directory, from `open` to the drop.
 #[derive(Debug)]
@@ -134,15 +134,24 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     /// Bytes of growth that can be taken. The type's doc says how it is reckoned.
     pub(super) fn room(&self) -> u64 {
-        let reserve = self.options.log_file_bytes / 4;
-        let on_disk = if self.upkeep.is_full() {
-            0
-        } else {
-            // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers.
-            let checkpoint = self.table.live_bytes() + 512 * self.table.ended_len() as u64;
-            self.free_bytes.saturating_sub(checkpoint + self.options.log_file_bytes)
-        };
-        self.files.bytes_left().saturating_add(on_disk).saturating_sub(reserve)
+        if self.upkeep.is_full() {
+            return 0;
+        }
+        let for_ends = self.options.log_file_bytes / 4;
+        let left = self.files.bytes_left().saturating_add(self.free_bytes);
+        left.saturating_sub(self.disk_reserve() + for_ends)
+    }
+
+    /// Bytes of the disk that growth leaves free: a checkpoint of all there is, and two log files for the commits until it
+    /// begins and while it is written.
+    pub(super) fn disk_reserve(&self) -> u64 {
+        self.checkpoint_bytes() + 2 * self.options.log_file_bytes
+    }
+
+    /// A checkpoint has no more bytes than this.
+    pub(super) fn checkpoint_bytes(&self) -> u64 {
+        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers.
+        self.table.live_bytes() + 512 * self.table.ended_len() as u64
     }
 
     fn completed(&mut self, completion: Completion) {

@@ -21,6 +21,8 @@ pub(super) struct Upkeep {
     removals: VecDeque<Arc<str>>,
     /// The disk was full when something was made ready.
     full: bool,
+    /// The last try on a full disk was for the checkpoint.
+    checkpoint_had_turn: bool,
     /// Polls without an event since then.
     idle_polls: u32,
     /// The owner releases the shard: no step begins.
@@ -59,6 +61,7 @@ impl Upkeep {
             number,
             removals: VecDeque::new(),
             full: false,
+            checkpoint_had_turn: false,
             idle_polls: 0,
             stopped: false,
         }
@@ -95,24 +98,33 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if self.upkeep.full && !self.may_try_again(idle, wanted.is_some()) {
             return;
         }
-        let step_bytes = self.options.background_step_bytes;
-        let (step, calls) = if self.files.wants_preparation(wanted) {
-            (Step::Prepare, self.files.preparation_step(wanted, step_bytes))
-        } else if let Some(file) = self.upkeep.removals.pop_front() {
+        let Some((step, calls)) = self.next_step(wanted) else { return };
+        let job = self.send(Lane::Background, calls);
+        self.upkeep.step = Some((job, step));
+    }
+
+    fn next_step(&mut self, wanted: Option<u64>) -> Option<(Step, Vec<Call>)> {
+        if let Some(file) = self.upkeep.removals.pop_front() {
             let mut calls = vec![Call::Remove(file)];
             if self.upkeep.removals.is_empty() {
                 calls.push(Call::SyncDir(SHARD.into()));
             }
-            (Step::Remove, calls)
-        } else if self.upkeep.full {
-            (Step::Look, Vec::new())
-        } else if self.upkeep.checkpoint.is_some() || self.begin_checkpoint() {
-            (Step::Checkpoint, self.checkpoint_step())
-        } else {
-            return;
-        };
-        let job = self.send(Lane::Background, calls);
-        self.upkeep.step = Some((job, step));
+            return Some((Step::Remove, calls));
+        }
+        // On a full disk a checkpoint that is under way may be what makes space, so the two take turns.
+        let checkpoint_first = self.upkeep.full && !self.upkeep.checkpoint_had_turn;
+        self.upkeep.checkpoint_had_turn = checkpoint_first;
+        if checkpoint_first && self.may_checkpoint(wanted.is_some()) {
+            return Some((Step::Checkpoint, self.checkpoint_step()));
+        }
+        if self.files.wants_preparation(wanted) {
+            let step_bytes = self.options.background_step_bytes;
+            return Some((Step::Prepare, self.files.preparation_step(wanted, step_bytes)));
+        }
+        if self.upkeep.full {
+            return Some((Step::Look, Vec::new()));
+        }
+        self.may_checkpoint(wanted.is_some()).then(|| (Step::Checkpoint, self.checkpoint_step()))
     }
 
     fn may_try_again(&mut self, idle: bool, waited_for: bool) -> bool {
@@ -125,10 +137,18 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         true
     }
 
-    fn begin_checkpoint(&mut self) -> bool {
+    /// Whether a checkpoint is under way; begins one if it is time.
+    fn may_checkpoint(&mut self, commit_waits: bool) -> bool {
+        if self.upkeep.checkpoint.is_some() {
+            return true;
+        }
         let log_bytes = self.files.since_checkpoint();
         let threshold = self.options.checkpoint_after_bytes.max(self.table.live_bytes() / 2);
-        if log_bytes <= threshold {
+        // When space runs low it is worth its writing much sooner: it lets go of the log.
+        let low = self.free_bytes < self.disk_reserve() && log_bytes > self.options.log_file_bytes;
+        // One that will not fit is not begun. The log goes on meanwhile, unless the commit that waits is all there is.
+        let beside = if commit_waits { 0 } else { self.options.log_file_bytes };
+        if (log_bytes <= threshold && !low) || self.free_bytes < self.checkpoint_bytes() + beside {
             return false;
         }
         let start = Start {
@@ -173,7 +193,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Step::Checkpoint => self.checkpoint_step_done(),
             Step::Remove => {}
             Step::Look => {
-                let needed = self.table.live_bytes() + 2 * self.options.log_file_bytes;
+                // Less than growth leaves, or the store's own growth would pass for a full disk.
+                let needed = self.checkpoint_bytes() + self.options.log_file_bytes;
                 self.upkeep.full = self.free_bytes < needed;
             }
         }

@@ -1,16 +1,13 @@
 //! The store on a disk that crashes, fails and fills up: what was acknowledged is there, what was not is there whole or not
 //! at all, and damage is refused or reported.
 
-#[path = "store_crash/world.rs"]
-mod world;
-
 use tickwheel_engine::{Batch, Reply};
 use tickwheel_sim::disk::{Fault, SimDisk};
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;
 use tickwheel_store::{DiskStore, InlineIo, OpenError};
 
-use world::{Came, Model, Store, acquire, ask, commit, open, rest};
+use crate::world::{Came, Model, Store, acquire, ask, commit, open, rest};
 
 /// What happened in one life of the store.
 struct Life {
@@ -274,7 +271,7 @@ impl tickwheel_store::conformance::Maker for Simulated {
 
 impl Simulated {
     fn reopen_with(&mut self, setup: &Setup) -> Store {
-        let mut options = world::options();
+        let mut options = crate::world::options();
         options.secret = setup.secret;
         options.history_per_queue = setup.history_per_queue;
         DiskStore::open(self.0.clone(), InlineIo::new(), options).expect("it opens")

@@ -12,10 +12,10 @@ use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::sample_task;
 use tickwheel_store::{DiskStore, InlineIo, OpenError, StoreOptions, Table};
 
-pub type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
+pub(crate) type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
 
 /// Small files, early checkpoints, so that a few commits meet everything there is.
-pub fn options() -> StoreOptions {
+pub(crate) fn options() -> StoreOptions {
     let mut options = StoreOptions::new(*b"the same for all");
     options.log_file_bytes = 8 << 10;
     options.checkpoint_after_bytes = 12 << 10;
@@ -24,17 +24,17 @@ pub fn options() -> StoreOptions {
     options
 }
 
-pub fn open(disk: &SimDisk) -> Result<Store, OpenError> {
+pub(crate) fn open(disk: &SimDisk) -> Result<Store, OpenError> {
     DiskStore::open(disk.clone(), InlineIo::new(), options())
 }
 
 /// What a store should have, kept apart from its code.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Model {
+pub(crate) struct Model {
     live: BTreeMap<u64, Arc<Task>>,
     ended: BTreeMap<u64, Ended>,
     ids_reserved: u64,
-    pub seq: u64,
+    pub(crate) seq: u64,
     next_id: u64,
 }
 
@@ -42,7 +42,7 @@ const QUEUES: [&str; 2] = ["q", "other/line"];
 
 impl Model {
     /// A batch as an engine could make it, and the model after it.
-    pub fn batch(&self, rng: &mut Rng) -> (Self, Batch) {
+    pub(crate) fn batch(&self, rng: &mut Rng) -> (Self, Batch) {
         let mut next = self.clone();
         let mut batch = Batch::default();
         let mut touched = Vec::new();
@@ -125,7 +125,7 @@ impl Model {
     }
 
     /// What of it a table does not have, or has beyond it.
-    pub fn difference(&self, table: &Table) -> Option<String> {
+    pub(crate) fn difference(&self, table: &Table) -> Option<String> {
         let live: BTreeMap<u64, Arc<Task>> =
             table.tasks_from(0).map(|task| (task.id, Arc::clone(task))).collect();
         let ended: BTreeMap<u64, Ended> = table.ended_after(None).map(|e| (e.id, e.clone())).collect();
@@ -161,14 +161,14 @@ fn body(rng: &mut Rng) -> Arc<Body> {
 
 /// What came of a request.
 #[derive(Clone, Debug)]
-pub enum Came {
+pub(crate) enum Came {
     Reply(Reply),
     /// The store waits for something that does not come by itself.
     Nothing,
 }
 
 /// Asks and polls, a bounded number of times.
-pub fn ask(store: &mut Store, request: Request) -> Came {
+pub(crate) fn ask(store: &mut Store, request: Request) -> Came {
     store.submit(RequestId(1), request);
     let mut replies = Vec::new();
     for _ in 0..200 {
@@ -181,7 +181,7 @@ pub fn ask(store: &mut Store, request: Request) -> Came {
     Came::Nothing
 }
 
-pub fn acquire(store: &mut Store) -> Result<Guard, String> {
+pub(crate) fn acquire(store: &mut Store) -> Result<Guard, String> {
     let wall = Timestamp::from_ms(1_000).expect("not negative");
     match ask(store, Request::Acquire { shard: 0, wall }) {
         Came::Reply(Reply::Acquired(acquired)) => Ok(acquired.guard),
@@ -190,13 +190,13 @@ pub fn acquire(store: &mut Store) -> Result<Guard, String> {
     }
 }
 
-pub fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) -> Came {
+pub(crate) fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) -> Came {
     let wall = Timestamp::from_ms(2_000).expect("not negative");
     ask(store, Request::Commit { guard, seq: Seq(seq), wall, batch })
 }
 
 /// Polls so often that background work gets somewhere.
-pub fn rest(store: &mut Store, polls: u64) {
+pub(crate) fn rest(store: &mut Store, polls: u64) {
     let mut replies = Vec::new();
     for _ in 0..polls {
         store.poll(&mut replies);

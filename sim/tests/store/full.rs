@@ -1,0 +1,135 @@
+//! The store on a disk that fills up: growth is refused by `room` before anything fails, ends are always taken, and growth goes
+//! on when there is space again.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Batch, Ended, Guard, Outcome, Reply, Seq, Task, TaskEffect, Timestamp};
+use tickwheel_sim::disk::SimDisk;
+use tickwheel_store::conformance::sample_task;
+
+use crate::world::{Came, Store, acquire, commit, open, rest};
+
+struct Owner {
+    store: Store,
+    guard: Guard,
+    seq: u64,
+    live: Vec<Arc<Task>>,
+    room: u64,
+}
+
+/// What an engine reckons for a task of this size, names and numbers included.
+const GROWTH: u64 = 700;
+
+impl Owner {
+    fn new(disk: &SimDisk) -> Self {
+        let mut store = open(disk).expect("it opens");
+        let guard = acquire(&mut store).expect("it can be had");
+        let mut owner = Self { store, guard, seq: guard.last_seq.0, live: Vec::new(), room: 0 };
+        owner.look();
+        owner
+    }
+
+    fn commit(&mut self, effects: Vec<TaskEffect>) {
+        match commit(&mut self.store, self.guard, self.seq, Batch { effects, counters: None }) {
+            Came::Reply(Reply::Done { room }) => self.room = room,
+            other => panic!("a commit with {} live tasks was answered {other:?}", self.live.len()),
+        }
+        rest(&mut self.store, 3);
+    }
+
+    /// Asks for the room.
+    fn look(&mut self) {
+        rest(&mut self.store, 30);
+        self.commit(Vec::new());
+    }
+
+    fn put(&mut self) {
+        self.seq += 1;
+        let mut task = sample_task(self.seq, self.seq, "q", &format!("k{}", self.seq), 5);
+        task.body = Arc::new(tickwheel_engine::Body {
+            payload: vec![b'x'; 400],
+            content_type: "text/plain".into(),
+            tags: Vec::new(),
+        });
+        let task = Arc::new(task);
+        self.live.push(Arc::clone(&task));
+        self.commit(vec![TaskEffect::Stored { task, body_known: false }]);
+    }
+
+    fn put_while_there_is_room(&mut self) -> usize {
+        let before = self.live.len();
+        while self.room >= GROWTH && self.live.len() < before + 10_000 {
+            self.put();
+        }
+        self.live.len() - before
+    }
+
+    fn end(&mut self) {
+        let task = self.live.remove(0);
+        self.seq += 1;
+        self.commit(vec![TaskEffect::Ended(Ended {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            seq: Seq(self.seq),
+            at: Timestamp::EPOCH,
+            outcome: Outcome::Done,
+        })]);
+    }
+
+    fn assert_reopens(self, disk: &SimDisk) {
+        let expected: Vec<Arc<Task>> = self.live;
+        drop(self.store);
+        let store = open(disk).expect("it opens again");
+        assert_eq!(store.table().tasks_from(0).cloned().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn its_own_growth_stops_in_time_and_ends_make_room_again() {
+    let disk = SimDisk::new();
+    disk.set_space(Some(200_000));
+    let mut owner = Owner::new(&disk);
+    let first = owner.put_while_there_is_room();
+    assert!(first > 60, "{first} tasks of 400 bytes in 200,000 bytes");
+    // Every task can end, one commit each, and growth goes on after that. Many times over.
+    for _ in 0..5 {
+        while !owner.live.is_empty() {
+            owner.end();
+        }
+        owner.look();
+        let again = owner.put_while_there_is_room();
+        assert!(again > first / 2, "{again} tasks fit after all {first} had ended");
+    }
+    owner.assert_reopens(&disk);
+}
+
+#[test]
+fn others_take_the_space_and_give_it_back() {
+    for taken_after in 1..60 {
+        let disk = SimDisk::new();
+        let mut owner = Owner::new(&disk);
+        for _ in 0..taken_after {
+            owner.put();
+        }
+        disk.set_space(Some(0));
+        owner.look();
+        let taken = owner.put_while_there_is_room();
+        assert!(taken < 40, "{taken} tasks were taken on a full disk");
+        // The reserve: a quarter of a log file.
+        for _ in 0..owner.live.len().min(15) {
+            owner.end();
+        }
+        disk.set_space(None);
+        owner.look();
+        assert!(
+            owner.room > 1 << 40,
+            "{} bytes of room on an empty disk, taken after {taken_after}",
+            owner.room
+        );
+        for _ in 0..50 {
+            owner.put();
+        }
+        owner.assert_reopens(&disk);
+    }
+}

@@ -1,0 +1,5 @@
+//! The store on a simulated disk.
+
+mod crash;
+mod full;
+mod world;
