@@ -1,2 +1,61 @@
-//! bench
-fn main() {}
+//! `tickwheel-bench`: our figure, the limit of the machine and the ratio of the two, from one run.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
+
+mod machine;
+mod raw;
+mod report;
+mod rss;
+mod store;
+mod web;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Measures Tickwheel beside the limit of the machine it runs on. CSV on standard output, talk on standard error.
+#[derive(Parser, Debug)]
+#[command(name = "tickwheel-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand, Debug)]
+enum Bench {
+    /// Durable puts beside the raw overwrite-and-sync rate of the same disk, and memory for each pending task.
+    Store(StoreArguments),
+}
+
+#[derive(clap::Args, Debug)]
+struct StoreArguments {
+    /// Pending tasks for the memory figure.
+    #[arg(long, default_value_t = 1_000_000)]
+    tasks: u64,
+    /// Rounds; each measures everything once, and the ratios are made inside a round.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Milliseconds for each measurement of a round.
+    #[arg(long, default_value_t = 1_500, value_parser = clap::value_parser!(u64).range(50..))]
+    ms: u64,
+    /// Where to make the data: on the disk that is to be measured. It is removed at the end.
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+}
+
+fn main() -> anyhow::Result<()> {
+    let Bench::Store(arguments) = Arguments::parse().bench;
+    let plan = store::Plan {
+        tasks: arguments.tasks,
+        rounds: arguments.rounds,
+        span: std::time::Duration::from_millis(arguments.ms),
+        dir: arguments.dir.join(format!("tickwheel-bench-{}", std::process::id())),
+    };
+    eprintln!("{}", machine::describe());
+    let report = store::run(&plan);
+    // The data goes, however the run ended.
+    let _ = std::fs::remove_dir_all(&plan.dir);
+    print!("{}", report?.csv());
+    eprintln!("{}", machine::load());
+    Ok(())
+}
