@@ -39,8 +39,8 @@ impl Seeds {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         // Apart from the hashes that the same secret keys elsewhere.
         hasher.write(b"tickwheel store ");
-        hasher.write_u64(kind);
-        hasher.write_u64(number);
+        hasher.write(&u64::to_le_bytes(kind));
+        hasher.write(&u64::to_le_bytes(number));
         hasher.finish() as u32
     }
 }

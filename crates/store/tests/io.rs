@@ -1,0 +1,165 @@
+//! The thread that makes the calls: order, wake-ups, and what becomes of a store whose disk panics.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use tickwheel_engine::{Reply, TaskEffect};
+use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::{
+    Call, Completion, Disk, DiskError, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions, ThreadIo,
+};
+
+/// A disk that tells each sync and waits to be let go on until nobody holds the other end, and panics when it is told to.
+struct Gated {
+    disk: FsDisk,
+    told: Sender<String>,
+    go: Receiver<()>,
+    panics: Arc<AtomicBool>,
+}
+
+impl Disk for Gated {
+    fn lock(&mut self) -> Result<(), DiskError> {
+        self.disk.lock()
+    }
+    fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
+        self.disk.list(dir)
+    }
+    fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        self.disk.create_dir(dir)
+    }
+    fn create(&mut self, file: &str) -> Result<(), DiskError> {
+        self.disk.create(file)
+    }
+    fn open(&mut self, file: &str) -> Result<(), DiskError> {
+        self.disk.open(file)
+    }
+    fn len(&mut self, file: &str) -> Result<u64, DiskError> {
+        self.disk.len(file)
+    }
+    fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        self.disk.read(file, offset, into)
+    }
+    fn write_at(&mut self, file: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.disk.write_at(file, offset, bytes)
+    }
+    fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
+        assert!(!self.panics.load(Ordering::SeqCst), "it was told to");
+        self.told.send(file.to_owned()).expect("the test listens");
+        self.go.recv().ok();
+        self.disk.sync_data(file)
+    }
+    fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError> {
+        self.disk.set_len(file, bytes)
+    }
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&mut self, file: &str) -> Result<(), DiskError> {
+        self.disk.remove(file)
+    }
+    fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        self.disk.sync_dir(dir)
+    }
+    fn close(&mut self, file: &str) {
+        self.disk.close(file);
+    }
+    fn free_bytes(&mut self) -> u64 {
+        self.disk.free_bytes()
+    }
+}
+
+struct Bench {
+    dir: tempfile::TempDir,
+    told: Receiver<String>,
+    go: Sender<()>,
+    panics: Arc<AtomicBool>,
+    woken: Receiver<()>,
+}
+
+fn bench() -> (Bench, Gated, ThreadIo) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (told_in, told) = channel();
+    let (go, go_out) = channel();
+    let (wake, woken) = channel();
+    let panics = Arc::new(AtomicBool::new(false));
+    let disk = FsDisk::new(dir.path()).expect("made");
+    let disk = Gated { disk, told: told_in, go: go_out, panics: Arc::clone(&panics) };
+    let io = ThreadIo::new(Box::new(move || {
+        wake.send(()).ok();
+    }));
+    (Bench { dir, told, go, panics, woken }, disk, io)
+}
+
+fn sync(id: u64, file: &str) -> Job {
+    Job { id: JobId(id), calls: vec![Call::Sync(file.into())] }
+}
+
+fn wait_for(io: &mut ThreadIo, bench: &Bench, count: usize) -> Vec<Completion> {
+    let mut completions = Vec::new();
+    while completions.len() < count {
+        bench.woken.recv().expect("a wake-up for each completion");
+        <ThreadIo as Io<Gated>>::poll(io, &mut completions);
+    }
+    completions
+}
+
+#[test]
+fn an_urgent_job_goes_before_those_of_the_background() {
+    let (bench, mut disk, mut io) = bench();
+    for file in ["first", "background", "urgent"] {
+        disk.create(file).expect("made");
+    }
+    io.start(disk);
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(1, "first"));
+    assert_eq!(bench.told.recv().expect("it begins"), "first");
+    // While the first is under way, one of each comes, the urgent one last.
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(2, "background"));
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Urgent, sync(3, "urgent"));
+    for _ in 0..3 {
+        bench.go.send(()).expect("it waits");
+    }
+    let ids: Vec<u64> = wait_for(&mut io, &bench, 3).iter().map(|completion| completion.id.0).collect();
+    assert_eq!(ids, [1, 3, 2]);
+}
+
+#[test]
+fn a_job_ends_at_its_first_error() {
+    let (bench, mut disk, mut io) = bench();
+    disk.create("there").expect("made");
+    io.start(disk);
+    let calls = vec![Call::Sync("absent".into()), Call::Remove("there".into())];
+    bench.go.send(()).expect("it will wait");
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Urgent, Job { id: JobId(1), calls });
+    let completion = wait_for(&mut io, &bench, 1).remove(0);
+    let error = completion.result.expect_err("the file is absent");
+    assert!(error.to_string().contains("absent"), "{error}");
+    assert!(bench.dir.path().join("there").exists(), "the call behind the error was made");
+}
+
+/// The story: a bug in the disk's code panics on the I/O thread. The commit it was for is refused, and so is all that follows;
+/// reads go on.
+#[test]
+fn a_panic_on_the_thread_ends_the_acknowledgements() {
+    let (Bench { dir, told, go, panics, woken }, disk, io) = bench();
+    drop(go);
+    let mut options = StoreOptions::new([1; 16]);
+    options.log_file_bytes = 64 << 10;
+    let mut owner = Owner::acquire(DiskStore::open(disk, io, options).expect("it opens"));
+    let put = |n: u64| {
+        let task = sample_task(n, n, "q", &format!("k{n}"), 5);
+        vec![TaskEffect::Stored { task: task.into(), body_known: false }]
+    };
+    let reply = owner.commit(put(1));
+    assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    panics.store(true, Ordering::SeqCst);
+    for n in 2..4 {
+        let reply = owner.commit(put(n));
+        let Reply::Failed { why } = &reply else { panic!("a panic was answered {reply:?}") };
+        assert!(why.contains("panicked"), "{why}");
+    }
+    let store = owner.into_store();
+    assert_eq!(store.table().len(), 1);
+    assert!(store.failure().is_some(), "it does not say that it failed");
+    drop((store, told, woken, dir));
+}

@@ -1,0 +1,185 @@
+//! What is refused at the opening, and that the refusal changes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tickwheel_engine::{Reply, TaskEffect};
+use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::{ClockMode, DiskStore, FsDisk, InlineIo, OpenError, StoreOptions};
+
+fn options() -> StoreOptions {
+    let mut options = StoreOptions::new([5; 16]);
+    options.log_file_bytes = 16 << 10;
+    options.checkpoint_after_bytes = 16 << 10;
+    options
+}
+
+fn open(path: &Path, options: StoreOptions) -> Result<DiskStore<FsDisk, InlineIo<FsDisk>>, OpenError> {
+    DiskStore::open(FsDisk::new(path).expect("a directory"), InlineIo::new(), options)
+}
+
+/// A directory with a checkpoint and a log behind it.
+fn filled() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut owner = Owner::acquire(open(dir.path(), options()).expect("it opens"));
+    for n in 1..=400 {
+        let task = sample_task(n, n, "q", &format!("k{n}"), 5);
+        let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    }
+    let store = owner.into_store();
+    drop(store);
+    dir
+}
+
+fn shard_file(dir: &Path, prefix: &str) -> PathBuf {
+    let mut names: Vec<PathBuf> = fs::read_dir(dir.join("shard-0000"))
+        .expect("the shard")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+        .collect();
+    names.sort();
+    names.pop().unwrap_or_else(|| panic!("there is no {prefix}"))
+}
+
+fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for folder in [dir.to_owned(), dir.join("shard-0000")] {
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        for entry in entries {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                files.insert(path.clone(), fs::read(path).expect("readable"));
+            }
+        }
+    }
+    files
+}
+
+/// Opens a directory that is to be refused, and finds every byte as it was.
+fn refused(dir: &Path, options: StoreOptions) -> OpenError {
+    let before = content(dir);
+    let error = open(dir, options).map(drop).expect_err("it was to be refused");
+    assert!(content(dir) == before, "the refusal changed the directory: {error}");
+    error
+}
+
+fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).expect("readable");
+    change(&mut bytes);
+    fs::write(path, bytes).expect("writable");
+}
+
+/// Makes a header of a later format, checksum and all.
+fn raise_format(bytes: &mut [u8], seed: u32) {
+    bytes[8] += 1;
+    let sum = crc32c::crc32c_append(crc32c::crc32c_append(seed, &bytes[..12]), &bytes[16..64]);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The seed of a header, as `docs/format.md` has it.
+fn seed(kind: u64, number: u64) -> u32 {
+    use std::hash::Hasher;
+    let mut hasher = siphasher::sip::SipHasher13::new_with_key(&[5; 16]);
+    hasher.write(b"tickwheel store ");
+    hasher.write(&kind.to_le_bytes());
+    hasher.write(&number.to_le_bytes());
+    hasher.finish() as u32
+}
+
+#[test]
+fn the_other_clock() {
+    let dir = filled();
+    let mut options = options();
+    options.clock = ClockMode::Virtual;
+    let error = refused(dir.path(), options);
+    assert!(matches!(error, OpenError::WrongClock { .. }), "{error:?}");
+    assert!(error.to_string().contains("real clock"), "{error}");
+}
+
+#[test]
+fn a_later_format_of_any_file() {
+    type File = fn(&Path) -> PathBuf;
+    type Seed = fn(&Path) -> u32;
+    let cases: [(&str, File, Seed); 3] = [
+        ("meta", |dir| dir.join("meta"), |_| 0),
+        ("log", |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
+        (
+            "checkpoint",
+            |dir| shard_file(dir, "checkpoint-"),
+            |path| {
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                seed(3, name["checkpoint-".len()..].parse().expect("a number"))
+            },
+        ),
+    ];
+    for (what, file, seed) in cases {
+        let dir = filled();
+        let path = file(dir.path());
+        let seed = seed(&path);
+        change(&path, |bytes| raise_format(bytes, seed));
+        let error = refused(dir.path(), options());
+        assert!(matches!(error, OpenError::NewerFormat { found: 2, known: 1, .. }), "{what}: {error:?}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
+
+#[test]
+fn damage_to_what_was_synced() {
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 7] = [
+        ("meta", |dir| change(&dir.join("meta"), |bytes| bytes[20] ^= 1)),
+        ("meta", |dir| fs::remove_file(dir.join("meta")).expect("removed")),
+        ("shard-0000", |dir| fs::rename(dir.join("shard-0000"), dir.join("elsewhere")).expect("renamed")),
+        ("checkpoint-", |dir| {
+            change(&shard_file(dir, "checkpoint-"), |bytes| {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 4;
+            });
+        }),
+        ("checkpoint-", |dir| {
+            change(&shard_file(dir, "checkpoint-"), |bytes| bytes.truncate(bytes.len() - 1));
+        }),
+        ("log-", |dir| {
+            for entry in fs::read_dir(dir.join("shard-0000")).expect("the shard") {
+                let path = entry.expect("an entry").path();
+                if path.to_string_lossy().contains("log-") {
+                    // Every first frame: then nothing of the log can be reached.
+                    change(&path, |bytes| bytes[4_096 + 20] ^= 1);
+                }
+            }
+        }),
+        ("shard-0000", |dir| fs::remove_file(shard_file(dir, "checkpoint-")).expect("removed")),
+    ];
+    for (index, (blamed, damage)) in cases.into_iter().enumerate() {
+        let dir = filled();
+        damage(dir.path());
+        let error = refused(dir.path(), options());
+        let OpenError::Corrupt { file, hint, .. } = &error else { panic!("case {index}: {error:?}") };
+        assert!(file.contains(blamed), "case {index}: {error}");
+        assert!(error.to_string().contains(hint), "case {index}: {error}");
+    }
+}
+
+#[test]
+fn a_place_that_is_no_directory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("file");
+    fs::write(&file, b"x").expect("written");
+    let error = FsDisk::new(&file).expect_err("it is a file");
+    assert!(error.to_string().contains("file"), "{error}");
+}
+
+/// What is not ours stays where it is, and does not disturb.
+#[test]
+fn files_of_others_are_left_alone() {
+    let dir = filled();
+    for name in ["notes.txt", "shard-0000/log-7", "shard-0000/notes.tmp"] {
+        fs::write(dir.path().join(name), b"mine").expect("written");
+    }
+    drop(open(dir.path(), options()).expect("it opens"));
+    for name in ["notes.txt", "shard-0000/log-7", "shard-0000/notes.tmp"] {
+        assert_eq!(fs::read(dir.path().join(name)).expect("there"), b"mine", "{name}");
+    }
+}
