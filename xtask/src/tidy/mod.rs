@@ -6,5 +6,6 @@ mod pages;
 mod run;
 mod shape;
 mod strangers;
+mod unused;
 
 pub(crate) use run::run;
