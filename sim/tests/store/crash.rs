@@ -1,7 +1,7 @@
 //! The store on a disk that crashes, fails and fills up: what was acknowledged is there, what was not is there whole or not
 //! at all, and damage is refused or reported.
 
-use tickwheel_engine::{Batch, Reply};
+use tickwheel_engine::{Batch, Reply, Request};
 use tickwheel_sim::disk::{Fault, SimDisk};
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;
@@ -161,7 +161,7 @@ fn crashes_in_lives_and_in_recoveries() {
             if rng.chance(30) && life.whole {
                 let guard = acquire(&mut store).ok();
                 if let Some(guard) = guard {
-                    drop(ask(&mut store, tickwheel_engine::Request::Release { guard }));
+                    drop(ask(&mut store, Request::Release { guard }));
                 }
             }
             drop(store);
@@ -223,7 +223,7 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
 /// A full disk at any call of the background work costs nothing but space; at a commit it ends the acknowledgements.
 #[test]
 fn a_full_disk_at_every_call_of_a_run() {
-    let mut went_on = 0;
+    let (mut went_on, mut stopped) = (0, 0);
     let mut nth = 1;
     loop {
         let story = format!("full at call {nth}");
@@ -235,7 +235,16 @@ fn a_full_disk_at_every_call_of_a_run() {
                 assert!(matches!(error, OpenError::Io(_)), "{story}: {error}");
                 Life::ended(&Model::default(), None)
             }
-            Ok(mut store) => live(&mut store, &Model::default(), 60, &mut rng),
+            Ok(mut store) => {
+                let life = live(&mut store, &Model::default(), 60, &mut rng);
+                if let Some(why) = store.failure() {
+                    let at_commit =
+                        why.contains("write shard-0000/log") || why.contains("sync shard-0000/log");
+                    assert!(at_commit, "{story}: the store stopped: {why}");
+                    stopped += 1;
+                }
+                life
+            }
         };
         let met = disk.changes() >= nth;
         went_on += u32::from(life.whole && met);
@@ -249,6 +258,32 @@ fn a_full_disk_at_every_call_of_a_run() {
         nth += 1;
     }
     assert!(went_on > 30, "the store went on after {went_on} of {nth} full disks");
+    // A write and a sync for each of 62 frames, and no other call.
+    assert!(stopped <= 2 * 62, "the store stopped at {stopped} of {nth} full disks");
+}
+
+/// A release is answered wherever in a file the log has come to, and whatever the background is at.
+#[test]
+fn a_release_always_comes_to_its_end() {
+    for seed in 0..600 {
+        let disk = SimDisk::new();
+        let mut rng = Rng::new(seed);
+        let commits = rng.below(20);
+        let mut store = open(&disk).expect("a new disk opens");
+        let guard = acquire(&mut store).expect("it can be had");
+        let mut model = Model::default();
+        for _ in 0..commits {
+            let (next, batch) = model.batch(&mut rng);
+            let reply = commit(&mut store, guard, next.seq, batch);
+            assert!(matches!(reply, Came::Reply(Reply::Done { .. })), "after {commits} commits: {reply:?}");
+            model = next;
+        }
+        let reply = ask(&mut store, Request::Release { guard });
+        assert!(matches!(reply, Came::Reply(Reply::Released)), "after {commits} commits: {reply:?}");
+        drop(store);
+        disk.crash(&mut rng);
+        settle(&disk, &Life { done: model, perhaps: None, whole: true }, "after a release");
+    }
 }
 
 /// Stores on simulated disks.

@@ -25,7 +25,7 @@ pub(super) struct Upkeep {
     checkpoint_had_turn: bool,
     /// Polls without an event since then.
     idle_polls: u32,
-    /// The owner releases the shard: no step begins.
+    /// The owner releases the shard: no step begins but for its last frame.
     stopped: bool,
 }
 
@@ -75,6 +75,10 @@ impl Upkeep {
         self.full
     }
 
+    fn next_removal(&mut self) -> Option<Arc<str>> {
+        if self.stopped { None } else { self.removals.pop_front() }
+    }
+
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
@@ -87,7 +91,7 @@ impl Upkeep {
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Begins the next step, if none is under way. `idle` says that this poll brought nothing.
     pub(super) fn start_upkeep(&mut self, idle: bool) {
-        if self.upkeep.step.is_some() || self.failed.is_some() || self.upkeep.stopped {
+        if self.upkeep.step.is_some() || self.failed.is_some() {
             return;
         }
         // Before the first frame nothing is known to be ours; after a release nothing is.
@@ -95,6 +99,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return;
         }
         let wanted = self.pending.as_ref().map(super::writes::Pending::frame_bytes);
+        // The last frame may need a file; nothing else begins once the shard is being released.
+        if self.upkeep.stopped && wanted.is_none() {
+            return;
+        }
         if self.upkeep.full && !self.may_try_again(idle, wanted.is_some()) {
             return;
         }
@@ -104,7 +112,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     fn next_step(&mut self, wanted: Option<u64>) -> Option<(Step, Vec<Call>)> {
-        if let Some(file) = self.upkeep.removals.pop_front() {
+        if let Some(file) = self.upkeep.next_removal() {
             let mut calls = vec![Call::Remove(file)];
             if self.upkeep.removals.is_empty() {
                 calls.push(Call::SyncDir(SHARD.into()));
@@ -112,7 +120,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return Some((Step::Remove, calls));
         }
         // On a full disk a checkpoint that is under way may be what makes space, so the two take turns.
-        let checkpoint_first = self.upkeep.full && !self.upkeep.checkpoint_had_turn;
+        let checkpoint_first = self.upkeep.full && !self.upkeep.checkpoint_had_turn && !self.upkeep.stopped;
         self.upkeep.checkpoint_had_turn = checkpoint_first;
         if checkpoint_first && self.may_checkpoint(wanted.is_some()) {
             return Some((Step::Checkpoint, self.checkpoint_step()));
@@ -120,6 +128,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if self.files.wants_preparation(wanted) {
             let step_bytes = self.options.background_step_bytes;
             return Some((Step::Prepare, self.files.preparation_step(wanted, step_bytes)));
+        }
+        if self.upkeep.stopped {
+            return None;
         }
         if self.upkeep.full {
             return Some((Step::Look, Vec::new()));
@@ -212,6 +223,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     fn step_failed(&mut self, step: Step, error: &DiskError) {
+        // A file that was to be made and was not, for want of space, is not there to be removed.
+        if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
+            return;
+        }
         if !error.is_full() {
             self.fail(error);
             return;
