@@ -107,7 +107,6 @@ struct Queue {
     settled: BTreeSet<CallId>,
     /// Lost puts that left the key to the server: nobody knows which.
     lost_keys: usize,
-    lease_answered: u64,
     touched: u64,
     listed: u64,
 }
@@ -176,7 +175,7 @@ impl Oracle {
         queue.touched = called;
         for (_, key) in &parts {
             let book = queue.key(key);
-            (book.open, book.touched) = (book.open + 1, called);
+            book.open += 1;
             let line = format!("{}: call {} {:?}", self.clock, id.0, op.call.verb);
             self.story.push((Some((name.clone(), key.clone())), line));
         }
@@ -218,14 +217,11 @@ impl Oracle {
                 }
             }
             let queue = self.queues.entry(name.clone()).or_default();
-            queue.key(&key).touched = self.stamp;
             queue.key(&key).knot.push(Op { id: (id, part), said: Some(said), ..op.clone() });
         }
         let queue = self.queues.entry(name.clone()).or_default();
-        match op.call.verb {
-            Verb::Lease { .. } => queue.lease_answered = self.stamp,
-            Verb::List => queue.listed = self.stamp,
-            _ => {}
+        if matches!(op.call.verb, Verb::List) {
+            queue.listed = self.stamp;
         }
         self.judge(&name)
     }
@@ -265,7 +261,6 @@ impl Oracle {
             queue.settled.insert(id);
             for book in queue.keys.values_mut().filter(|book| book.lost.iter().any(|op| op.id.0 == id)) {
                 book.settled.insert(id);
-                book.touched = self.stamp;
             }
         }
         names.iter().try_for_each(|name| self.judge(name))
@@ -336,7 +331,7 @@ impl Oracle {
         queue.touched = self.stamp;
         for (_, key) in &open.1 {
             let book = queue.key(key);
-            (book.open, book.touched) = (book.open - 1, self.stamp);
+            book.open -= 1;
         }
         open
     }
@@ -458,13 +453,12 @@ impl Oracle {
     /// First due first, then first put first; and no task stays behind that was ready all the while.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
-        let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain(op.called)?.put_by);
+        let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain()?.put_by);
         let before = |a: (i64, Option<CallId>), b: (i64, Option<CallId>)| match (a.1, b.1) {
             (Some(first), Some(then)) if a.0 == b.0 => self.calls[&first].1 < self.calls[&then].0,
             _ => a.0 < b.0,
         };
         let places: Vec<_> = found.iter().map(|one| (one.due_at, put_by(one))).collect();
-        let passed = |place| places.iter().any(|&other| before(place, other));
         for (at, one) in found.iter().enumerate() {
             if places[..at].iter().any(|&earlier| before(places[at], earlier)) {
                 return Err(self.broken(
@@ -474,16 +468,16 @@ impl Oracle {
                 ));
             }
         }
-        let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
-        for (key, book) in queue.keys.iter().filter(|_| alone) {
+        // Another call that is open here may have taken a task.
+        for (key, book) in queue.keys.iter().filter(|_| queue.wide.is_empty()) {
             let here = found.iter().any(|one| one.key == *key);
-            let task = book.certain(op.called).filter(|task| !here && task.ready == Some(true));
+            let task = book.certain().filter(|task| !here && task.ready == Some(true));
             let Some(task) = task else { continue };
             let what = format!("ready, but not in {found:?}: {task:?}");
             if found.len() < max {
                 return Err(self.broken(name, Some(key), ("P4", what)));
             }
-            if passed((task.due.1, Some(task.put_by))) {
+            if places.iter().any(|&place| before((task.due.1, Some(task.put_by)), place)) {
                 return Err(self.broken(name, Some(key), ("order", what)));
             }
         }
@@ -494,9 +488,9 @@ impl Oracle {
     /// exactly if no set of states is too small for the keys that can be in no other.
     fn counted(&self, op: &Op, [scheduled, ready, leased, dead]: [usize; 4]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
-        let alone = queue.wide.is_empty() && queue.lease_answered < op.called;
+        let alone = queue.wide.is_empty();
         let may = |book: &Key| {
-            if alone && book.quiet(op.called) { book.states(&self.clock) } else { 15 }
+            if alone && book.quiet() { book.states(&self.clock) } else { 15 }
         };
         let unknown = std::iter::repeat_n(15, queue.lost_keys + queue.wide.len());
         let keys: Vec<u8> = queue.keys.values().map(may).chain(unknown).collect();

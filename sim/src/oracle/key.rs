@@ -23,8 +23,6 @@ pub(super) struct Key {
     /// Of these, the ones that have happened by now or never will.
     pub(super) settled: BTreeSet<CallId>,
     pub(super) open: usize,
-    /// When a call last began or ended on it.
-    pub(super) touched: u64,
     pub(super) given_up: bool,
 }
 
@@ -32,7 +30,7 @@ impl Key {
     /// A key that never had a task. Leases that are lost may take what comes.
     pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
-        Key { worlds, knot: vec![], lost, settled, open: 0, touched: 0, given_up: false }
+        Key { worlds, knot: vec![], lost, settled, open: 0, given_up: false }
     }
 
     /// Judges the knot, unless a call is still open: some order of its calls, true to their intervals, with
@@ -88,15 +86,15 @@ impl Key {
         self.merge(worlds.into_iter().chain(expired).flat_map(|world| world.restart(down, clock)));
     }
 
-    /// Nothing happened here since `stamp`, and nothing can happen but a delivery.
-    pub(super) fn quiet(&self, stamp: u64) -> bool {
-        let still = self.open == 0 && self.knot.is_empty() && self.lost.is_empty();
-        still && !self.given_up && self.touched < stamp
+    /// Is all judged, and can nothing happen by itself but the passing of time? Asked when a lease or a count
+    /// is answered: what happened beside it has not been judged yet.
+    pub(super) fn quiet(&self) -> bool {
+        !self.given_up && self.open == 0 && self.knot.is_empty() && self.lost.is_empty()
     }
 
-    /// The task, if nothing happened to it since `stamp` and only one is possible.
-    pub(super) fn certain(&self, stamp: u64) -> Option<&Task> {
-        let task = self.worlds.first().filter(|_| self.quiet(stamp))?.task.as_ref()?;
+    /// The task of a quiet key, if only one is possible.
+    pub(super) fn certain(&self) -> Option<&Task> {
+        let task = self.worlds.first().filter(|_| self.quiet())?.task.as_ref()?;
         self.worlds.iter().all(|world| world.task.as_ref() == Some(task)).then_some(task)
     }
 

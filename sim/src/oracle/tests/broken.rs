@@ -212,6 +212,14 @@ fn p4_a_ready_task_is_kept_back() {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         Ok(play.lease(1, vec![]))
     });
+    // An old lease that is settled takes nothing any more.
+    breaks("P4", |play| {
+        let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
+        play.oracle.lost(lease)?;
+        play.oracle.settled(lease)?;
+        play.put("a", WALL, ready("a", 1, 5, WALL))?;
+        Ok(play.lease(1, vec![]))
+    });
     // Another lease call beside it may have taken the task, so this one proves nothing yet.
     holds(|play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;

@@ -420,3 +420,25 @@ fn only_the_latest_revoked_lease_must_be_remembered() {
         });
     }
 }
+
+#[test]
+fn a_lost_lease_may_take_a_task_that_is_put_later() {
+    holds(|play| {
+        let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
+        play.oracle.lost(lease)?;
+        play.put("a", WALL, ready("a", 1, 5, WALL))?;
+        play.lease(1, vec![])?;
+        play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, WALL) }))
+    });
+    // Settled before the put was answered, but not before it took effect.
+    holds(|play| {
+        let made = Verb::Put { due: None, payload: 700, mode: Mode::Upsert, if_match: None, revoke: false };
+        let id = play.send(None, made);
+        let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
+        play.oracle.lost(lease)?;
+        play.oracle.settled(lease)?;
+        let task = View { payload: 700, ..ready("7", 7, 5, WALL) };
+        play.oracle.answered(id, Answer::Stored { created: true, task: task.clone() })?;
+        play.get("7", Answer::Task(View { state: State::Leased, attempt: 1, ..task }))
+    });
+}
