@@ -441,17 +441,14 @@ impl Problem {
 
     /// 503: the store failed before this call.
     pub fn read_only(why: &str) -> Self {
-        Self::new(ProblemKind::ReadOnly, format!("the store failed: {}; the call had no effect", shown(why)))
+        Self::new(ProblemKind::ReadOnly, format!("the store failed: {why}; the call had no effect"))
             .with_hint("look after the disk and start the server again; gets and lists are still answered")
     }
 
     /// 503: the store failed or the server stopped while the call was under way.
     pub fn indeterminate(why: &str) -> Self {
-        Self::new(
-            ProblemKind::Indeterminate,
-            format!("{}; the call may have taken effect or not", shown(why)),
-        )
-        .with_hint("look at the task, or send the same call again: a put of one key never makes two")
+        Self::new(ProblemKind::Indeterminate, format!("{why}; the call may have taken effect or not"))
+            .with_hint("look at the task, or send the same call again: a put of one key never makes two")
     }
 
     /// 507: the disk is full.

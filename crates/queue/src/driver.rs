@@ -16,6 +16,11 @@ use crate::time::Time;
 /// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
 const CALLS_PER_TURN: usize = 4_096;
 
+/// The name of the thread that owns the engine. A panic on it ends the queue: calls under way are answered as
+/// [`Indeterminate`](Unavailable::Indeterminate), later ones as [`Closed`](Unavailable::Closed). A server had better end as a
+/// whole then.
+pub const SHARD_THREAD: &str = "tickwheel-shard";
+
 /// What other threads tell the driver.
 #[derive(Debug)]
 pub(crate) enum Message {

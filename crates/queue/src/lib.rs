@@ -19,6 +19,7 @@ pub mod wall;
 
 pub use advance::{AdvanceError, VIRTUAL_END_MS};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
+pub use driver::SHARD_THREAD;
 pub use health::{Durability, Health};
 pub use options::{OpenError, Options};
 pub use pending::Pending;

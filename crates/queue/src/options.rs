@@ -8,7 +8,7 @@ use std::time::Duration;
 use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
-use crate::driver::{Driver, Message};
+use crate::driver::{Driver, Message, SHARD_THREAD};
 use crate::health::{Durability, Shared};
 use crate::queue::Queue;
 use crate::shard::Shard;
@@ -171,7 +171,7 @@ impl Options {
         let time = Arc::new(Mutex::new(time));
         let driver = Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared));
         let thread = std::thread::Builder::new()
-            .name("tickwheel-shard".to_owned())
+            .name(SHARD_THREAD.to_owned())
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
         Ok(Queue::new(messages, time, shared, thread))

@@ -60,6 +60,7 @@ impl Serve {
     /// It cannot start.
     pub(crate) fn run(self) -> Result<ExitCode> {
         log_to_stderr(&self.log)?;
+        end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
         runtime.block_on(self.serve())?;
         Ok(ExitCode::SUCCESS)
@@ -77,6 +78,18 @@ impl Serve {
         server.run(stop.wait()).await;
         Ok(())
     }
+}
+
+/// Ends the process when the engine panics. It no longer knows its own state then, so nothing more may be said to anybody;
+/// the next start reads what is durable.
+fn end_with_the_engine() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        if std::thread::current().name() == Some(tickwheel_queue::SHARD_THREAD) {
+            std::process::abort();
+        }
+    }));
 }
 
 /// The line that says that the server is ready. Whoever started it may wait for it.
