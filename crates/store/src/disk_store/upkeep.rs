@@ -103,7 +103,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if self.upkeep.stopped && wanted.is_none() {
             return;
         }
-        if self.upkeep.full && !self.may_try_again(idle, wanted.is_some()) {
+        // What is to be removed makes space, so it does not wait.
+        let removes = !self.upkeep.removals.is_empty() && !self.upkeep.stopped;
+        if self.upkeep.full && !removes && !self.may_try_again(idle, wanted.is_some()) {
             return;
         }
         let Some((step, calls)) = self.next_step(wanted) else { return };
@@ -212,6 +214,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     fn checkpoint_step_done(&mut self) {
+        // There was space for this step, so the next one need not wait.
+        self.upkeep.idle_polls = IDLE_POLLS_PER_TRY;
         let Some(running) = self.upkeep.checkpoint.take_if(|running| running.writer.is_done()) else {
             return;
         };
