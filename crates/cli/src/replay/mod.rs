@@ -1,8 +1,7 @@
 //! Timestamped operations, played on a virtual clock through the real queue.
 //!
-//! [`lines`] reads and checks, [`dues`] knows where nothing can be due, [`player`] carries operations in and deliveries out.
+//! [`lines`] reads and checks, [`player`] carries operations in and deliveries out.
 
-mod dues;
 mod lines;
 mod player;
 mod summary;

@@ -1,33 +1,34 @@
 //! [`Player`]: carries operations into a queue on a virtual clock, and its deliveries out.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Write};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tickwheel_api::PayloadBody;
 use tickwheel_api::replay::ReplayDelivery;
 use tickwheel_queue::{
-    Ack, CancelError, Cancelled, Lease, Leased, Pending, Put, PutError, Queue, QueueName, Stored, Timestamp,
-    TokenAnswer, Unavailable,
+    Ack, CancelError, Cancelled, Key, Lease, Leased, Pending, Put, PutError, Queue, QueueName, Stored,
+    Timestamp, TokenAnswer, Unavailable,
 };
 
-use super::dues::{Asked, Dues};
 use super::lines::{Line, Lines, Op, line_of};
 use super::summary::Summary;
 use crate::output::STDOUT;
 
 /// 8,192 calls under way: the queue's thread never runs dry, and memory does not grow with the file.
 const CALLS_MAX: usize = 8_192;
-/// 50 years, half of how far ahead a task may be due. A put beyond it is checked against the exact time, see [`Player::put`].
+/// After 4,096 lines the clock moves even if no line needs it to, so that deliveries come out while lines go in.
+const LINES_BEHIND_MAX: usize = 4_096;
+/// At the end tasks fire in stretches of about 4,096, so that few deliveries are held at a time.
+const STRETCH_TASKS: usize = 4_096;
+/// 50 years, half of how far ahead a task may be due. Whether a put beyond it is refused depends on the exact time.
 const FAR_MS: u64 = 50 * 365 * 86_400_000;
-
-/// 1,024 instants are fired in one go: the wait for the queue's thread is shared, and few deliveries are held at a time.
-const STRETCH_INSTANTS: usize = 1_024;
 
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
 ///
 /// # Errors
-/// A bad line, named by its number: deliveries before the instant of that line are written, none at or after it need be.
+/// A bad line, named by its number; what fired before its instant is written.
 pub(crate) fn play(input: impl BufRead, out: impl Write) -> Result<Summary> {
     let mut lines = Lines::new(input);
     // The clock starts with the first line: virtual time never runs back.
@@ -38,10 +39,9 @@ pub(crate) fn play(input: impl BufRead, out: impl Write) -> Result<Summary> {
         queue,
         out,
         at: first.at,
-        clock: first.at,
-        dues: Dues::new(),
+        behind: 0,
+        dues: HashMap::new(),
         calls: VecDeque::new(),
-        acks: VecDeque::new(),
         summary: Summary::default(),
     };
     let played = player.run(first, lines);
@@ -53,19 +53,21 @@ pub(crate) fn play(input: impl BufRead, out: impl Write) -> Result<Summary> {
 
 /// What goes on between the file and the queue.
 ///
-/// The queue's clock may be behind the line that is played, as long as nothing can be due in between: then nothing that is
-/// asked of the queue depends on it, for puts name their instant. This saves a wait for the queue's thread at most lines.
+/// A wait for the queue's thread at each line would cost more than all its work. So lines go ahead of the queue's clock as long
+/// as it makes no difference: puts name their instant, the queue notes on each task when it became ready, and what fires in
+/// between concerns nobody but the next line about that very task. The clock is moved before a line whose task may have fired
+/// ([`dues`](Self::dues) knows), before a put that depends on the exact time, and every few thousand lines.
 struct Player<W> {
     queue: Queue,
     out: W,
     /// The instant of the line that is played.
     at: Timestamp,
-    /// Where the queue's clock stands.
-    clock: Timestamp,
-    dues: Dues,
+    /// Lines since the clock was moved.
+    behind: usize,
+    /// When each task that was put and not cancelled is due. It says only when to look; what fires is for the queue to say.
+    dues: HashMap<(QueueName, Key), Timestamp>,
     /// Operations whose answers are not looked at yet, oldest first.
     calls: VecDeque<Call>,
-    acks: VecDeque<Pending<Vec<TokenAnswer>, Unavailable>>,
     summary: Summary,
 }
 
@@ -87,28 +89,34 @@ impl<W: Write> Player<W> {
             next = match lines.next() {
                 Ok(next) => next,
                 Err(bad) => {
-                    // An earlier line that was refused is the first bad one.
-                    self.settle(0)?;
+                    self.fire_until(self.at)?;
                     return Err(bad);
                 }
             };
         }
-        if let Some(last) = self.dues.last() {
-            self.walk_to(last)?;
-        }
-        self.settle(0)?;
-        self.check_nothing_is_left()
+        self.fire_all()
     }
 
     fn line(&mut self, line: Line) -> Result<()> {
-        if line.at > self.at {
-            self.walk_to(line.at)?;
-            self.at = line.at;
-        }
+        self.at = line.at;
+        self.behind += 1;
         self.summary.lines += 1;
+        let task = match &line.op {
+            Op::Put { put, .. } => (put.queue.clone(), put.key.clone().expect("a line names its key")),
+            Op::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+        };
+        let has_fired = self.dues.get(&task).is_some_and(|due| *due <= self.at);
+        if has_fired || self.behind >= LINES_BEHIND_MAX {
+            self.fire_until(self.at)?;
+        }
         match line.op {
-            Op::Put { put, due_at } => self.put(line.number, put, due_at)?,
+            Op::Put { put, due_at } => self.put(line.number, task, put, due_at)?,
             Op::Cancel(cancel) => {
+                if self.dues.remove(&task).is_none() {
+                    // Too late or unknown, which the queue's history has to say. It forgets, so what it has seen by then must
+                    // not depend on how fast its thread is.
+                    self.settle(0)?;
+                }
                 let answer = Awaited::Cancel(self.queue.cancel(cancel));
                 self.calls.push_back(Call { line: line.number, answer });
             }
@@ -119,65 +127,70 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
-    /// A put that is due already fires at once. One that is very far may be refused, which depends on the time. Both need
-    /// the queue's clock to be exact; others do not.
-    fn put(&mut self, line: u64, put: Put, due_at: Timestamp) -> Result<()> {
+    fn put(&mut self, line: u64, task: (QueueName, Key), put: Put, due_at: Timestamp) -> Result<()> {
         let at_once = due_at <= self.at;
-        if self.clock < self.at && (at_once || due_at.ms_since(self.at) > FAR_MS) {
-            self.clock = self.queue.advance_to(self.at).wait()?;
+        let is_exact = at_once || due_at.ms_since(self.at) > FAR_MS;
+        if is_exact {
+            self.fire_until(self.at)?;
         }
-        let queue = put.queue.clone();
         self.calls.push_back(Call { line, answer: Awaited::Put(self.queue.put(put)) });
-        self.dues.insert(due_at, &queue);
-        if at_once {
-            // A lease does not wait for a put that still looks its key up.
+        self.dues.insert(task, due_at);
+        if is_exact {
             self.settle(0)?;
-            let asked = self.dues.pass(self.at);
-            self.deliver(asked)?;
+        }
+        if at_once {
+            self.deliver()?;
         }
         Ok(())
     }
 
-    /// Lets everything fire that is due up to `target`, `target` included.
-    ///
-    /// The queue goes from one instant to the next by itself and notes on each task when it became ready. Nobody touches a
-    /// task in between, so it makes no difference that they are leased and acked only at the end of a stretch.
-    fn walk_to(&mut self, target: Timestamp) -> Result<()> {
-        while let Some(end) = self.dues.stretch(target, STRETCH_INSTANTS) {
-            self.clock = self.queue.advance_to(end).wait()?;
-            let asked = self.dues.pass(self.clock);
-            self.deliver(asked)?;
+    /// Lets everything fire that is due up to `end`, `end` included.
+    fn fire_until(&mut self, end: Timestamp) -> Result<()> {
+        self.behind = 0;
+        self.queue.advance_to(end).wait()?;
+        // The clock moves after everything that was asked before. A refused line comes before what fires after it.
+        self.settle(0)?;
+        self.deliver()
+    }
+
+    /// Lets everything fire that there is.
+    fn fire_all(&mut self) -> Result<()> {
+        let mut instants: Vec<Timestamp> = self.dues.values().copied().collect();
+        instants.sort_unstable();
+        let last = instants.last().copied();
+        let ends: Vec<Timestamp> = instants.into_iter().step_by(STRETCH_TASKS).chain(last).collect();
+        for end in ends {
+            self.fire_until(end.max(self.at))?;
         }
-        Ok(())
+        self.settle(0)?;
+        self.check_nothing_is_left()
     }
 
     /// Leases whatever is ready, writes it, acks it.
-    fn deliver(&mut self, asked: Asked) -> Result<()> {
-        let queues = match asked {
-            Asked::These(queues) => queues.into_iter().collect(),
-            Asked::All => self.queues_with_ready()?,
-        };
-        let lease = |queue: &QueueName| {
-            self.queue.lease(Lease::new(queue).max(usize::MAX), std::time::Duration::ZERO)
-        };
-        let leases: Vec<_> = queues.iter().map(lease).collect();
+    fn deliver(&mut self) -> Result<()> {
+        let counts = self.queue.queues().wait()?;
+        let ready = counts.into_iter().filter(|counts| counts.ready > 0).map(|counts| counts.queue);
+        let leases: Vec<_> = ready
+            .map(|queue| {
+                let lease = self.queue.lease(Lease::new(&queue).max(usize::MAX), Duration::ZERO);
+                (queue, lease)
+            })
+            .collect();
         let mut fired: Vec<(QueueName, Leased)> = Vec::new();
-        for (queue, lease) in queues.into_iter().zip(leases) {
+        let mut acks = Vec::new();
+        for (queue, lease) in leases {
             let leased = lease.wait()?;
-            if !leased.is_empty() {
-                let tokens = leased.iter().map(|task| task.token);
-                self.acks.push_back(self.queue.ack(Ack::new(&queue, tokens)));
-                fired.extend(leased.into_iter().map(|task| (queue.clone(), task)));
-            }
+            acks.push(self.queue.ack(Ack::new(&queue, leased.iter().map(|task| task.token))));
+            fired.extend(leased.into_iter().map(|task| (queue.clone(), task)));
         }
-        // A line that was refused comes before what fires after it.
-        self.settle(0)?;
         // The order of the ready index, across queues, with the order of the file for that of the puts.
         fired.sort_by_cached_key(|(_, task)| (task.ready_at, task.due_at, line_of(&task.body)));
         for (queue, task) in fired {
             self.write(&queue, &task)?;
+            let known = self.dues.remove(&(queue, task.key.clone()));
+            assert_eq!(known, Some(task.due_at), "{} fired as it was put", task.key);
         }
-        Ok(())
+        acks.into_iter().try_for_each(check_acked)
     }
 
     fn write(&mut self, queue: &QueueName, task: &Leased) -> Result<()> {
@@ -197,11 +210,6 @@ impl<W: Write> Player<W> {
         self.out.write_all(&delivery.to_line()).context(STDOUT)
     }
 
-    fn queues_with_ready(&self) -> Result<Vec<QueueName>> {
-        let queues = self.queue.queues().wait()?;
-        Ok(queues.into_iter().filter(|queue| queue.ready > 0).map(|queue| queue.queue).collect())
-    }
-
     /// Looks at the answers, oldest first, until no more than `left` are under way.
     fn settle(&mut self, left: usize) -> Result<()> {
         while self.calls.len() > left
@@ -209,13 +217,6 @@ impl<W: Write> Player<W> {
         {
             let line = call.line;
             self.answered(call.answer).with_context(|| format!("line {line}"))?;
-        }
-        if left == 0 {
-            for ack in self.acks.drain(..) {
-                let answers = ack.wait()?;
-                let acked = answers.iter().all(|answer| *answer == TokenAnswer::Acked);
-                ensure!(acked, "a delivery could not be acked: {answers:?}; this is a mistake of tickwheel");
-            }
         }
         Ok(())
     }
@@ -236,8 +237,11 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
-    /// [`Dues`] is meant to know of everything; if it did not, deliveries would be missing, and nobody would know.
+    /// Two accounts of what is pending, ours and the queue's, have both come to nothing; else deliveries would be missing, and
+    /// nobody would know.
     fn check_nothing_is_left(&self) -> Result<()> {
+        let ours = self.dues.len();
+        ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");
         for queue in self.queue.queues().wait()? {
             let left = queue.scheduled + queue.ready + queue.leased;
             if left > 0 {
@@ -246,4 +250,11 @@ impl<W: Write> Player<W> {
         }
         Ok(())
     }
+}
+
+fn check_acked(ack: Pending<Vec<TokenAnswer>, Unavailable>) -> Result<()> {
+    let answers = ack.wait()?;
+    let acked = answers.iter().all(|answer| *answer == TokenAnswer::Acked);
+    ensure!(acked, "a delivery could not be acked: {answers:?}; this is a mistake of tickwheel");
+    Ok(())
 }

@@ -124,6 +124,18 @@ fn after_the_last_line_the_clock_runs_until_nothing_is_pending() {
     assert!(err.contains("2 fired"), "{err}");
 }
 
+/// A delivery long before the next line is acked at its own time: a lease would not last until that line.
+#[test]
+fn lines_may_be_years_apart() {
+    let (fired, err) = fired_by(&[
+        put("10:00:00", "a", "1s"),
+        put("10:00:00", "a", "1s").replace("2017", "2027"),
+        put("10:00:00", "a", "1s").replace("2017", "2037"),
+    ]);
+    assert_eq!(fired, ["a 10:00:01.000"; 3]);
+    assert!(err.contains("3 fired"), "{err}");
+}
+
 #[test]
 fn nothing_in_nothing_out() {
     for input in ["", "\n\n  \n"] {
