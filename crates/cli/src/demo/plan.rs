@@ -36,7 +36,7 @@ impl Order {
 }
 
 /// The key of an order's task.
-fn key(number: usize) -> String {
+pub(super) fn key(number: usize) -> String {
     format!("order:{number}")
 }
 

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Instant;
 
-use tickwheel_api::client::Client;
+use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{LeaseBody, TokenResult};
 
 use super::ledger::{Delivery, Ledger, wall_ms};
-use super::plan::number_of;
+use super::plan::{key, number_of};
 use super::shop::{QUEUE, RETRY_AFTER, insist};
 
 /// Works until the play is over.
@@ -35,9 +35,19 @@ pub(super) fn run(client: &Client, ledger: &Ledger) {
         let results = insist(ledger, |_| client.ack(QUEUE, tokens.clone())).unwrap_or_default();
         for (number, result) in numbers.into_iter().zip(results) {
             // `expired`: the answer to an earlier ack was lost, or somebody else has the task now and will ack it.
-            if result == TokenResult::Acked {
+            if result == TokenResult::Acked || is_gone(client, ledger, number) {
                 ledger.note(number, |page| page.acked = true);
             }
         }
     }
+}
+
+/// Whether the order's close is no longer live.
+fn is_gone(client: &Client, ledger: &Ledger, number: usize) -> bool {
+    let gone = insist(ledger, |_| match client.get(QUEUE, &key(number)) {
+        Ok(_) => Ok(false),
+        Err(ClientError::Problem(problem)) if problem.status == 404 => Ok(true),
+        Err(error) => Err(error),
+    });
+    gone == Some(true)
 }
