@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::value::RawValue;
-use tickwheel_api::PayloadBody;
 use tickwheel_api::client::ClientError;
+use tickwheel_api::{PayloadBody, Problem, ProblemKind};
 
 /// How data is printed.
 #[derive(Args, Debug)]
@@ -53,6 +53,10 @@ impl Format {
                 assert_eq!(cells.len(), R::HEADER.len(), "a row has a cell for each name");
                 table.add_row(cells.iter().map(|cell| one_line(cell)));
             }
+            // Nothing before the first column, so that lines begin where a person's eye does.
+            for column in table.column_iter_mut() {
+                column.set_padding((0, 2));
+            }
             writeln!(out, "{}", table.trim_fmt()).context(STDOUT)?;
         }
         out.flush().context(STDOUT)
@@ -82,13 +86,32 @@ pub(crate) fn say(text: &str) {
 
 /// An error and what to do about it.
 pub(crate) fn complain(error: &anyhow::Error) {
-    say(&format!("error: {}", chain(error)));
-    let hint = error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
-        Some(ClientError::Problem(problem)) => problem.hint.clone(),
+    let problem = error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
+        Some(ClientError::Problem(problem)) => Some(problem),
         _ => None,
     });
-    if let Some(hint) = hint {
-        say(&format!("hint: {hint}"));
+    match problem {
+        None => say(&format!("error: {}", chain(error))),
+        Some(problem) => {
+            say(&format!("error: {}", problem.detail));
+            if let Some(hint) = hint(problem) {
+                say(&format!("hint: {hint}"));
+            }
+        }
+    }
+}
+
+/// What to do about a problem. Where the server speaks of HTTP, the words of the command line.
+fn hint(problem: &Problem) -> Option<&str> {
+    let is = |kind: ProblemKind| problem.type_uri == kind.type_uri();
+    if is(ProblemKind::Leased) {
+        Some("wait for the worker, or take the task away from it with --revoke")
+    } else if is(ProblemKind::Live) {
+        Some("leave `--mode create` out to replace it, or choose another key")
+    } else if is(ProblemKind::NotFound) {
+        Some("check queue and key; both are case-sensitive")
+    } else {
+        problem.hint.as_deref()
     }
 }
 

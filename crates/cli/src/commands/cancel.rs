@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use tickwheel_api::{CancelOutcome, CancelQuery};
 
 use crate::output::{Format, Row, say};
@@ -49,7 +49,7 @@ impl Cancel {
         let client = self.remote.client()?;
         let query = CancelQuery { revoke: self.revoke };
         let outcome = client.cancel(&self.queue, &self.key, query, self.if_match)?;
-        self.format.print([Outcome { queue: self.queue, key: self.key, outcome }])?;
+        self.format.print([Outcome { queue: self.queue, key: self.key, result: outcome }])?;
         let why = match outcome {
             CancelOutcome::Cancelled | CancelOutcome::Revoked => return Ok(ExitCode::SUCCESS),
             CancelOutcome::Leased => "a worker has the task; wait for it, or take it away with --revoke",
@@ -61,21 +61,21 @@ impl Cancel {
     }
 }
 
+#[derive(Serialize)]
 struct Outcome {
     queue: String,
     key: String,
-    outcome: CancelOutcome,
+    result: CancelOutcome,
 }
 
 impl Row for Outcome {
     const HEADER: &'static [&'static str] = &["QUEUE", "KEY", "RESULT"];
 
     fn json(&self) -> Vec<u8> {
-        let line = json!({"queue": self.queue, "key": self.key, "result": self.outcome.name()});
-        line.to_string().into_bytes()
+        serde_json::to_vec(self).expect("an outcome is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {
-        vec![self.queue.clone(), self.key.clone(), self.outcome.name().to_owned()]
+        vec![self.queue.clone(), self.key.clone(), self.result.name().to_owned()]
     }
 }

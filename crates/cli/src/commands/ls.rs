@@ -80,8 +80,12 @@ impl Ls {
                 say(&format!("{} has more tasks; --limit N shows N, --all shows all", listing.queue));
             }
         }
-        if !self.format.is_json() && !tasks.is_empty() {
-            self.format.print(tasks)?;
+        if !self.format.is_json() {
+            if tasks.is_empty() {
+                say("no tasks");
+            } else {
+                self.format.print(tasks)?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

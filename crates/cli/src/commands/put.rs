@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde::Serialize;
 use tickwheel_api::client::Stored;
-use tickwheel_api::{Due, PutBody, PutMode, PutQuery, time};
+use tickwheel_api::{Due, PutAnswer, PutBody, PutMode, PutQuery, time};
 
 use super::payload::Payload;
 use crate::output::{Format, Row};
@@ -99,11 +99,14 @@ impl Row for Stored {
     const HEADER: &'static [&'static str] = &["QUEUE", "KEY", "DUE AT", "STATE", "VERSION", ""];
 
     fn json(&self) -> Vec<u8> {
-        let mut json = serde_json::to_value(&self.task).expect("an answer is plain JSON");
-        if let Value::Object(members) = &mut json {
-            members.insert("created".to_owned(), Value::Bool(self.created));
+        #[derive(Serialize)]
+        struct Line<'a> {
+            #[serde(flatten)]
+            task: &'a PutAnswer,
+            created: bool,
         }
-        json.to_string().into_bytes()
+        let line = Line { task: &self.task, created: self.created };
+        serde_json::to_vec(&line).expect("an answer is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {

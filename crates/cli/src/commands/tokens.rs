@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde::Serialize;
 use tickwheel_api::{TOKENS_MAX, TokenResult};
 
 use crate::output::{Format, Row, say};
@@ -39,31 +39,27 @@ fn is_ended(result: TokenResult) -> bool {
     }
 }
 
+#[derive(Serialize)]
 struct Settled<'a> {
     token: &'a str,
     result: TokenResult,
-}
-
-impl Settled<'_> {
-    fn name(&self) -> &'static str {
-        match self.result {
-            TokenResult::Acked => "acked",
-            TokenResult::Nacked => "nacked",
-            TokenResult::Extended => "extended",
-            TokenResult::Expired => "expired",
-            TokenResult::Revoked => "revoked",
-        }
-    }
 }
 
 impl Row for Settled<'_> {
     const HEADER: &'static [&'static str] = &["TOKEN", "RESULT"];
 
     fn json(&self) -> Vec<u8> {
-        json!({"token": self.token, "result": self.name()}).to_string().into_bytes()
+        serde_json::to_vec(self).expect("a result is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {
-        vec![self.token.to_owned(), self.name().to_owned()]
+        let name = match self.result {
+            TokenResult::Acked => "acked",
+            TokenResult::Nacked => "nacked",
+            TokenResult::Extended => "extended",
+            TokenResult::Expired => "expired",
+            TokenResult::Revoked => "revoked",
+        };
+        vec![self.token.to_owned(), name.to_owned()]
     }
 }

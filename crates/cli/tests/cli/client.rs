@@ -72,6 +72,7 @@ fn a_task_from_put_to_ack() {
     let gone = world.run(&["get", "close", "order/1 ü"]);
     assert_eq!((gone.code, gone.out.as_str()), (1, ""));
     assert!(gone.err.contains("was acked"), "{}", gone.err);
+    assert_eq!(gone.err.matches("put a new task").count(), 1, "a hint is given once: {}", gone.err);
 }
 
 #[test]
@@ -85,7 +86,9 @@ fn modes_versions_and_revoke() {
     let other = world.run(&["put", "q", "k", "--if-match", "999"]);
     assert!(other.code == 1 && other.err.contains("999"), "{}", other.err);
     assert_eq!(world.run(&["lease", "q"]).lines().len(), 1);
-    assert_eq!(world.run(&["put", "q", "k", "--in", "1h"]).code, 1, "a worker has it");
+    let held = world.run(&["put", "q", "k", "--in", "1h"]);
+    assert_eq!(held.code, 1, "a worker has it");
+    assert!(held.err.contains("--revoke") && !held.err.contains("revoke=true"), "{}", held.err);
     assert_eq!(world.run(&["put", "q", "k", "--in", "1h", "--revoke"]).code, 0);
     let cancelled = world.run(&["cancel", "q", "k", "--if-match", "\"1\""]);
     assert_eq!(cancelled.code, 1, "the version has changed");
