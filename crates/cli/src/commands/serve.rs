@@ -62,18 +62,24 @@ impl Serve {
         log_to_stderr(&self.log)?;
         end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
-        runtime.block_on(self.serve())?;
+        let served = runtime.block_on(self.serve());
+        // A recovery that was told to stop half way need not be waited for: it changes nothing that a crash could not.
+        runtime.shutdown_background();
+        served?;
         Ok(ExitCode::SUCCESS)
     }
 
     async fn serve(self) -> Result<()> {
-        // Before anything is opened: a signal during a long recovery must not be taken as a crash.
-        let stop = Stop::listen()?;
+        // Before anything is opened: a signal that comes early is a stop, too.
+        let mut stop = Stop::listen()?;
         let store = if self.memory { Store::Memory } else { Store::Dir(self.data) };
         let Beanstalk::Off = self.beanstalk;
         let Self { listen, virtual_clock, insecure, .. } = self;
         let config = Config { listen, virtual_clock, insecure, ..Config::new(store) };
-        let server = Server::bind(config).await.context("failed to start")?;
+        let server = tokio::select! {
+            bound = Server::bind(config) => bound.context("failed to start")?,
+            () = stop.wait() => return Ok(()),
+        };
         announce(server.local_addr())?;
         server.run(stop.wait()).await;
         Ok(())
@@ -115,7 +121,7 @@ impl Stop {
         Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
     }
 
-    async fn wait(mut self) {
+    async fn wait(&mut self) {
         let name = tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",

@@ -1,6 +1,9 @@
 //! `replay`: its rules, one by one.
 
+use std::process::Stdio;
+
 use crate::run::{Ran, run, run_with};
+use crate::server::tickwheel;
 
 fn replay(lines: &[&str]) -> Ran {
     run_with(&["replay", "-"], &(lines.join("\n") + "\n"))
@@ -201,6 +204,30 @@ fn before_a_bad_line_everything_is_as_it_should_be() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("line 3") && !ran.err.contains("line 4"), "{}", ran.err);
     assert!(ran.out.contains("\"key\":\"a\"") && !ran.out.contains("\"key\":\"b\""), "{}", ran.out);
+}
+
+/// `tickwheel replay ... | head -1`: the reader leaves, and nobody complains. A full disk is another matter.
+#[test]
+fn stdout_that_takes_no_more_is_an_error_unless_its_reader_left() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("many.ndjson");
+    let lines: String =
+        (0..5_000).map(|number| put("10:00:00", &format!("k{number}"), "1s") + "\n").collect();
+    std::fs::write(&file, lines).expect("write the operations");
+    let words = ["replay", file.to_str().expect("UTF-8")];
+
+    let mut command = tickwheel(&words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run tickwheel");
+    drop(child.stdout.take());
+    let left = child.wait_with_output().expect("run tickwheel");
+    assert!(left.status.success(), "{left:?}");
+    assert_eq!(String::from_utf8_lossy(&left.stderr), "", "quietly");
+
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("this system has /dev/full");
+    let full = tickwheel(&words).stdout(full).output().expect("run tickwheel");
+    assert_eq!(full.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&full.stderr);
+    assert!(err.contains("write to stdout") && err.contains("No space left"), "{err}");
 }
 
 #[test]
