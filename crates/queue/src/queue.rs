@@ -24,8 +24,12 @@ use crate::time::Time;
 
 /// A durable delay queue inside your process: many named queues, one directory, one thread.
 ///
-/// Cheap to clone; all clones are one queue. Calls go to the thread in the order they are made and come back as
-/// [`Pending`], which is waited for or awaited. An answer that reports a change follows the sync that covers it.
+/// Cheap to clone; all clones are one queue. A call comes back as a [`Pending`], which is waited for or awaited. An answer that
+/// reports a change follows the sync that covers it.
+///
+/// # Order
+/// Calls on one key take effect in the order they are made. Calls on different keys that are under way together may pass each
+/// other: one that has to look its key up goes after one that need not. To have a put seen by a lease, wait for the put.
 ///
 /// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier and says how it went.
 ///
