@@ -447,8 +447,8 @@ impl World {
                 self.server = Some(server);
                 return Ok(true);
             }
-            if server.is_held() {
-                return Err(self.refused("the store did not give the shard"));
+            if let Some(why) = server.refusal() {
+                return Err(self.refused(why));
             }
         }
         Err(self.hang("the server does not load"))

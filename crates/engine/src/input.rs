@@ -37,6 +37,11 @@ pub enum Input {
         /// Its answer.
         reply: Reply,
     },
+    /// The store failed by itself, in its background work. Passed over while a commit is in flight: its reply comes first.
+    StoreFailed {
+        /// What failed.
+        why: String,
+    },
     /// Time has passed. Every input looks at the time; this one does nothing else.
     Wake,
     /// Write the time down with the next commit, whether or not anything changed.

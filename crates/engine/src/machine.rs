@@ -176,6 +176,11 @@ impl Engine {
             }
             Input::Undelivered { tokens } => self.take_back(now, &tokens),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
+            Input::StoreFailed { why } => {
+                if self.in_flight.is_none() {
+                    self.fail(&why);
+                }
+            }
             Input::Wake => {}
             Input::NoteTime => self.filling.note_time(),
             Input::Stop => self.stop(now),

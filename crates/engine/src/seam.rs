@@ -34,6 +34,10 @@ pub trait ShardStore {
     fn submit(&mut self, id: RequestId, request: Request);
     /// Appends the replies that are there, in the order they were made.
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>);
+    /// Why the store takes no commit any more, if it failed while nobody had asked it for anything.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What the engine asks of a store.

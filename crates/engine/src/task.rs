@@ -82,7 +82,7 @@ pub struct Extra {
     pub trace: Option<Arc<str>>,
 }
 
-/// The number of one lease, rising over all restarts of a shard: the epoch in the high half, a count in the low half.
+/// The number of one lease, rising over all restarts of a shard: the epoch in the upper 24 bits, a count in the lower 40.
 ///
 /// Every record of a task carries a fence: the lowest lease number that may still speak for it. Whatever ends a lease
 /// (expiry, nack, a change by the owner) writes a record with a higher fence, so a token is valid exactly if its number
@@ -90,21 +90,24 @@ pub struct Extra {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LeaseNo(pub u64);
 
+/// A lease number has so many bits for the count, and the other 24 for the epoch: 16 million restarts.
+const COUNT_BITS: u32 = 40;
+
 impl LeaseNo {
     /// The lowest number of an epoch's leases.
     #[must_use]
     pub const fn first_of(epoch: Epoch) -> Self {
-        Self((epoch.0 as u64) << 32)
+        Self((epoch.0 as u64) << COUNT_BITS)
     }
 
     /// The epoch it was granted in.
     #[must_use]
     pub const fn epoch(self) -> Epoch {
-        Epoch((self.0 >> 32) as u32)
+        Epoch((self.0 >> COUNT_BITS) as u32)
     }
 
-    /// The number after this one. Four thousand million leases into one epoch it runs into the next epoch's numbers;
-    /// the machine stops before that, see `grant`.
+    /// The number after this one. A million million leases into one epoch it would be a number of the next epoch: at
+    /// 100,000 leases a second that takes four months without a restart, and the machine panics rather than go on.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)

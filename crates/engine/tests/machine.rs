@@ -601,3 +601,49 @@ fn a_revoked_lease_counts_as_an_attempt() {
     assert_eq!(world.patch(patch).expect("revoked").attempt, 1);
     assert_eq!(world.lease(1, 1_000)[0].attempt, 2);
 }
+
+#[test]
+fn a_hundred_thousand_taken_numbers_are_no_trouble_for_a_put_without_key() {
+    let mut world = World::new();
+    world.hold_commits = true;
+    for n in 100_001..=200_000 {
+        world.send(Command::Put(Put {
+            due: Due::After { ms: 9 },
+            ..Put::new(&queue("q"), key(&n.to_string()))
+        }));
+    }
+    world.release_commits();
+    let stored = world.put(Put::without_key(&queue("q"))).expect("taken");
+    assert_eq!((stored.created, stored.task.key.as_str()), (true, "200001"));
+}
+
+#[test]
+fn taken_numbers_that_are_far_are_stepped_around_too() {
+    let mut world = World::with(small_horizon());
+    for n in 4..=6 {
+        world
+            .put(Put { due: Due::After { ms: 90_000 }, ..Put::new(&queue("q"), key(&n.to_string())) })
+            .expect("taken");
+    }
+    assert_eq!(world.put(Put::without_key(&queue("q"))).expect("taken").task.key.as_str(), "7");
+}
+
+#[test]
+fn a_lease_of_no_task_stands_in_nobody_s_way() {
+    let mut world = World::new();
+    let none = Lease { queue: queue("q"), max: 0, lease_ms: 10, wait: true };
+    assert_eq!(world.ask(Command::Lease(none)), Answer::Lease(Ok(vec![])));
+    let one = world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: 10, wait: true }));
+    world.put_in("a", 0);
+    assert!(matches!(world.answer(one), Some(Answer::Lease(Ok(leased))) if leased.len() == 1));
+}
+
+#[test]
+fn a_store_that_fails_by_itself_makes_the_machine_read_only() {
+    let mut world = World::new();
+    world.put_in("a", 50);
+    world.input(Input::StoreFailed { why: "the checkpoint met a bad block".to_owned() });
+    let refused = world.cancel("a");
+    assert!(matches!(refused, Err(CancelError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
+    assert_eq!(world.get("a").expect("still readable").state, State::Scheduled);
+}

@@ -1,6 +1,6 @@
 //! The thread that owns a shard: it carries calls in, time in, answers out, and decides nothing about tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -46,9 +46,10 @@ pub(crate) struct Driver<S> {
     /// For parcels to come back by.
     back: Sender<Message>,
     shared: Arc<Shared>,
-    replies: BTreeMap<CallId, oneshot::Sender<Parcel>>,
+    /// Calls under way, and when those that wait stop waiting.
+    replies: BTreeMap<CallId, (oneshot::Sender<Parcel>, Option<Instant>)>,
     /// Leases that wait, by when they stop waiting.
-    waits: BTreeMap<(Instant, CallId), ()>,
+    waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
     advance: Option<Advance>,
@@ -70,7 +71,7 @@ impl<S: ShardStore> Driver<S> {
             back,
             shared,
             replies: BTreeMap::new(),
-            waits: BTreeMap::new(),
+            waits: BTreeSet::new(),
             inputs: Vec::new(),
             answers: Vec::new(),
             advance: None,
@@ -80,7 +81,7 @@ impl<S: ShardStore> Driver<S> {
 
     /// Runs until a stop is over. Call it once, on the thread that is to own the shard.
     pub(crate) fn run(mut self) {
-        while !self.shard.is_released() && !self.shard.is_held() {
+        while !self.shard.is_released() {
             if self.shard.is_running() {
                 self.wait_for_messages();
             } else {
@@ -91,7 +92,6 @@ impl<S: ShardStore> Driver<S> {
             self.turn();
             self.go_on_advancing();
         }
-        self.shared.closed();
         while let Ok(message) = self.messages.try_recv() {
             self.postpone(message);
         }
@@ -101,7 +101,10 @@ impl<S: ShardStore> Driver<S> {
         let now = self.lock_time().now();
         self.shard.turn(now, &mut self.inputs, &mut self.answers);
         for (call, answer) in self.answers.drain(..) {
-            if let Some(reply) = self.replies.remove(&call) {
+            if let Some((reply, until)) = self.replies.remove(&call) {
+                if let Some(until) = until {
+                    self.waits.remove(&(until, call));
+                }
                 // A caller that went away drops its parcel, which brings deliveries back.
                 let _ = reply.send(Parcel::new(answer, self.back.clone()));
             }
@@ -133,7 +136,7 @@ impl<S: ShardStore> Driver<S> {
     fn wait_for_messages(&mut self) {
         let wake = self.shard.next_wake();
         let mut wait = self.lock_time().wait(wake);
-        if let Some((&(until, _), ())) = self.waits.first_key_value() {
+        if let Some(&(until, _)) = self.waits.first() {
             wait = wait.min(until.saturating_duration_since(Instant::now()));
         }
         if !self.inputs.is_empty() || self.advance_can_go_on() {
@@ -153,10 +156,11 @@ impl<S: ShardStore> Driver<S> {
     fn take(&mut self, message: Message) {
         match message {
             Message::Call { call, command, wait, reply } => {
-                self.replies.insert(call, reply);
-                if !wait.is_zero() && matches!(command, Command::Lease(_)) {
-                    self.waits.insert((Instant::now() + wait, call), ());
-                }
+                let waits = !wait.is_zero() && matches!(command, Command::Lease(_));
+                // Longer than the clock can count is for ever: nothing ends such a wait.
+                let until = if waits { Instant::now().checked_add(wait) } else { None };
+                self.waits.extend(until.map(|until| (until, call)));
+                self.replies.insert(call, (reply, until));
                 self.inputs.push(Input::Call { call, command });
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
@@ -190,11 +194,10 @@ impl<S: ShardStore> Driver<S> {
             return;
         }
         let now = Instant::now();
-        while let Some(((until, call), ())) = self.waits.pop_first() {
-            if until > now {
-                self.waits.insert((until, call), ());
-                break;
-            }
+        while let Some(&(until, call)) = self.waits.first()
+            && until <= now
+        {
+            self.waits.pop_first();
             self.inputs.push(Input::EndWait { call });
         }
     }
@@ -231,5 +234,12 @@ impl<S: ShardStore> Driver<S> {
 
     fn lock_time(&self) -> std::sync::MutexGuard<'_, Time> {
         self.time.lock().expect("no thread panics while it holds the time")
+    }
+}
+
+impl<S> Drop for Driver<S> {
+    fn drop(&mut self) {
+        // Also when the thread panics: from then on nobody is told that the queue is ready.
+        self.shared.closed();
     }
 }

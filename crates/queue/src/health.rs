@@ -73,7 +73,9 @@ impl Shared {
     }
 
     pub(crate) fn closed(&self) {
-        self.lock().health.ready = false;
+        // A panic may have left the lock as it was; this is a flag and nothing else.
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.health.ready = false;
     }
 
     pub(crate) fn health(&self) -> Health {

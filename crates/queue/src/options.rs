@@ -160,8 +160,8 @@ impl Options {
             if shard.is_loaded() {
                 break;
             }
-            if shard.is_held() {
-                return Err(OpenError::Taken { why: "the store did not give it".to_owned() });
+            if let Some(why) = shard.refusal() {
+                return Err(OpenError::Taken { why: why.to_owned() });
             }
             // The store says when it has more; a second is the cap of every wait.
             let _ = inbox.recv_timeout(Duration::from_secs(1));

@@ -30,8 +30,8 @@ pub struct Shard<S> {
 enum Phase {
     /// The store is asked for the shard.
     Acquiring,
-    /// Somebody else has it.
-    Held,
+    /// The store did not hand it over, and why.
+    Refused(String),
     Running(Box<Engine>),
     /// The machine has stopped; the store is asked to close.
     Releasing(Box<Engine>),
@@ -76,6 +76,11 @@ impl<S: ShardStore> Shard<S> {
                 engine.step(now, input, &mut self.effects);
             }
             if let Phase::Running(engine) = &mut self.phase {
+                if let Some(why) = self.store.failure()
+                    && engine.failure().is_none()
+                {
+                    engine.step(now, Input::StoreFailed { why: why.to_owned() }, &mut self.effects);
+                }
                 if quiet {
                     engine.step(now, Input::Wake, &mut self.effects);
                 }
@@ -103,7 +108,7 @@ impl<S: ShardStore> Shard<S> {
                 Effect::Answer { call, answer } => answers.push((call, answer)),
                 Effect::Stopped => {
                     asked = true;
-                    let phase = core::mem::replace(&mut self.phase, Phase::Held);
+                    let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);
                     let Phase::Running(engine) = phase else {
                         unreachable!("only a running machine stops, not one that is {}", phase.name())
                     };
@@ -131,15 +136,15 @@ impl<S: ShardStore> Shard<S> {
     }
 
     fn own_replied(&mut self, now: Now, reply: Reply) {
-        let phase = core::mem::replace(&mut self.phase, Phase::Held);
+        let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);
         self.phase = match (phase, reply) {
             (Phase::Acquiring, Reply::Acquired(acquired)) => {
                 Phase::Running(Box::new(self.machine(acquired, now)))
             }
-            (Phase::Acquiring, Reply::Held) => Phase::Held,
+            (Phase::Acquiring, Reply::Held) => Phase::Refused("another owner has it".to_owned()),
+            (Phase::Acquiring, Reply::Failed { why }) => Phase::Refused(why),
             (Phase::Releasing(engine), Reply::Released) => Phase::Released(engine),
-            // A store that failed while it was taken or closed: nothing can run on it.
-            (Phase::Acquiring, Reply::Failed { .. }) => Phase::Held,
+            // It failed before; the next start reads what is durable.
             (Phase::Releasing(engine), Reply::Failed { .. }) => Phase::Released(engine),
             (phase, reply) => {
                 unreachable!("the store answered {reply:?} while the shard was {}", phase.name())
@@ -156,7 +161,9 @@ impl<S: ShardStore> Shard<S> {
     pub fn next_wake(&self) -> NextWake {
         match &self.phase {
             Phase::Running(engine) => engine.next_wake(),
-            Phase::Acquiring | Phase::Held | Phase::Releasing(_) | Phase::Released(_) => NextWake::default(),
+            Phase::Acquiring | Phase::Refused(_) | Phase::Releasing(_) | Phase::Released(_) => {
+                NextWake::default()
+            }
         }
     }
 
@@ -178,10 +185,13 @@ impl<S: ShardStore> Shard<S> {
         matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
     }
 
-    /// Whether the store refused to hand the shard over.
+    /// Why the store did not hand the shard over; `None` unless that is so.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        matches!(self.phase, Phase::Held)
+    pub fn refusal(&self) -> Option<&str> {
+        match &self.phase {
+            Phase::Refused(why) => Some(why),
+            Phase::Acquiring | Phase::Running(_) | Phase::Releasing(_) | Phase::Released(_) => None,
+        }
     }
 
     /// Whether the shard has been given up: a stop is over.
@@ -195,7 +205,7 @@ impl<S: ShardStore> Shard<S> {
     pub fn engine(&self) -> Option<&Engine> {
         match &self.phase {
             Phase::Running(engine) | Phase::Releasing(engine) | Phase::Released(engine) => Some(engine),
-            Phase::Acquiring | Phase::Held => None,
+            Phase::Acquiring | Phase::Refused(_) => None,
         }
     }
 
@@ -210,19 +220,13 @@ impl<S: ShardStore> Shard<S> {
     pub fn commits(&self) -> &CommitSeconds {
         &self.commits
     }
-
-    /// Ends the shard without a stop, as a crash does, and gives the store back.
-    #[must_use]
-    pub fn into_store(self) -> S {
-        self.store
-    }
 }
 
 impl Phase {
     fn name(&self) -> &'static str {
         match self {
             Self::Acquiring => "being acquired",
-            Self::Held => "held by another owner",
+            Self::Refused(_) => "refused by its store",
             Self::Running(_) => "running",
             Self::Releasing(_) => "being released",
             Self::Released(_) => "released",

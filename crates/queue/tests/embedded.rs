@@ -306,3 +306,27 @@ fn far_tasks_are_found_and_fire_when_the_horizon_reaches_them() {
     assert_eq!(keys(&queue, &line), order);
     assert_eq!(queue.stats().wait().expect("open").lateness[0], 50);
 }
+
+#[test]
+fn a_wait_for_ever_is_a_wait() {
+    let queue = Queue::options().open_memory().expect("memory");
+    let line = name("q");
+    let waiting = queue.lease(Lease::new(&line), Duration::MAX);
+    put(&queue, &line, "a", 0);
+    assert_eq!(waiting.wait().expect("open")[0].key, key("a"));
+}
+
+#[test]
+fn a_directory_whose_log_is_gone_is_refused() {
+    let directory = tempfile::tempdir().expect("a place for files");
+    let queue = open(directory.path());
+    put(&queue, &name("q"), "a", 1_000);
+    queue.close();
+    let shard = directory.path().join("shard-0000");
+    for file in std::fs::read_dir(&shard).expect("there").flatten() {
+        std::fs::remove_file(file.path()).expect("there");
+    }
+    let refused = Queue::options().virtual_clock().open(directory.path()).expect_err("its tasks are gone");
+    assert!(matches!(refused, OpenError::Store(StoreError::Corrupt { .. })), "{refused:?}");
+    assert!(refused.to_string().contains("no log file"), "{refused}");
+}

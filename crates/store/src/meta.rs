@@ -16,6 +16,8 @@ const SEED: u32 = 0;
 pub(crate) struct Meta {
     pub(crate) clock: ClockMode,
     pub(crate) secret: [u8; 16],
+    /// Whether a log file has been made durable. Nothing is acknowledged before; from then on there is always one.
+    pub(crate) has_log: bool,
 }
 
 impl Meta {
@@ -25,7 +27,7 @@ impl Meta {
             ClockMode::Virtual => 1,
         };
         let secret = [le_u64(&self.secret, 0), le_u64(&self.secret, 8)];
-        header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], 0, 0])
+        header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], u64::from(self.has_log), 0])
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
@@ -36,7 +38,7 @@ impl Meta {
             }
             Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
         };
-        let [shards, clock, low, high, ..] = own;
+        let [shards, clock, low, high, has_log, _] = own;
         if shards != SHARDS {
             return Err(OpenError::corrupt(
                 META,
@@ -54,7 +56,7 @@ impl Meta {
         let mut secret = [0; 16];
         secret[..8].copy_from_slice(&low.to_le_bytes());
         secret[8..].copy_from_slice(&high.to_le_bytes());
-        Ok(Self { clock, secret })
+        Ok(Self { clock, secret, has_log: has_log == 1 })
     }
 }
 
@@ -89,16 +91,24 @@ pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Opti
 }
 
 /// Makes the directory what the options say. Durable when it returns.
+///
+/// # Errors
+/// As [`write`].
 pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Meta, DiskError> {
-    let names = disk.list("")?;
-    let has = |wanted: &str| names.iter().any(|name| name == wanted);
-    if !has(SHARD) {
+    if !disk.list("")?.iter().any(|name| name == SHARD) {
         disk.create_dir(SHARD)?;
     }
     disk.sync_dir("")?;
-    let meta = Meta { clock: options.clock, secret: options.secret };
+    write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false })
+}
+
+/// Puts this file in the place of the one there may be. Durable when it returns.
+///
+/// # Errors
+/// If the disk failed; then one of the two is there, whole.
+pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError> {
     let written_as = unfinished(META);
-    if has(&written_as) {
+    if disk.list("")?.iter().any(|name| **name == *written_as) {
         disk.remove(&written_as)?;
     }
     disk.create(&written_as)?;
@@ -117,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_and_damage_is_told() {
-        let meta = Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef" };
+        let meta = Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true };
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use tickwheel_engine::{Reply, TaskEffect};
+use tickwheel_engine::{Reply, ShardStore as _, TaskEffect};
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{
     Call, Completion, Disk, DiskError, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions, ThreadIo,

@@ -1,7 +1,7 @@
 //! The store on a disk that crashes, fails and fills up: what was acknowledged is there, what was not is there whole or not
 //! at all, and damage is refused or reported.
 
-use tickwheel_engine::{Batch, Reply, Request};
+use tickwheel_engine::{Batch, Reply, Request, ShardStore};
 use tickwheel_sim::disk::{Fault, SimDisk};
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;

@@ -16,6 +16,9 @@ use tracing_subscriber::EnvFilter;
 use crate::output::STDOUT;
 use crate::values::{self, Beanstalk};
 
+/// Where tasks are kept unless somebody says otherwise.
+const DATA_DEFAULT: &str = "./tickwheel-data";
+
 /// Run a server
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
@@ -31,9 +34,13 @@ Examples:
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
 pub(crate) struct Serve {
     /// Where tasks are kept; made if it is not there
-    #[arg(long, value_name = "DIR", env = "TICKWHEEL_DATA", default_value = "./tickwheel-data")]
-    data: PathBuf,
+    ///
+    /// ./tickwheel-data unless said otherwise
+    #[arg(long, value_name = "DIR", env = "TICKWHEEL_DATA")]
+    data: Option<PathBuf>,
     /// Keep tasks in memory only: nothing survives the end of the process
+    ///
+    /// `--data` is not used then
     #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
     /// Where to listen; port 0 takes any free port
@@ -72,7 +79,16 @@ impl Serve {
     async fn serve(self) -> Result<()> {
         // Before anything is opened: a signal that comes early is a stop, too.
         let mut stop = Stop::listen()?;
-        let store = if self.memory { Store::Memory } else { Store::Dir(self.data) };
+        let store = match (self.memory, self.data) {
+            (true, unused) => {
+                if let Some(data) = unused {
+                    tracing::warn!(data = %data.display(), "not used, for tasks are kept in memory");
+                }
+                tracing::warn!("tasks are kept in memory: none survives the end of this process");
+                Store::Memory
+            }
+            (false, data) => Store::Dir(data.unwrap_or_else(|| DATA_DEFAULT.into())),
+        };
         let Beanstalk::Off = self.beanstalk;
         let Self { listen, virtual_clock, insecure, .. } = self;
         let config = Config { listen, virtual_clock, insecure, ..Config::new(store) };

@@ -153,18 +153,23 @@ impl Engine {
 
     /// Keeps a durable entry until every read under way is answered.
     pub(super) fn linger(&mut self, slot: Slot) {
-        self.lingering.push_back((RequestId(self.next_request), slot));
+        let last = RequestId(self.next_request);
+        self.entries.get_mut(slot).lingers = Some(last);
+        self.lingering.push_back((last, slot));
     }
 
     /// Lets go what no read under way can contradict.
     pub(super) fn retire(&mut self) {
         let oldest = self.oldest_read();
-        while let Some((_, slot)) =
+        while let Some((last, slot)) =
             self.lingering.pop_front_if(|(last, _)| oldest.is_none_or(|oldest| *last < oldest))
         {
-            if !self.entries.has(slot) || self.entries.get(slot).dirty.is_some() {
+            // The place may have another entry by now, or this one may linger for a later read.
+            let its_turn = self.entries.has(slot) && self.entries.get(slot).lingers == Some(last);
+            if !its_turn || self.entries.get(slot).dirty.is_some() {
                 continue;
             }
+            self.entries.get_mut(slot).lingers = None;
             match self.entries.get(slot).at {
                 At::Far => {
                     self.left(self.entries.get(slot).task.due_at);

@@ -9,6 +9,7 @@ use tickwheel_core::Handle;
 
 use crate::answer::State;
 use crate::name::{Key, QueueName};
+use crate::seam::RequestId;
 use crate::task::{LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
 
@@ -26,6 +27,8 @@ pub(super) struct Entry {
     pub(super) filled: Option<(u64, u32)>,
     /// Whether the store has this body, or an earlier batch brings it.
     pub(super) body_sealed: bool,
+    /// Stays until every read made up to this one is answered; nothing else needs it.
+    pub(super) lingers: Option<RequestId>,
 }
 
 /// Where an entry stands.

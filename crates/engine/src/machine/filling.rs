@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::entries::Slot;
 use crate::seam::{Batch, Counters, TaskEffect};
+use crate::task::Body;
 use crate::time::Seq;
 
 /// A batch is closed at 4,096 effects or 1 MiB: a flood must not grow one frame, and its first waiters' time, without end.
@@ -129,13 +130,18 @@ impl Filling {
 
 /// What a task adds to the store, about: its texts, its payload and a fixed part.
 pub(super) fn bytes_of(effect: &TaskEffect) -> u64 {
-    const FIXED: usize = 160;
+    const FIXED: usize = 192;
     let bytes = match effect {
         TaskEffect::Stored { task, body_known } => {
-            let body = if *body_known { 0 } else { task.body.payload.len() + task.body.content_type.len() };
+            let body = if *body_known { 0 } else { body_bytes(&task.body) };
             FIXED + task.queue.as_str().len() + task.key.as_str().len() + body
         }
         TaskEffect::Ended(ended) => FIXED + ended.queue.as_str().len() + ended.key.as_str().len(),
     };
     bytes as u64
+}
+
+fn body_bytes(body: &Body) -> usize {
+    let tags: usize = body.tags.iter().map(|tag| tag.len() + 10).sum();
+    body.payload.len() + body.content_type.len() + tags
 }

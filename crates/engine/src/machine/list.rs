@@ -53,7 +53,13 @@ impl Engine {
             let (due_from, due_to) = match list.state {
                 None => (Timestamp::EPOCH, Timestamp::MAX),
                 Some(State::Scheduled) => (now.wall.saturating_plus_ms(1), Timestamp::MAX),
-                Some(State::Ready | State::Leased | State::Dead) => (Timestamp::EPOCH, latest.max(now.wall)),
+                Some(State::Ready | State::Leased | State::Dead) => {
+                    // Or it was leased over a restart, and the clock has gone back since.
+                    let ready = self.queues.get(&list.queue).and_then(|queue| queue.ready.last());
+                    let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
+                    let held = leased.chain(ready.map(|place| place.due_at)).max();
+                    (Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
+                }
             };
             let filter = Filter { queue: list.queue.clone(), due_from, due_to };
             let after = list.after.unwrap_or(Place::START);

@@ -170,7 +170,7 @@ impl Engine {
         }
         let goes_on = self.goes_on(&task);
         let stored = task.lease.filter(|_| goes_on);
-        let entry = Entry { task, at: At::Far, dirty: None, filled: None, body_sealed: true };
+        let entry = Entry { task, at: At::Far, dirty: None, filled: None, body_sealed: true, lingers: None };
         let slot = self.entries.insert(entry);
         match stored {
             Some(lease) => {

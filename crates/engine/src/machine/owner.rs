@@ -28,8 +28,16 @@ impl Engine {
         match put.key.clone() {
             Some(key) => self.keyed(now, call, Keyed::Put { put, key, id: None }),
             None => {
-                let id = self.take_id();
-                self.keyed(now, call, Keyed::Put { put, key: Key::from_id(id), id: Some(id) });
+                // Somebody may use decimal numbers as keys of their own: take the next one that is free in memory. One
+                // that turns out to be taken in the store comes back here.
+                let (id, key) = loop {
+                    let id = self.take_id();
+                    let key = Key::from_id(id);
+                    if self.live(&put.queue, &key).is_none() {
+                        break (id, key);
+                    }
+                };
+                self.keyed(now, call, Keyed::Put { put, key, id: Some(id) });
             }
         }
     }
@@ -38,7 +46,7 @@ impl Engine {
     pub(super) fn put(&mut self, now: Now, call: CallId, put: Put, key: Key, id: Option<u64>) {
         let live = self.live(&put.queue, &key);
         if id.is_some() && live.is_some() {
-            // Somebody uses this decimal number as a key of their own: take the next one.
+            // The look-up found that somebody uses this decimal number as a key of their own.
             return self.put_called(now, call, put);
         }
         let answer = self.decide_put(now, put, key, id, live);
@@ -107,8 +115,14 @@ impl Engine {
         }
         let queue = self.queues.open(&task.queue);
         queue.live += 1;
-        let entry =
-            Entry { task: Arc::new(task), at: At::Far, dirty: None, filled: None, body_sealed: false };
+        let entry = Entry {
+            task: Arc::new(task),
+            at: At::Far,
+            dirty: None,
+            filled: None,
+            body_sealed: false,
+            lingers: None,
+        };
         let slot = self.entries.insert(entry);
         let fence = self.next_lease;
         let put_seq = self.applied.next();

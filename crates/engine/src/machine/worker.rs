@@ -41,7 +41,8 @@ impl Engine {
         let first_in_line = self.queues.get(&lease.queue).is_none_or(|queue| queue.waiters.is_empty());
         let granted =
             if first_in_line { self.grant(now, &lease.queue, lease.max, lease.lease_ms) } else { Vec::new() };
-        if granted.is_empty() && lease.wait {
+        // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
+        if granted.is_empty() && lease.wait && lease.max > 0 {
             self.queues.wait(&lease.queue, call, Waiter { max: lease.max, lease_ms: lease.lease_ms });
         } else {
             self.answer(call, Answer::Lease(Ok(granted)));
@@ -86,7 +87,7 @@ impl Engine {
         self.unplace(slot);
         let no = self.next_lease;
         self.next_lease = no.next();
-        assert_eq!(self.next_lease.epoch(), self.guard.epoch, "an epoch has fewer than 2^32 leases");
+        assert_eq!(self.next_lease.epoch(), self.guard.epoch, "an epoch has fewer than 2^40 leases");
         if self.entries.get(slot).task.lease_fence.epoch() != self.guard.epoch {
             // A worker of an earlier life may hold a token of this task. From the moment somebody else gets it that token
             // is void, so this is written down, and the delivery waits for it.

@@ -13,7 +13,7 @@ use crate::fs_disk::FsDisk;
 use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
 use crate::layout::SHARD;
 use crate::log::{Files, HEAD_BYTES, frame_bytes};
-use crate::meta;
+use crate::meta::{self, Meta};
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
 use crate::report::RecoveryReport;
@@ -40,7 +40,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         };
         let seeds = Seeds::new(meta.secret);
         let recovered = recover(&mut disk, &seeds, options.history_per_queue)?;
+        if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
+            return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
+        }
         let files = make_ready(&mut disk, &recovered, seeds, options.log_file_bytes)?;
+        let meta = if meta.has_log { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { table, last, checkpoint, checkpoint_number, report, .. } = recovered;
         let free_bytes = disk.free_bytes();
         io.start(disk);

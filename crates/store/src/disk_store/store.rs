@@ -99,12 +99,6 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.upkeep.number()
     }
 
-    /// Why nothing is written any more, once that is so.
-    #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        self.failed.as_deref()
-    }
-
     /// Whether the disk has something to do for this store, so that another poll will bring something.
     #[must_use]
     pub fn is_working(&self) -> bool {
@@ -192,5 +186,9 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
         self.start_write();
         self.start_upkeep(idle);
         replies.append(&mut self.replies);
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 }

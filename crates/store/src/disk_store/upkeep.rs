@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::store::DiskStore;
 use crate::checkpoint::{LogEnd, Start, Writer};
-use crate::disk::{Disk, DiskError};
+use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::layout::SHARD;
 
@@ -231,7 +231,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
             return;
         }
-        if !error.is_full() {
+        // A sync that failed may have lost what was written, whatever it says of the reason: never again on that file.
+        if !error.is_full() || error.op == DiskOp::Sync {
             self.fail(error);
             return;
         }
