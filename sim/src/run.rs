@@ -1,6 +1,6 @@
 //! One run: a seed's world from its first call to its last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{
     Answer as ProductAnswer, CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp,
@@ -99,7 +99,8 @@ struct World {
     /// What each client waits for.
     clients: Vec<Option<CallId>>,
     open: BTreeMap<CallId, Call>,
-    /// Leases that wait in the server.
+    /// Leases that may wait in the server until something is ready.
+    waiting: BTreeSet<CallId>,
     next_call: u64,
     inputs: Vec<Input>,
     answers: Vec<(ProductCall, ProductAnswer)>,
@@ -126,6 +127,7 @@ impl World {
             oracle: Oracle::new(0, WALL_START_MS),
             clients: vec![None; options.clients.max(1) as usize],
             open: BTreeMap::new(),
+            waiting: BTreeSet::new(),
             next_call: 0,
             inputs: Vec::new(),
             answers: Vec::new(),
@@ -171,6 +173,7 @@ impl World {
             7..12 if self.open.is_empty() && self.doomed.is_none() => return self.list_one(),
             _ => {}
         }
+        self.end_waits(25);
         let client = self.rng.index(self.clients.len());
         if self.clients[client].is_none() {
             self.send(client);
@@ -234,8 +237,27 @@ impl World {
         let call = self.workload.call(self.now.wall.as_ms());
         let id = self.open_call(call);
         self.clients[client] = Some(id);
-        let command = words::command(&self.open[&id]);
+        let mut command = words::command(&self.open[&id]);
+        if let Command::Lease(lease) = &mut command
+            && self.rng.chance(30)
+        {
+            // To the oracle a lease that waits is one that takes its time.
+            lease.wait = true;
+            self.waiting.insert(id);
+        }
         self.inputs.push(Input::Call { call: ProductCall(id.0), command });
+    }
+
+    /// Some waits have lasted long enough.
+    fn end_waits(&mut self, percent: u64) {
+        for id in std::mem::take(&mut self.waiting) {
+            if self.rng.chance(percent) {
+                self.trace.event(format_args!("the wait of {id:?} ends"));
+                self.inputs.push(Input::EndWait { call: ProductCall(id.0) });
+            } else {
+                self.waiting.insert(id);
+            }
+        }
     }
 
     fn open_call(&mut self, call: Call) -> CallId {
@@ -276,6 +298,7 @@ impl World {
 
     fn take_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
         let call = self.open.remove(&id).expect("answers come to open calls");
+        self.waiting.remove(&id);
         if let Some(client) = self.clients.iter_mut().find(|client| **client == Some(id)) {
             *client = None;
         }
@@ -325,6 +348,7 @@ impl World {
 
     fn forget_clients(&mut self) {
         self.open.clear();
+        self.waiting.clear();
         self.inputs.clear();
         self.answers.clear();
         self.clients.iter_mut().for_each(|client| *client = None);
@@ -527,6 +551,7 @@ impl World {
             self.kill("killed, for its store has failed")?;
         }
         self.gate.set(true);
+        self.end_waits(100);
         for _ in 0..1_000 {
             if self.open.is_empty() {
                 return Ok(());
