@@ -31,7 +31,7 @@ use crate::time::Time;
 /// Calls on one key take effect in the order they are made. Calls on different keys that are under way together may pass each
 /// other: one that has to look its key up goes after one that need not. To have a put seen by a lease, wait for the put.
 ///
-/// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier and says how it went.
+/// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier.
 ///
 /// # What it is not
 /// Not for two processes at once: the directory is locked. Not exactly once: a delivered task comes again until it is
@@ -133,7 +133,8 @@ impl Queue {
         })
     }
 
-    /// Takes ready tasks to work on. If there are none it waits, at most so long, in real time; zero answers at once.
+    /// Takes ready tasks to work on. If there are none it waits, at most so long, in real time; zero answers at once, and
+    /// [`Duration::MAX`] waits until there is one.
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
         let lease = Lease { wait: !wait.is_zero(), ..lease };
         let call = self.next_call();
