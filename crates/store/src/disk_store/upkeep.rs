@@ -231,8 +231,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
             return;
         }
-        // A sync that failed may have lost what was written, whatever it says of the reason: never again on that file.
-        if !error.is_full() || error.op == DiskOp::Sync {
+        // A log file whose sync failed may have lost what was written, whatever it says of the reason: never again on that
+        // file. A checkpoint that is not finished is given up and its file removed.
+        let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
+        if !error.is_full() || log_sync {
             self.fail(error);
             return;
         }
