@@ -183,7 +183,7 @@ impl Engine {
             }
             Input::Wake => {}
             Input::NoteTime => self.filling.note_time(),
-            Input::Stop => self.stop(now),
+            Input::Stop => self.stop(),
         }
         self.serve_waiters(now);
         self.gate.release(self.durable, out);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::entries::Slot;
 use crate::seam::{Batch, Counters, TaskEffect};
-use crate::task::Body;
+use crate::task::{Body, Task};
 use crate::time::Seq;
 
 /// A batch is closed at 4,096 effects or 1 MiB: a flood must not grow one frame, and its first waiters' time, without end.
@@ -128,17 +128,23 @@ impl Filling {
     }
 }
 
-/// What a task adds to the store, about: its texts, its payload and a fixed part.
-pub(super) fn bytes_of(effect: &TaskEffect) -> u64 {
-    const FIXED: usize = 192;
-    let bytes = match effect {
-        TaskEffect::Stored { task, body_known } => {
-            let body = if *body_known { 0 } else { body_bytes(&task.body) };
-            FIXED + task.queue.as_str().len() + task.key.as_str().len() + body
+/// What every effect takes in the store beside its texts and its payload, about.
+const FIXED_BYTES: usize = 192;
+
+/// What an effect adds to the store, about.
+fn bytes_of(effect: &TaskEffect) -> u64 {
+    match effect {
+        TaskEffect::Stored { task, body_known } => task_bytes(task, *body_known),
+        TaskEffect::Ended(ended) => {
+            (FIXED_BYTES + ended.queue.as_str().len() + ended.key.as_str().len()) as u64
         }
-        TaskEffect::Ended(ended) => FIXED + ended.queue.as_str().len() + ended.key.as_str().len(),
-    };
-    bytes as u64
+    }
+}
+
+/// What the record of a task adds to the store, about.
+pub(super) fn task_bytes(task: &Task, body_known: bool) -> u64 {
+    let body = if body_known { 0 } else { body_bytes(&task.body) };
+    (FIXED_BYTES + task.queue.as_str().len() + task.key.as_str().len() + body) as u64
 }
 
 fn body_bytes(body: &Body) -> usize {

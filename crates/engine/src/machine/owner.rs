@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Entry, Slot};
-use super::filling::bytes_of;
+use super::filling::task_bytes;
 use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
@@ -12,7 +12,6 @@ use crate::answer::{
 use crate::command::{Cancel, Due, Get, OnLease, Patch, Put, PutMode};
 use crate::input::CallId;
 use crate::name::Key;
-use crate::seam::TaskEffect;
 use crate::task::{Ended, LeaseNo, Outcome, PRIORITY_DEFAULT, Task};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -97,9 +96,7 @@ impl Engine {
             body: Arc::new(put.body),
             extra: None,
         };
-        let task = Arc::new(task);
-        self.take_room(&TaskEffect::Stored { task: Arc::clone(&task), body_known: false })?;
-        let task = Arc::try_unwrap(task).unwrap_or_else(|shared| Task::clone(&shared));
+        self.take_room(task_bytes(&task, false))?;
         let slot = match live {
             Some(slot) => self.replace(slot, task),
             None => self.create(task),
@@ -186,7 +183,7 @@ impl Engine {
             new.body = Arc::new(body);
         }
         let body_known = Arc::ptr_eq(&new.body, &old.body);
-        self.take_room(&TaskEffect::Stored { task: Arc::new(new.clone()), body_known })?;
+        self.take_room(task_bytes(&new, body_known))?;
 
         let was_ready_since = match &self.entries.get(slot).at {
             At::Ready { since } => Some(*since),
@@ -292,8 +289,7 @@ impl Engine {
         self.instant(now, Due::After { ms: delay_ms }).ok()
     }
 
-    fn take_room(&mut self, effect: &TaskEffect) -> Result<(), Unavailable> {
-        let needed = bytes_of(effect);
+    fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
             // Space may have come back since the last commit said how much there is.

@@ -4,12 +4,11 @@ use super::Engine;
 use super::entries::{At, Slot};
 use crate::answer::Answer;
 use crate::task::StoredLease;
-use crate::time::Now;
 
 impl Engine {
     /// Ends the waits and writes down the leases that run, so that they go on after the next start. Calls that already
     /// wait for a look-up or a commit are still answered.
-    pub(super) fn stop(&mut self, _now: Now) {
+    pub(super) fn stop(&mut self) {
         if self.stopping {
             return;
         }
