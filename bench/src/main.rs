@@ -8,6 +8,7 @@ mod report;
 mod rss;
 mod store;
 mod web;
+mod wheel;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,11 @@ struct Arguments {
 enum Bench {
     /// Durable puts beside the raw overwrite-and-sync rate of the same disk, and memory for each pending task.
     Store(StoreArguments),
+    /// The wheel beside its peers and the limits: processor time of this thread for each operation.
+    Wheel(wheel::WheelArguments),
+    /// One sample of `wheel`, which starts this program again for each.
+    #[command(hide = true)]
+    WheelSample(wheel::SampleArguments),
 }
 
 #[derive(clap::Args, Debug)]
@@ -44,18 +50,31 @@ struct StoreArguments {
 }
 
 fn main() -> anyhow::Result<()> {
-    let Bench::Store(arguments) = Arguments::parse().bench;
-    let plan = store::Plan {
-        tasks: arguments.tasks,
-        rounds: arguments.rounds,
-        span: std::time::Duration::from_millis(arguments.ms),
-        dir: arguments.dir.join(format!("tickwheel-bench-{}", std::process::id())),
-    };
+    match Arguments::parse().bench {
+        Bench::Store(arguments) => measured(|| {
+            let plan = store::Plan {
+                tasks: arguments.tasks,
+                rounds: arguments.rounds,
+                span: std::time::Duration::from_millis(arguments.ms),
+                dir: arguments.dir.join(format!("tickwheel-bench-{}", std::process::id())),
+            };
+            let report = store::run(&plan);
+            // The data goes, however the run ended.
+            let _ = std::fs::remove_dir_all(&plan.dir);
+            report
+        }),
+        Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
+        Bench::WheelSample(arguments) => {
+            print!("{}", wheel::sample_here(&arguments)?);
+            Ok(())
+        }
+    }
+}
+
+/// The machine before it, its figures, and the load after it.
+fn measured(run: impl FnOnce() -> anyhow::Result<report::Report>) -> anyhow::Result<()> {
     eprintln!("{}", machine::describe());
-    let report = store::run(&plan);
-    // The data goes, however the run ended.
-    let _ = std::fs::remove_dir_all(&plan.dir);
-    print!("{}", report?.csv());
+    print!("{}", run()?.csv());
     eprintln!("{}", machine::load());
     Ok(())
 }

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
+/// The first line of the CSV.
+pub(crate) const HEADER: &str = "impl,workload,n,metric,median,min,max";
+
 /// Samples of one figure.
 #[derive(Debug)]
 struct Row {
-    implementation: &'static str,
-    workload: &'static str,
+    implementation: String,
+    workload: String,
     n: u64,
-    metric: &'static str,
+    metric: String,
     samples: Vec<f64>,
 }
 
@@ -20,26 +23,28 @@ pub(crate) struct Report {
 
 impl Report {
     /// Adds a sample.
-    pub(crate) fn add(
-        &mut self,
-        implementation: &'static str,
-        workload: &'static str,
-        n: u64,
-        metric: &'static str,
-        sample: f64,
-    ) {
+    pub(crate) fn add(&mut self, implementation: &str, workload: &str, n: u64, metric: &str, sample: f64) {
         let same = |row: &&mut Row| {
-            (row.implementation, row.workload, row.n, row.metric) == (implementation, workload, n, metric)
+            row.n == n
+                && row.implementation == implementation
+                && row.workload == workload
+                && row.metric == metric
         };
         match self.rows.iter_mut().find(same) {
             Some(row) => row.samples.push(sample),
-            None => self.rows.push(Row { implementation, workload, n, metric, samples: vec![sample] }),
+            None => self.rows.push(Row {
+                implementation: implementation.to_owned(),
+                workload: workload.to_owned(),
+                n,
+                metric: metric.to_owned(),
+                samples: vec![sample],
+            }),
         }
     }
 
     /// `impl,workload,n,metric,median,min,max`.
     pub(crate) fn csv(&self) -> String {
-        let mut csv = "impl,workload,n,metric,median,min,max\n".to_owned();
+        let mut csv = format!("{HEADER}\n");
         for Row { implementation, workload, n, metric, samples } in &self.rows {
             let mut sorted = samples.clone();
             sorted.sort_by(f64::total_cmp);

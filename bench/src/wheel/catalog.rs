@@ -1,0 +1,51 @@
+//! The implementations by name.
+
+use anyhow::bail;
+
+use super::heap::LazyHeap;
+use super::nexus::Nexus;
+use super::ours::Ours;
+use super::sample::Sample;
+use super::slab::Slab;
+use super::workload::{Effort, Workload};
+
+/// What an implementation is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The wheel to use.
+    Ours,
+    /// Somebody else's queue of timers.
+    Peer,
+    /// Less work than any queue of timers has to do.
+    Limit,
+}
+
+/// An implementation and how to measure it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    /// `None` if it does not do that work.
+    pub(crate) sample: fn(Workload, u64, Effort) -> Option<Sample>,
+}
+
+/// All of them, in the order in which they are measured and shown.
+pub(crate) const CATALOG: [Candidate; 4] = [
+    Candidate { name: "wheel", role: Role::Ours, sample: Workload::sample::<Ours> },
+    Candidate { name: "slab", role: Role::Limit, sample: Workload::sample_store::<Slab<u64>> },
+    Candidate { name: "lazy-heap", role: Role::Peer, sample: Workload::sample::<LazyHeap> },
+    Candidate { name: "nexus-timer", role: Role::Peer, sample: Workload::sample::<Nexus> },
+];
+
+/// The one of that name.
+pub(crate) fn find(name: &str) -> anyhow::Result<&'static Candidate> {
+    match CATALOG.iter().find(|candidate| candidate.name == name) {
+        Some(candidate) => Ok(candidate),
+        None => bail!("there is no implementation {name:?}; there are {}", names()),
+    }
+}
+
+/// All names, for people.
+pub(crate) fn names() -> String {
+    CATALOG.map(|candidate| candidate.name).join(", ")
+}

@@ -1,0 +1,56 @@
+//! [`Subject`]: the seam behind which every implementation stands.
+
+/// What left a queue: how many, and the sum of their values, so that nobody can be fast by forgetting some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fired {
+    pub(crate) count: u64,
+    pub(crate) sum: u64,
+}
+
+impl Fired {
+    /// One more.
+    pub(crate) fn one(&mut self, value: u64) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(value);
+    }
+}
+
+impl std::ops::AddAssign for Fired {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.sum = self.sum.wrapping_add(more.sum);
+    }
+}
+
+/// Values with a deadline that can be put in and taken out again: all that a workload without time needs.
+///
+/// Every workload is generic over the implementation, so each of them gets its own copy of the loop and no call is virtual.
+/// Values are never used twice. None is told beforehand how many there will be.
+pub(crate) trait Store: Sized {
+    /// The claim on a value. Some of them may not be copied.
+    type Handle;
+
+    /// An empty one, at tick 0.
+    fn new() -> Self;
+
+    /// Stores a value until its deadline, which is after now.
+    fn insert(&mut self, deadline: u64, value: u64) -> Self::Handle;
+
+    /// Takes a pending value out.
+    fn cancel(&mut self, handle: Self::Handle) -> u64;
+
+    /// Cancels, and then inserts into the same variable. Returns the value that was cancelled.
+    fn replace(&mut self, handle: &mut Self::Handle, deadline: u64, value: u64) -> u64;
+
+    /// Gives up the claim; the value stays. After the value has fired it only tidies up.
+    fn release(&mut self, handle: Self::Handle);
+}
+
+/// A queue of timers, driven in ticks of one millisecond.
+pub(crate) trait Subject: Store {
+    /// Moves a pending timer; by cancelling and inserting it where the implementation has no better way.
+    fn reschedule(&mut self, handle: &mut Self::Handle, deadline: u64);
+
+    /// Lets time pass until `now` and fires what is due.
+    fn advance(&mut self, now: u64) -> Fired;
+}
