@@ -111,12 +111,12 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
                 handles.push(queue.insert(deadline.min(start + SPAN), id).expect("it is ahead"));
             }
             for _ in 0..1_000 {
-                let handle = handles[random.below(2_000) as usize];
+                let handle = &mut handles[random.below(2_000) as usize];
                 if random.below(2) == 0 {
                     let deadline = start + 1 + random.below(SPAN);
-                    let _stale_or_moved = queue.reschedule(handle, deadline);
+                    *handle = queue.reschedule(*handle, deadline).unwrap_or(*handle);
                 } else {
-                    let _stale_or_gone = queue.cancel(handle);
+                    let _stale_or_gone = queue.cancel(*handle);
                 }
             }
             let mut expected: Vec<(u64, u32)> =

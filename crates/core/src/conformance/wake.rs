@@ -21,15 +21,15 @@ pub fn wh4_next_wake_is_after_now_and_never_late<F: Family>() {
         let mut handles: Vec<Handle> = vec![];
         let mut changes = 0;
         for _ in 0..3_000 {
-            let pick = handles.get(random.below(100) as usize).copied();
+            let pick = handles.get_mut(random.below(100) as usize);
             let deadline = queue.now() + 1 + (random.next() >> (24 + random.below(40)));
             match (random.below(8), pick) {
                 (0, Some(handle)) => {
-                    let _stale_or_gone = queue.cancel(handle);
+                    let _stale_or_gone = queue.cancel(*handle);
                     changes += 1;
                 }
                 (1 | 2, Some(handle)) => {
-                    let _stale_or_moved = queue.reschedule(handle, deadline);
+                    *handle = queue.reschedule(*handle, deadline).unwrap_or(*handle);
                     changes += 1;
                 }
                 (3, _) => {
