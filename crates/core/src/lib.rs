@@ -1,7 +1,8 @@
 //! Timer queues: values that wait for a deadline.
 //!
 //! One trait, [`TimerQueue`]; one queue to use, [`Wheel`]; one that is too plain to be wrong,
-//! [`Model`]; and one suite, [`conformance`], that both of them pass and every other one must.
+//! [`Model`]; five to learn from, in [`classic`]; and one suite, [`conformance`], that all of them
+//! pass and every other one must.
 //!
 //! This crate counts ticks. It has no clock, no thread, no lock, no I/O and no dependency, and it
 //! needs `alloc` only. What a tick is, the caller decides; [`ticks`] has the rules of rounding.
@@ -50,6 +51,7 @@
 
 extern crate alloc;
 
+pub mod classic;
 pub mod conformance;
 mod handle;
 mod model;

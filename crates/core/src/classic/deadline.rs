@@ -1,0 +1,71 @@
+//! [`accept`]: what every queue of this module asks of a deadline before anything else.
+
+use crate::{Refusal, Refused, RescheduleError};
+
+/// What is wrong with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Objection {
+    Elapsed,
+    TooFar,
+}
+
+/// The deadline that an entry gets: the one asked for, rounded up to a multiple of `tick`.
+///
+/// Up, because an entry may fire late by less than a tick, but never early. What does not fit
+/// after rounding is too far; a smaller deadline instead would be an early one.
+pub(super) fn accept(deadline: u64, now: u64, tick: u64) -> Result<u64, Objection> {
+    if deadline == u64::MAX {
+        return Err(Objection::TooFar);
+    }
+    if deadline <= now {
+        return Err(Objection::Elapsed);
+    }
+    match deadline.checked_next_multiple_of(tick) {
+        Some(rounded) if rounded < u64::MAX => Ok(rounded),
+        Some(_) | None => Err(Objection::TooFar),
+    }
+}
+
+impl Objection {
+    /// Gives the value back.
+    pub(super) fn refuse<T>(self, value: T) -> Refused<T> {
+        let why = match self {
+            Self::Elapsed => Refusal::Elapsed,
+            Self::TooFar => Refusal::TooFar,
+        };
+        Refused { value, why }
+    }
+}
+
+impl From<Objection> for RescheduleError {
+    fn from(objection: Objection) -> Self {
+        match objection {
+            Objection::Elapsed => Self::Elapsed,
+            Objection::TooFar => Self::TooFar,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_rounded_up_and_never_wraps() {
+        assert_eq!(accept(8, 7, 10), Ok(10));
+        assert_eq!(accept(10, 7, 10), Ok(10));
+        assert_eq!(accept(11, 7, 10), Ok(20));
+        assert_eq!(accept(u64::MAX - 1, 7, 1), Ok(u64::MAX - 1));
+        // 2^64 - 1 is a multiple of 3, but no deadline; the next multiple of 10 has no number.
+        assert_eq!(accept(u64::MAX - 1, 7, 3), Err(Objection::TooFar));
+        assert_eq!(accept(u64::MAX - 1, 7, 10), Err(Objection::TooFar));
+    }
+
+    #[test]
+    fn what_has_elapsed_is_told_by_the_deadline_that_was_asked_for() {
+        // Rounded up, 5 would be ahead.
+        assert_eq!(accept(5, 7, 10), Err(Objection::Elapsed));
+        assert_eq!(accept(7, 7, 10), Err(Objection::Elapsed));
+        assert_eq!(accept(u64::MAX, u64::MAX, 1), Err(Objection::TooFar));
+    }
+}

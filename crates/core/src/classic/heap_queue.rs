@@ -1,0 +1,244 @@
+//! [`HeapQueue`]: the binary heap that most standard libraries use.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::deadline::accept;
+use super::slab::Slab;
+use crate::{Handle, Refused, RescheduleError, TimerQueue};
+
+/// A binary heap in which each entry knows its index, so that it can be cancelled.
+///
+/// A heap is a tree in an array: the children of index i are at 2i + 1 and 2i + 2, and none fires
+/// before its parent. So index 0 fires next, and the rest is sorted only as far as it has to be.
+/// Heaps are older (Williams, 1964); the index in the entry is the idea of the JDK's
+/// `DelayedWorkQueue` (Java 7, 2011). Without it a cancel has to search all n, or leave a dead
+/// entry behind until its deadline; here a cancelled entry leaves at once.
+///
+/// # Cost
+/// n is the number of entries.
+///
+/// | operation | cost |
+/// |---|---|
+/// | `now`, `len`, `deadline`, `next_wake` | O(1) |
+/// | `insert`, `cancel`, `reschedule` | O(log n) |
+/// | `advance` | O(log n) for each entry fired, whatever the ticks |
+///
+/// One insertion into a heap of n is O(log n). It is all n of them together that are O(n log n),
+/// and one is often told for the other.
+///
+/// `next_wake` is exact, always. Deadlines up to `u64::MAX - 1` are held as they are. Order is
+/// decided by comparing (deadline, number of insertion), never by the sign of a difference, so
+/// deadlines may be as far apart as they like.
+///
+/// # What it is not
+/// Indifferent to n: each level of the tree is a comparison and, in a big heap, a cache miss. That
+/// is what wheels do away with.
+///
+/// # The worked example
+/// From start c, five entries, in the order of the columns; a new one starts at the end and climbs
+/// past every parent that fires later:
+///
+/// | inserted | c+7 | c+2 | c+5 | c+2 | c+9 |
+/// |---|---|---|---|---|---|
+/// | climbs past | | c+7 | | c+7 | |
+/// | the array | 7 | 2 7 | 2 7 5 | 2 **2** 5 7 | 2 2 5 7 9 |
+///
+/// The second c+2 stops below the first: it was inserted later.
+///
+/// ```
+/// use tickwheel_core::TimerQueue;
+/// use tickwheel_core::classic::HeapQueue;
+///
+/// for c in [0, 1_000] {
+///     let mut heap = HeapQueue::new(c);
+///     for (ahead, value) in [(7, 'a'), (2, 'b'), (5, 'c'), (2, 'd'), (9, 'e')] {
+///         heap.insert(c + ahead, value).unwrap();
+///     }
+///     let mut fired = vec![];
+///     heap.advance(c + 8, &mut |deadline, value| fired.push((deadline - c, value)));
+///     assert_eq!(fired, [(2, 'b'), (2, 'd'), (5, 'c'), (7, 'a')]);
+///     assert_eq!(heap.next_wake(), Some(c + 9));
+/// }
+/// ```
+pub struct HeapQueue<T> {
+    now: u64,
+    slab: Slab<T>,
+    /// The places of the entries. An entry's `home` is its index here.
+    heap: Vec<u32>,
+}
+
+impl<T> HeapQueue<T> {
+    /// An empty heap whose time is `start`.
+    #[must_use]
+    pub const fn new(start: u64) -> Self {
+        Self { now: start, slab: Slab::new(), heap: Vec::new() }
+    }
+
+    /// Takes an entry out of the heap: the last one of the array fills the gap.
+    fn take_out(&mut self, place: u32) -> T {
+        let index = self.slab[place].home;
+        self.heap.swap_remove(index);
+        if let Some(&moved) = self.heap.get(index) {
+            self.slab[moved].home = index;
+            self.settle(index);
+        }
+        self.slab.remove(place)
+    }
+
+    /// Moves the entry at `index` up or down until it is in order with its parent and children.
+    fn settle(&mut self, index: usize) {
+        let index = self.climb(index);
+        self.sink(index);
+    }
+
+    fn climb(&mut self, mut index: usize) -> usize {
+        while index > 0 {
+            let parent = (index - 1) / 2;
+            if self.order(parent) < self.order(index) {
+                break;
+            }
+            self.swap(index, parent);
+            index = parent;
+        }
+        index
+    }
+
+    fn sink(&mut self, mut index: usize) {
+        loop {
+            let (left, right) = (2 * index + 1, 2 * index + 2);
+            let mut first = index;
+            for child in [left, right] {
+                if child < self.heap.len() && self.order(child) < self.order(first) {
+                    first = child;
+                }
+            }
+            if first == index {
+                break;
+            }
+            self.swap(index, first);
+            index = first;
+        }
+    }
+
+    fn order(&self, index: usize) -> (u64, u64) {
+        self.slab[self.heap[index]].order()
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        for index in [a, b] {
+            self.slab[self.heap[index]].home = index;
+        }
+    }
+}
+
+impl<T> TimerQueue<T> for HeapQueue<T> {
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    fn insert(&mut self, deadline: u64, value: T) -> Result<Handle, Refused<T>> {
+        match accept(deadline, self.now, 1) {
+            Ok(deadline) => {
+                let handle = self.slab.insert(deadline, value)?;
+                let index = self.heap.len();
+                self.slab[handle.place()].home = index;
+                self.heap.push(handle.place());
+                self.climb(index);
+                Ok(handle)
+            }
+            Err(objection) => Err(objection.refuse(value)),
+        }
+    }
+
+    fn cancel(&mut self, handle: Handle) -> Option<T> {
+        let place = self.slab.find(handle)?;
+        Some(self.take_out(place))
+    }
+
+    fn reschedule(&mut self, handle: Handle, deadline: u64) -> Result<Handle, RescheduleError> {
+        let place = self.slab.find(handle).ok_or(RescheduleError::Stale)?;
+        self.slab[place].deadline = accept(deadline, self.now, 1)?;
+        self.settle(self.slab[place].home);
+        Ok(handle)
+    }
+
+    fn deadline(&self, handle: Handle) -> Option<u64> {
+        Some(self.slab[self.slab.find(handle)?].deadline)
+    }
+
+    fn next_wake(&self) -> Option<u64> {
+        self.heap.first().map(|&place| self.slab[place].deadline)
+    }
+
+    fn advance(&mut self, now: u64, fire: &mut dyn FnMut(u64, T)) -> usize {
+        let mut fired = 0;
+        while let Some(&place) = self.heap.first()
+            && self.slab[place].deadline <= now
+        {
+            let deadline = self.slab[place].deadline;
+            // Time stands just before the deadline while its entries are handed out, so that a
+            // panic leaves the others in the future.
+            self.now = deadline - 1;
+            let value = self.take_out(place);
+            fired += 1;
+            fire(deadline, value);
+        }
+        self.now = self.now.max(now);
+        fired
+    }
+}
+
+impl<T> fmt::Debug for HeapQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeapQueue")
+            .field("now", &self.now)
+            .field("len", &self.slab.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No entry fires before its parent, and each knows its index.
+    fn assert_sound(queue: &HeapQueue<u64>) {
+        assert_eq!(queue.heap.len(), queue.slab.len(), "a dead entry is in the heap");
+        for index in 0..queue.heap.len() {
+            assert_eq!(queue.slab[queue.heap[index]].home, index);
+            if let Some(above) = index.checked_sub(1) {
+                assert!(queue.order(above / 2) < queue.order(index), "index {index} is out of order");
+            }
+        }
+    }
+
+    /// C23: cancelled from the root, the middle and the end, an entry leaves at once, and the one
+    /// that fills the gap climbs or sinks.
+    #[test]
+    fn c23_a_cancelled_entry_leaves_the_heap_at_once() {
+        // The last one, 12, is in another branch than 20 to 22, so it has to climb in their place.
+        let deadlines = [1, 20, 10, 21, 22, 11, 12];
+        for leaving in 0..deadlines.len() {
+            let mut queue = HeapQueue::new(0);
+            let mut handles = Vec::new();
+            for deadline in deadlines {
+                handles.push(queue.insert(deadline, deadline).expect("it is ahead"));
+                assert_sound(&queue);
+            }
+            assert_eq!(queue.cancel(handles[leaving]), Some(deadlines[leaving]));
+            assert_eq!(queue.heap.len(), 6);
+            assert_sound(&queue);
+            for (index, &handle) in handles.iter().enumerate().filter(|(index, _)| *index != leaving) {
+                let to = 23 - deadlines[index];
+                queue.reschedule(handle, to).expect("it is pending");
+                assert_sound(&queue);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The textbook: five ways to wait for a deadline, each plain enough to be read in one sitting.
+//!
+//! They are here to be understood, and to check one another. **The queue to use is
+//! [`Wheel`](crate::Wheel).** All of them, and `Wheel` too, obey the same laws, those of
+//! [`TimerQueue`](crate::TimerQueue): never early, equal deadlines in order of insertion, a handle
+//! that finds its own entry or nothing. The textbook systems do not all keep them; where one does
+//! not, the type says so and keeps the law.
+//!
+//! Read them in this order. n is the number of entries, s of slots, l of levels.
+//!
+//! | queue | idea | insert | cancel | next wake | a jump, besides what fires | reaches |
+//! |---|---|---|---|---|---|---|
+//! | [`SortedList`] | the nearest stands at the front | O(n) | O(1) | O(1) | nothing | the end of time |
+//! | [`HeapQueue`] | a tree, half sorted | O(log n) | O(log n) | O(1) | nothing | the end of time |
+//! | [`SimpleWheel`] | one slot for each tick | O(1) | O(1) | O(s) | O(s) | s - 1 ticks |
+//! | [`HashedWheel`] | the same slot, some rounds later | O(1) | O(1) | O(s + n) | O(s + n) | the end of time |
+//! | [`HierarchicalWheel`] | coarse slots for what is far | O(l) | O(1) | early by up to l stops | O(l) for each entry, once in its life | as its levels do |
+//! | [`Wheel`](crate::Wheel) | the one to use | | | | | the end of time |
+//!
+//! The first two compare deadlines and so pay for n. The wheels reckon with them instead: a
+//! deadline *is* a place. What a wheel pays for is distance, and each of the three pays it in
+//! another coin: refusal, rounds, levels.
+//!
+//! # Where they come from
+//! George Varghese and Tony Lauck compared seven schemes in "Hashed and hierarchical timing
+//! wheels", at SOSP in 1987. It is often dated 1997; that is the version in the journal (IEEE/ACM
+//! Transactions on Networking). The types above are schemes 2, 3, 4, 6 and 7.
+//!
+//! # How they are alike
+//! Entries live in a slab and never move; the handle is the entry's place and its generation there.
+//! A generation is used once in each place, so a stale handle is stale for ever. A cancelled entry
+//! is gone at once, and its place is the next one to be taken: memory follows the highest number
+//! of entries there ever was. There may be 2^32 - 1 of them, and then
+//! [`Full`](crate::Refusal::Full).
+
+mod deadline;
+mod hashed_wheel;
+mod heap_queue;
+mod hierarchical_wheel;
+mod level;
+mod list;
+mod simple_wheel;
+mod slab;
+mod sorted_list;
+
+pub use hashed_wheel::{HashedPlacement, HashedWheel};
+pub use heap_queue::HeapQueue;
+pub use hierarchical_wheel::{HierarchicalWheel, Placement};
+pub use simple_wheel::SimpleWheel;
+pub use sorted_list::SortedList;
