@@ -1,19 +1,14 @@
-//! Random scripts: the wheel against the model, near the edges of slots and levels.
+//! Random scripts: every queue against the model, near the edges of slots and levels.
 
+mod families;
+
+use families::{
+    Bytes, Calendars, HashedWheels, HeapQueues, HierarchicalWheels, Models, SimpleWheels, SortedLists, Wheels,
+};
 use proptest::prelude::*;
-use tickwheel_core::Wheel;
+use proptest::test_runner::TestRunner;
 use tickwheel_core::conformance::Family;
 use tickwheel_core::conformance::script::{Aim, Step, replay};
-
-struct Wheels;
-
-impl Family for Wheels {
-    type Queue<T> = Wheel<T>;
-
-    fn start<T>(start: u64) -> Wheel<T> {
-        Wheel::new(start)
-    }
-}
 
 fn start() -> impl Strategy<Value = u64> {
     prop_oneof![
@@ -64,6 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (any::<usize>(), aim()).prop_map(|(pick, aim)| Step::Reschedule(pick, aim)),
         4 => any::<(usize, usize)>().prop_map(|(pick, other)| Step::RescheduleBeside(pick, other)),
         4 => short_aim().prop_map(Step::Advance),
+        1 => (short_aim(), 0..8_usize).prop_map(|(aim, after)| Step::Panic(aim, after)),
         2 => Just(Step::Follow),
     ]
 }
@@ -84,20 +80,57 @@ fn crowd() -> impl Strategy<Value = Vec<Step>> {
         4 => any::<usize>().prop_map(Step::Cancel),
         2 => (any::<usize>(), spot).prop_map(|(pick, ahead)| Step::Reschedule(pick, Aim::Ahead(ahead))),
         1 => (0..3_u64).prop_map(|ahead| Step::Advance(Aim::Ahead(ahead))),
+        1 => (0..400_u64, 0..100_usize).prop_map(|(ahead, after)| Step::Panic(Aim::Ahead(ahead), after)),
     ];
     prop::collection::vec(step, 200..800)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+fn catch(body: &mut dyn FnMut()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err()
+}
 
-    #[test]
-    fn the_wheel_agrees_with_the_model(start in start(), script in script()) {
-        replay::<Wheels>(start, &script);
+/// Replays `cases` scripts of both kinds on a queue.
+fn agrees_with_the_model<F: Family>(cases: u32) {
+    let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
+    let scripts = prop_oneof![3 => script(), 1 => crowd()];
+    let outcome = runner.run(&(start(), scripts), |(start, script)| {
+        replay::<F>(start, &script, catch);
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
     }
+}
 
-    #[test]
-    fn a_crowded_wheel_agrees_with_the_model(start in start(), script in crowd()) {
-        replay::<Wheels>(start, &script);
-    }
+/// One test to a queue, named like the suite's modules.
+macro_rules! scripts {
+    ($($queue:ident: $family:ty, $cases:literal;)*) => {
+        $(
+            #[test]
+            fn $queue() {
+                agrees_with_the_model::<$family>($cases);
+            }
+        )*
+    };
+}
+
+scripts! {
+    model: Models, 100;
+    wheel: Wheels, 2_000;
+    sorted_list: SortedLists, 500;
+    heap_queue: HeapQueues, 500;
+    simple_wheel_of_64: SimpleWheels<64>, 300;
+    simple_wheel_of_an_odd_number: SimpleWheels<1_001>, 300;
+    hashed_wheel_of_1: HashedWheels<1, 1>, 300;
+    hashed_wheel_of_3: HashedWheels<1, 3>, 300;
+    hashed_wheel_of_512: HashedWheels<1, 512>, 300;
+    hashed_wheel_with_a_tick_of_10: HashedWheels<10, 7>, 300;
+    hierarchical_wheel_of_2: HierarchicalWheels<1, 2>, 300;
+    hierarchical_wheel_of_3: HierarchicalWheels<1, 3>, 300;
+    hierarchical_wheel_of_20: HierarchicalWheels<1, 20>, 300;
+    hierarchical_wheel_of_256: HierarchicalWheels<1, 256>, 300;
+    hierarchical_wheel_with_a_tick_of_10: HierarchicalWheels<10, 3>, 300;
+    hierarchical_wheel_with_an_odd_tick: HierarchicalWheels<7, 64>, 300;
+    hierarchical_calendar: Calendars, 300;
+    hierarchical_bytes: Bytes, 300;
 }

@@ -13,6 +13,13 @@ pub trait Family {
     /// not, it may ask for stops on the way.
     const EXACT_WAKE: bool = true;
 
+    /// How far ahead a deadline may be: every one that is at most so many ticks after now is taken,
+    /// at any time, and none more than twice as far. The checks keep within it. At least 60.
+    const REACH: u64 = u64::MAX;
+
+    /// Deadlines are rounded up to a multiple of it. Scripts take any, the checks need 1.
+    const TICK: u64 = 1;
+
     /// An empty queue whose time is `start`.
     fn start<T>(start: u64) -> Self::Queue<T>;
 
@@ -27,6 +34,11 @@ pub trait Family {
 /// Calls a closure and says whether it panicked: `std::panic::catch_unwind`, which this crate
 /// cannot name.
 pub type Catch = fn(&mut dyn FnMut()) -> bool;
+
+/// So many ticks ahead, or as many as the queue reaches.
+pub(super) fn within<F: Family>(ahead: u64) -> u64 {
+    ahead.min(F::REACH)
+}
 
 /// Advances a queue and returns what fired, after checking that the count is right.
 pub(super) fn fired<T>(queue: &mut impl TimerQueue<T>, now: u64) -> Vec<(u64, T)> {

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::{Family, fired, follow};
+use super::family::{Family, fired, follow, within};
 use super::random::Random;
 use crate::{Refusal, RescheduleError, TimerQueue};
 
@@ -45,7 +45,7 @@ pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
             // From far away, then ever nearer, the last from one tick before.
             let approach = [edge + 3, edge, edge / 2 + 1, 300, 256, 255, 64, 2, 1];
             for distance in approach {
-                let now = deadline - distance.min(edge + 3);
+                let now = deadline - within::<F>(distance.min(edge + 3));
                 assert_eq!(fired(&mut queue, now), []);
                 for _ in 0..4 {
                     let before = queue.insert(deadline, id).expect("the deadline is ahead");
@@ -66,13 +66,14 @@ pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
 pub fn wh2_a_rescheduled_entry_keeps_its_place_in_the_order<F: Family>() {
     for start in STARTS {
         for edge in EDGES {
+            let edge = within::<F>(4 * edge) / 4;
             let meet = start + 2 * edge;
             let mut queue = F::start(start);
             // Deadlines before, at and after the meeting point, and on other levels.
             let homes = [meet + 1, meet, meet - 1, meet + edge, start + edge, meet + 255];
             let mut handles = vec![];
             for id in 0..60 {
-                let home = homes[id as usize % homes.len()];
+                let home = homes[id as usize % homes.len()].min(start.saturating_add(F::REACH));
                 handles.push(queue.insert(home, id).expect("the deadline is ahead"));
             }
             // The last comes first, some before and some after the others have come near.
@@ -95,8 +96,8 @@ pub fn wh2_a_rescheduled_entry_keeps_its_place_in_the_order<F: Family>() {
 /// list, entry by entry, and it is sorted by deadline and order of insertion.
 pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
     // Beyond the third level's edge from the second and third starts.
-    const SPAN: u64 = 70_000;
-    for start in [0, 255, 65_500, (1 << 24) - 35_000, u64::MAX - 1 - SPAN] {
+    let span = within::<F>(70_000);
+    for start in [0, 255, 65_500, (1 << 24) - 35_000, u64::MAX - 1 - span] {
         let scenario = || {
             let mut random = Random::new(start);
             let mut queue = F::start(start);
@@ -104,16 +105,16 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
             for id in 0..2_000_u32 {
                 // Half of them crowd into a few ticks.
                 let ahead = match random.below(2) {
-                    0 => random.below(SPAN),
-                    _ => random.below(10) * (SPAN / 10),
+                    0 => random.below(span),
+                    _ => random.below(10) * (span / 10),
                 };
                 let deadline = start + 1 + ahead;
-                handles.push(queue.insert(deadline.min(start + SPAN), id).expect("it is ahead"));
+                handles.push(queue.insert(deadline.min(start + span), id).expect("it is ahead"));
             }
             for _ in 0..1_000 {
                 let handle = &mut handles[random.below(2_000) as usize];
                 if random.below(2) == 0 {
-                    let deadline = start + 1 + random.below(SPAN);
+                    let deadline = start + 1 + random.below(span);
                     *handle = queue.reschedule(*handle, deadline).unwrap_or(*handle);
                 } else {
                     let _stale_or_gone = queue.cancel(*handle);
@@ -125,7 +126,7 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
             assert_eq!(expected.len(), queue.len());
             (queue, expected)
         };
-        let end = start + SPAN;
+        let end = start + span;
 
         let (mut queue, expected) = scenario();
         assert_eq!(fired(&mut queue, end), expected, "one jump from {start}");
@@ -170,23 +171,19 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
 /// WH9: a near deadline that is inserted after a far one fires first, and never a tick early.
 pub fn wh9_near_after_far_fires_first<F: Family>() {
     for start in STARTS {
-        let mut queue = F::start(start);
-        queue.insert(start + 10_000, "far").expect("it is ahead");
-        queue.insert(start + 600, "near").expect("it is ahead");
-        let wake = queue.next_wake().expect("two are pending");
-        assert!(wake <= start + 600, "the wake, {wake}, is that of the far one");
-        assert_eq!(fired(&mut queue, start + 599), []);
-        assert_eq!(fired(&mut queue, start + 600), [(start + 600, "near")]);
-        assert_eq!(fired(&mut queue, start + 9_999), []);
-        assert_eq!(fired(&mut queue, start + 10_000), [(start + 10_000, "far")]);
-
-        let mut queue = F::start(start);
-        queue.insert(start + 200, "second").expect("it is ahead");
-        queue.insert(start + 100, "first").expect("it is ahead");
-        assert_eq!(fired(&mut queue, start + 99), []);
-        assert_eq!(fired(&mut queue, start + 100), [(start + 100, "first")]);
-        assert_eq!(fired(&mut queue, start + 199), []);
-        assert_eq!(fired(&mut queue, start + 200), [(start + 200, "second")]);
+        for (near, far) in [(600, 10_000), (100, 200)] {
+            let far = within::<F>(far);
+            let (near, far) = (start + near.min(far / 2), start + far);
+            let mut queue = F::start(start);
+            queue.insert(far, "far").expect("it is ahead");
+            queue.insert(near, "near").expect("it is ahead");
+            let wake = queue.next_wake().expect("two are pending");
+            assert!(wake <= near, "the wake, {wake}, is that of the far one");
+            assert_eq!(fired(&mut queue, near - 1), []);
+            assert_eq!(fired(&mut queue, near), [(near, "near")]);
+            assert_eq!(fired(&mut queue, far - 1), []);
+            assert_eq!(fired(&mut queue, far), [(far, "far")]);
+        }
     }
 }
 
@@ -195,6 +192,9 @@ pub fn wh9_near_after_far_fires_first<F: Family>() {
 pub fn wh13_powers_and_their_neighbours_are_exact<F: Family>() {
     for exponent in 1..=56 {
         for distance in [(1_u64 << exponent) - 1, 1 << exponent, (1 << exponent) + 1] {
+            if distance > F::REACH {
+                continue;
+            }
             let aligned = 1_u64 << exponent;
             for start in [0, 1, 63, 255, 257, 65_535, aligned - 1, aligned, aligned + 1] {
                 let deadline = start + distance;
@@ -226,12 +226,17 @@ pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
                 assert_eq!(answer, Err(Refusal::TooFar));
             } else if deadline <= start {
                 assert_eq!(answer, Err(Refusal::Elapsed));
+            } else if deadline - start > F::REACH {
+                assert_eq!(answer, Err(Refusal::TooFar));
             } else {
                 let handle = answer.expect("it is ahead");
                 let refusal = queue.reschedule(handle, u64::MAX);
                 assert_eq!(refusal, Err(RescheduleError::TooFar));
                 assert_eq!(queue.deadline(handle), Some(deadline));
             }
+        }
+        if LAST - start > F::REACH {
+            continue;
         }
         if start < LAST - 1 {
             assert_eq!(fired(&mut queue, LAST - 2), []);
@@ -243,12 +248,13 @@ pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
     }
 
     // Time may reach the very end, and stays there.
-    let mut queue = F::start(7);
+    let start = 7.max(LAST - within::<F>(LAST));
+    let mut queue = F::start(start);
     queue.insert(LAST, LAST).expect("it is ahead");
-    queue.insert(8, 8).expect("it is ahead");
-    assert_eq!(fired(&mut queue, u64::MAX), [(8, 8), (LAST, LAST)]);
+    queue.insert(start + 1, start + 1).expect("it is ahead");
+    assert_eq!(fired(&mut queue, u64::MAX), [(start + 1, start + 1), (LAST, LAST)]);
     assert_eq!(queue.now(), u64::MAX);
-    for deadline in [0, 8, LAST] {
+    for deadline in [0, start + 1, LAST] {
         let answer = queue.insert(deadline, deadline).map_err(|refused| refused.why);
         assert_eq!(answer, Err(Refusal::Elapsed));
     }
@@ -256,20 +262,51 @@ pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
     assert_eq!(queue.next_wake(), None);
 }
 
+/// WH15, for a queue that does not reach the end of time: what it reaches is taken, and what is
+/// more than twice as far is refused, whatever the time; nothing is filed a turn too early.
+pub fn wh15_what_is_beyond_the_reach_is_refused<F: Family>() {
+    const LAST: u64 = u64::MAX - 1;
+    for start in STARTS {
+        let mut queue = F::start(start);
+        for passed in [0, 1, 2, 100, F::REACH / 2, F::REACH - 1] {
+            let now = queue.now() + passed.min(1 << 32);
+            assert_eq!(fired(&mut queue, now), []);
+            let farthest = now.saturating_add(F::REACH).min(LAST);
+            let handle = queue.insert(farthest, "in reach").expect("it is in reach");
+            assert_eq!(queue.deadline(handle), Some(farthest));
+            if F::REACH < u64::MAX / 4 {
+                for deadline in [now + 2 * F::REACH + 1, LAST] {
+                    let refused = queue.insert(deadline, "beyond").expect_err("it is beyond");
+                    assert_eq!((refused.why, refused.value), (Refusal::TooFar, "beyond"));
+                    let refusal = queue.reschedule(handle, deadline);
+                    assert_eq!(refusal, Err(RescheduleError::TooFar));
+                    assert_eq!((queue.deadline(handle), queue.len()), (Some(farthest), 1));
+                }
+                assert_eq!(fired(&mut queue, farthest - 1), []);
+                assert_eq!(fired(&mut queue, farthest), [(farthest, "in reach")]);
+            } else {
+                assert_eq!(queue.cancel(handle), Some("in reach"));
+            }
+        }
+    }
+}
+
 /// WH16: advancing to an earlier time fires nothing and changes nothing.
 pub fn wh16_time_never_runs_backwards<F: Family>() {
     for start in [1_000, 65_536, 1 << 40] {
+        let deadline = start + within::<F>(500);
+        let now = start + within::<F>(500) / 5;
         let mut queue = F::start(start);
-        let handle = queue.insert(start + 500, "pending").expect("it is ahead");
-        queue.advance(start + 100, &mut |_, _| panic!("nothing is due"));
-        for earlier in [0, start - 1, start, start + 99, start + 100] {
+        let handle = queue.insert(deadline, "pending").expect("it is ahead");
+        queue.advance(now, &mut |_, _| panic!("nothing is due"));
+        for earlier in [0, start - 1, start, now - 1, now] {
             let count = queue.advance(earlier, &mut |_, _| panic!("nothing is due"));
             assert_eq!(count, 0);
-            assert_eq!(queue.now(), start + 100, "time moved to {earlier}");
-            assert_eq!(queue.deadline(handle), Some(start + 500));
-            let answer = queue.insert(start + 100, "late").map_err(|refused| refused.why);
+            assert_eq!(queue.now(), now, "time moved to {earlier}");
+            assert_eq!(queue.deadline(handle), Some(deadline));
+            let answer = queue.insert(now, "late").map_err(|refused| refused.why);
             assert_eq!(answer, Err(Refusal::Elapsed));
         }
-        assert_eq!(fired(&mut queue, start + 500), [(start + 500, "pending")]);
+        assert_eq!(fired(&mut queue, deadline), [(deadline, "pending")]);
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec;
 
-use super::family::{Family, fired};
+use super::family::{Family, fired, within};
 use super::firing::STARTS;
 use super::random::Random;
 use crate::{RescheduleError, TimerQueue};
@@ -21,7 +21,8 @@ pub fn wh6_a_handle_works_once<F: Family>() {
         // Many tenants of the few places there are.
         let mut stale = vec![cancelled, due];
         for round in 0..1_000 {
-            let handle = queue.insert(start + 1_000, round).expect("it is ahead");
+            let deadline = start + within::<F>(1_000);
+            let handle = queue.insert(deadline, round).expect("it is ahead");
             for &old in stale.iter().rev().take(20).chain(&stale[..2]) {
                 assert_ne!(handle, old, "a handle was given out twice");
                 assert_eq!(queue.cancel(old), None, "{old:?} found the entry of {handle:?}");
@@ -29,7 +30,7 @@ pub fn wh6_a_handle_works_once<F: Family>() {
                 let answer = queue.reschedule(old, start + 2_000);
                 assert_eq!(answer, Err(RescheduleError::Stale));
             }
-            assert_eq!(queue.deadline(handle), Some(start + 1_000));
+            assert_eq!(queue.deadline(handle), Some(deadline));
             assert_eq!(queue.len(), 1);
             assert_eq!(queue.cancel(handle), Some(round));
             stale.push(handle);
@@ -43,32 +44,37 @@ pub fn wh6_a_handle_works_once<F: Family>() {
 pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
     for start in STARTS {
         let mut queue = F::start(start);
-        let mut handle = queue.insert(start + 500, "moving").expect("it is ahead");
-        queue.insert(start + 500, "staying").expect("it is ahead");
-        for ahead in [501, 501, 499, 65_537, 1 << 41, 256, 255, 257, 64, 1, 1, 70_000, 400] {
+        let staying = start + within::<F>(500);
+        let last = start + within::<F>(500) * 4 / 5;
+        let mut handle = queue.insert(staying, "moving").expect("it is ahead");
+        queue.insert(staying, "staying").expect("it is ahead");
+        let way = [501, 501, 499, 65_537, 1 << 41, 256, 255, 257, 64, 1, 1, 70_000, last - start];
+        for ahead in way.map(within::<F>) {
             handle = queue.reschedule(handle, start + ahead).expect("it is pending");
             assert_eq!(queue.deadline(handle), Some(start + ahead));
             assert_eq!(queue.len(), 2);
         }
-        assert_eq!(fired(&mut queue, start + 399), []);
-        assert_eq!(fired(&mut queue, start + 400), [(start + 400, "moving")]);
-        assert_eq!(queue.reschedule(handle, start + 450), Err(RescheduleError::Stale));
-        assert_eq!(fired(&mut queue, start + 500), [(start + 500, "staying")]);
+        assert_eq!(fired(&mut queue, last - 1), []);
+        assert_eq!(fired(&mut queue, last), [(last, "moving")]);
+        assert_eq!(queue.reschedule(handle, staying), Err(RescheduleError::Stale));
+        assert_eq!(fired(&mut queue, staying), [(staying, "staying")]);
         assert_eq!(fired(&mut queue, start + (1 << 42)), []);
 
         // The same with many, while time passes.
         let mut random = Random::new(start);
         let base = queue.now();
+        let span = within::<F>(100_000);
+        let passed = 1_000.min(span / 2);
         let mut queue = F::start(base);
         let mut handles = vec![];
         for id in 0..200_usize {
-            handles.push(queue.insert(base + 100_000, id).expect("it is ahead"));
+            handles.push(queue.insert(base + span, id).expect("it is ahead"));
         }
-        for now in base + 1..base + 1_000 {
+        for now in base + 1..base + passed {
             assert_eq!(fired(&mut queue, now), []);
             for _ in 0..10 {
                 let id = random.below(200) as usize;
-                let deadline = base + 1_000 + random.below(100_000);
+                let deadline = base + passed + random.below(span - passed);
                 handles[id] = queue.reschedule(handles[id], deadline).expect("it is pending");
             }
             assert_eq!(queue.len(), 200);
@@ -78,42 +84,45 @@ pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
             expected.push((queue.deadline(handle).expect("it is pending"), id));
         }
         expected.sort_unstable();
-        assert_eq!(fired(&mut queue, base + 102_000), expected);
+        assert_eq!(fired(&mut queue, base + span), expected);
     }
 }
 
 /// WH8: a refused reschedule (stale, elapsed, too far) leaves everything as it was.
 pub fn wh8_a_refused_reschedule_changes_nothing<F: Family>() {
     for start in STARTS {
+        let deadline = start + within::<F>(300);
         let mut queue = F::start(start);
         let gone = queue.insert(start + 1, 0).expect("it is ahead");
-        let first = queue.insert(start + 300, 1).expect("it is ahead");
-        let second = queue.insert(start + 300, 2).expect("it is ahead");
+        let first = queue.insert(deadline, 1).expect("it is ahead");
+        let second = queue.insert(deadline, 2).expect("it is ahead");
         assert_eq!(fired(&mut queue, start + 10), [(start + 1, 0)]);
         let refusals = [
             (first, u64::MAX, RescheduleError::TooFar),
             (first, start + 10, RescheduleError::Elapsed),
             (first, start, RescheduleError::Elapsed),
             (second, 0, RescheduleError::Elapsed),
-            (gone, start + 300, RescheduleError::Stale),
+            (gone, deadline, RescheduleError::Stale),
             (gone, u64::MAX, RescheduleError::Stale),
             (gone, 0, RescheduleError::Stale),
         ];
-        for (handle, deadline, why) in refusals {
-            assert_eq!(queue.reschedule(handle, deadline), Err(why), "to {deadline}");
-            assert_eq!(queue.deadline(first), Some(start + 300));
-            assert_eq!(queue.deadline(second), Some(start + 300));
+        for (handle, to, why) in refusals {
+            assert_eq!(queue.reschedule(handle, to), Err(why), "to {to}");
+            assert_eq!(queue.deadline(first), Some(deadline));
+            assert_eq!(queue.deadline(second), Some(deadline));
             assert_eq!((queue.len(), queue.now()), (2, start + 10));
         }
-        assert_eq!(fired(&mut queue, start + 299), []);
-        assert_eq!(fired(&mut queue, start + 300), [(start + 300, 1), (start + 300, 2)]);
+        assert_eq!(fired(&mut queue, deadline - 1), []);
+        assert_eq!(fired(&mut queue, deadline), [(deadline, 1), (deadline, 2)]);
     }
 }
 
 /// WH10: two entries on a boundary; one fires or is cancelled, and the other's handle still works.
 pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
     for boundary in [64, 256, 65_536, 1 << 24, 1 << 32] {
-        let mut queue = F::start(0);
+        // From as far away as the queue reaches.
+        let distance = within::<F>(boundary + 1);
+        let mut queue = F::start(boundary + 1 - distance);
         let first = queue.insert(boundary, 1).expect("it is ahead");
         let second = queue.insert(boundary, 2).expect("it is ahead");
         let third = queue.insert(boundary + 1, 3).expect("it is ahead");
@@ -125,7 +134,8 @@ pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
         assert_eq!(queue.cancel(third), Some(3));
         assert_eq!((queue.len(), queue.next_wake()), (0, None));
 
-        // From on the boundary itself, one slot and one tick further.
+        // From on the boundary itself, if that is in reach, one slot and one tick further.
+        assert_eq!(fired(&mut queue, 2 * boundary + 1 - distance), []);
         let first = queue.insert(2 * boundary, 4).expect("it is ahead");
         let second = queue.insert(2 * boundary + 1, 5).expect("it is ahead");
         assert_eq!(fired(&mut queue, 2 * boundary), [(2 * boundary, 4)]);
@@ -139,6 +149,9 @@ pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
 pub fn wh11_moving_one_entry_leaves_the_other_on_time<F: Family>() {
     for start in STARTS {
         for (near, far) in [(10, 20), (100, 400), (300, 70_000), (70_000, 1 << 33)] {
+            if 2 * far > F::REACH {
+                continue;
+            }
             let mut queue = F::start(start);
             let first = queue.insert(start + near, 1).expect("it is ahead");
             queue.insert(start + far, 2).expect("it is ahead");

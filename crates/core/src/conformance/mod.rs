@@ -23,6 +23,7 @@
 //! [`script`] goes further: it replays any sequence of operations on a queue and on the
 //! [`Model`](crate::Model) and compares every answer; feed it from a generator.
 
+mod book;
 mod family;
 mod firing;
 mod handles;

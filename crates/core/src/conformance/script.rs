@@ -5,8 +5,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::{Family, fired};
-use crate::{Handle, Model, TimerQueue};
+use super::book::{Book, Tracked};
+use super::family::{Catch, Family};
+use crate::{Handle, Model, Refusal, RescheduleError, TimerQueue};
 
 /// A tick, named in relation to now, so that scripts stay near what may go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,34 +58,58 @@ pub enum Step {
     RescheduleBeside(usize, usize),
     /// Let time pass, or try to turn it back.
     Advance(Aim),
+    /// Let time pass, with a `fire` that panics at the value that comes after so many others.
+    Panic(Aim, usize),
     /// Advance to the queue's own next wake.
     Follow,
 }
 
-/// The queue under test, the model beside it, and every handle that either gave out.
+/// What a queue handed out while time passed, and whether `fire` panicked at the last of it.
+type HandedOut = (Vec<(u64, usize)>, bool);
+
+/// One accepted insertion: the handles of both sides, and the number of the value.
+#[derive(Clone, Copy)]
+struct Claim {
+    queue: Handle,
+    model: Handle,
+    id: usize,
+}
+
+/// The queue under test, the model beside it, and a claim for everything that was ever accepted.
+///
+/// The queue holds values that tell when they are dropped, the model holds their numbers.
 struct Replay<F: Family> {
-    queue: F::Queue<u64>,
-    model: Model<u64>,
-    handles: Vec<(Handle, Handle)>,
-    /// Cancels and reschedules so far, each of which may make `next_wake` less exact.
+    queue: F::Queue<Tracked>,
+    model: Model<usize>,
+    claims: Vec<Claim>,
+    book: Book,
+    /// Cancels and reschedules so far, and panics, each of which may cost an extra stop.
     changes: usize,
+    catch: Catch,
 }
 
 /// Replays a script on a queue and on the [`Model`], from `start`, and panics at the first
-/// difference: in an answer, in what fires or its order, in `len`, `now` or `deadline`, or if
-/// `next_wake` breaks its law. At the end everything pending fires, led by `next_wake`.
-pub fn replay<F: Family>(start: u64, script: &[Step]) {
-    let mut replay =
-        Replay::<F> { queue: F::start(start), model: Model::new(start), handles: vec![], changes: 0 };
+/// difference: in an answer, in what fires or its order, in `len`, `now` or `deadline`, in what was
+/// dropped, or if `next_wake` breaks its law. At the end everything pending fires, led by
+/// `next_wake`. `catch` is for the panics of the script itself.
+pub fn replay<F: Family>(start: u64, script: &[Step], catch: Catch) {
+    let mut replay = Replay::<F> {
+        queue: F::start(start),
+        model: Model::new(start),
+        claims: vec![],
+        book: Book::new(),
+        changes: 0,
+        catch,
+    };
     for (index, &step) in script.iter().enumerate() {
         replay.step(step);
         replay.compare();
-        // Every handle is asked after now and then, as there may be many.
+        // Every claim is looked at now and then, as there may be many.
         if index % 16 == 0 {
-            replay.compare_handles();
+            replay.compare_claims();
         }
     }
-    replay.compare_handles();
+    replay.compare_claims();
     replay.finish();
 }
 
@@ -93,60 +118,90 @@ impl<F: Family> Replay<F> {
         let now = self.model.now();
         match step {
             Step::Insert(aim) => self.insert(aim.tick(now)),
-            Step::InsertBeside(pick) => {
-                let deadline = self.pick(pick).and_then(|(_, (_, model))| self.model.deadline(model));
-                self.insert(deadline.unwrap_or(now));
-            }
+            Step::InsertBeside(pick) => self.insert(self.deadline_of(pick)),
             Step::Cancel(pick) => {
-                if let Some((_, (queue, model))) = self.pick(pick) {
-                    assert_eq!(self.queue.cancel(queue), self.model.cancel(model));
+                if let Some(index) = self.pick(pick) {
+                    let claim = self.claims[index];
+                    let value = self.queue.cancel(claim.queue);
+                    assert_eq!(value.map(|value| value.id), self.model.cancel(claim.model));
                     self.changes += 1;
                 }
             }
             Step::Reschedule(pick, aim) => self.reschedule(pick, aim.tick(now)),
-            Step::RescheduleBeside(pick, other) => {
-                let deadline = self.pick(other).and_then(|(_, (_, model))| self.model.deadline(model));
-                self.reschedule(pick, deadline.unwrap_or(now));
+            Step::RescheduleBeside(pick, other) => self.reschedule(pick, self.deadline_of(other)),
+            Step::Advance(aim) => self.advance(aim.tick(now), None),
+            Step::Panic(aim, after) => {
+                self.advance(aim.tick(now), Some(after));
+                self.changes += 1;
             }
-            Step::Advance(aim) => self.advance(aim.tick(now)),
             Step::Follow => {
                 if let Some(wake) = self.queue.next_wake() {
-                    self.advance(wake);
+                    self.advance(wake, None);
                 }
             }
         }
     }
 
-    fn pick(&self, pick: usize) -> Option<(usize, (Handle, Handle))> {
-        let index = pick.checked_rem(self.handles.len())?;
-        Some((index, self.handles[index]))
+    fn pick(&self, pick: usize) -> Option<usize> {
+        pick.checked_rem(self.claims.len())
+    }
+
+    /// The deadline of a claim, or now, which nobody accepts, if it is stale.
+    fn deadline_of(&self, pick: usize) -> u64 {
+        let deadline = self.pick(pick).and_then(|index| self.model.deadline(self.claims[index].model));
+        deadline.unwrap_or(self.model.now())
+    }
+
+    /// What a deadline becomes by the law of rounding. The model has a tick of 1.
+    fn rounded(&self, deadline: u64) -> u64 {
+        if deadline <= self.model.now() {
+            return deadline;
+        }
+        deadline.checked_next_multiple_of(F::TICK).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the queue may say that a deadline is too far, though the model would take it.
+    fn may_be_too_far(&self, deadline: u64) -> bool {
+        deadline > self.model.now().saturating_add(F::REACH)
     }
 
     fn insert(&mut self, deadline: u64) {
-        let value = self.handles.len() as u64;
-        match (self.queue.insert(deadline, value), self.model.insert(deadline, value)) {
-            (Ok(queue), Ok(model)) => self.handles.push((queue, model)),
-            (Err(queue), Err(model)) => assert_eq!(queue, model),
+        let value = self.book.value();
+        let id = value.id;
+        let answer = self.queue.insert(deadline, value);
+        let refused = answer.as_ref().err().map(|refused| (refused.why, refused.value.id));
+        if refused == Some((Refusal::TooFar, id)) && self.may_be_too_far(deadline) {
+            return;
+        }
+        match (answer, self.model.insert(self.rounded(deadline), id)) {
+            (Ok(queue), Ok(model)) => self.claims.push(Claim { queue, model, id }),
+            (Err(_), Err(model)) => assert_eq!(refused, Some((model.why, model.value))),
             (queue, model) => panic!("insert at {deadline}: {queue:?}, but the model {model:?}"),
         }
     }
 
     fn reschedule(&mut self, pick: usize, deadline: u64) {
-        let Some((index, (queue, model))) = self.pick(pick) else {
+        let Some(index) = self.pick(pick) else {
             return;
         };
         self.changes += 1;
-        let answers = (self.queue.reschedule(queue, deadline), self.model.reschedule(model, deadline));
-        match answers {
-            (Ok(queue), Ok(model)) => self.handles[index] = (queue, model),
+        let Claim { queue, model, id } = self.claims[index];
+        let answer = self.queue.reschedule(queue, deadline);
+        let pending = self.model.deadline(model).is_some();
+        if answer == Err(RescheduleError::TooFar) && pending && self.may_be_too_far(deadline) {
+            return;
+        }
+        match (answer, self.model.reschedule(model, self.rounded(deadline))) {
+            (Ok(queue), Ok(model)) => self.claims[index] = Claim { queue, model, id },
             (Err(queue), Err(model)) => assert_eq!(queue, model),
             (queue, model) => panic!("reschedule to {deadline}: {queue:?}, the model {model:?}"),
         }
     }
 
-    fn advance(&mut self, now: u64) {
-        let expected = fired(&mut self.model, now);
-        assert_eq!(fired(&mut self.queue, now), expected, "advance to {now}");
+    fn advance(&mut self, now: u64, panic_after: Option<usize>) {
+        let expected = hand_out(&mut self.model, |&id| id, now, panic_after, self.catch);
+        let handed_out = hand_out(&mut self.queue, |value| value.id, now, panic_after, self.catch);
+        assert_eq!(handed_out, expected, "advance to {now}");
     }
 
     fn compare(&self) {
@@ -164,18 +219,21 @@ impl<F: Family> Replay<F> {
         }
     }
 
-    fn compare_handles(&self) {
-        for &(queue, model) in &self.handles {
-            assert_eq!(self.queue.deadline(queue), self.model.deadline(model));
+    fn compare_claims(&self) {
+        for claim in &self.claims {
+            let deadline = self.model.deadline(claim.model);
+            assert_eq!(self.queue.deadline(claim.queue), deadline);
+            let drops = u32::from(deadline.is_none());
+            assert_eq!(self.book.drops(claim.id), drops, "drops of value {}", claim.id);
         }
     }
 
     /// Follows `next_wake` to the end: each stop fires, but for one for each change.
-    fn finish(&mut self) {
+    fn finish(mut self) {
         let mut idle_stops = 0;
         while let Some(wake) = self.queue.next_wake() {
             let before = self.queue.len();
-            self.advance(wake);
+            self.advance(wake, None);
             self.compare();
             idle_stops += usize::from(self.queue.len() == before);
         }
@@ -184,6 +242,36 @@ impl<F: Family> Replay<F> {
             let changes = self.changes;
             assert!(idle_stops <= changes, "{idle_stops} idle stops after {changes} changes");
         }
-        self.compare_handles();
+        self.compare_claims();
+        drop(self.queue);
+        assert!(self.book.all_dropped_once());
     }
+}
+
+/// Lets time pass until `now`, with a `fire` that panics at the value after `panic_after` others.
+fn hand_out<T>(
+    queue: &mut impl TimerQueue<T>,
+    id: fn(&T) -> usize,
+    now: u64,
+    panic_after: Option<usize>,
+    catch: Catch,
+) -> HandedOut {
+    let mut list = vec![];
+    let mut count = None;
+    let mut body = || {
+        count = Some(queue.advance(now, &mut |deadline, value| {
+            list.push((deadline, id(&value)));
+            assert!(panic_after.is_none_or(|after| list.len() <= after), "a body fails, on purpose");
+        }));
+    };
+    // What is not on purpose is for the caller of the script.
+    let panicked = if panic_after.is_some() {
+        catch(&mut body)
+    } else {
+        body();
+        false
+    };
+    assert_eq!(panicked, count.is_none());
+    assert!(count.is_none_or(|count| count == list.len()), "advance({now}) miscounted what it fired");
+    (list, panicked)
 }

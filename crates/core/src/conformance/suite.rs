@@ -24,6 +24,7 @@ macro_rules! conformance_suite {
                 wh13_powers_and_their_neighbours_are_exact,
                 wh14_idle_time_changes_nothing,
                 wh15_the_far_end_of_time_is_reached,
+                wh15_what_is_beyond_the_reach_is_refused,
                 wh16_time_never_runs_backwards,
                 wh17_pairs_and_reschedules_keep_memory_flat,
                 wh18_values_are_dropped_exactly_once,
