@@ -98,8 +98,8 @@ fn c3_the_third_turn_is_on_level_3_and_27_makes_level_4() {
     }
 }
 
-/// C4: every entry is taken out once for each level it is on, and once more if it is not due at
-/// the start of a bucket. In Kafka's order of things that makes 55 for 1 to 27.
+/// C4: an entry is taken out once from each bucket that it has been in, the last time to fire. For
+/// 1 to 27 that makes 55.
 #[test]
 fn c4_an_ideal_clock_fires_each_on_time_at_the_stated_work() {
     for (last, work) in [(2, 2), (3, 3), (5, 7), (8, 12), (26, 54), (27, 55), (28, 57)] {

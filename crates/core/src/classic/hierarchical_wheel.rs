@@ -207,7 +207,7 @@ impl<T> HierarchicalWheel<T> {
         for (&size, number) in sizes.iter().zip(1..) {
             assert!(
                 size >= 2,
-                "a level of a hierarchical wheel needs 2 slots, and level {number} has {size}"
+                "a level of a hierarchical wheel needs at least 2 slots; level {number} has {size}"
             );
             let level = Level::new(start, tick, size);
             tick = level.turn;

@@ -6,16 +6,41 @@
 //! that finds its own entry or nothing. The textbook systems do not all keep them; where one does
 //! not, the type says so and keeps the law.
 //!
-//! Read them in this order. n is the number of entries, s of slots, l of levels.
+//! Read them in this order. n is the number of entries, s of slots, l of levels, b of buckets in
+//! use.
 //!
 //! | queue | idea | insert | cancel | next wake | a jump, besides what fires | reaches |
 //! |---|---|---|---|---|---|---|
-//! | [`SortedList`] | the nearest stands at the front | O(n) | O(1) | O(1) | nothing | the end of time |
+//! | [`SortedList`] | the nearest stands in front | O(n) | O(1) | O(1) | nothing | the end of time |
 //! | [`HeapQueue`] | a tree, half sorted | O(log n) | O(log n) | O(1) | nothing | the end of time |
-//! | [`SimpleWheel`] | one slot for each tick | O(1) | O(1) | O(s) | O(s) | s - 1 ticks |
-//! | [`HashedWheel`] | the same slot, some rounds later | O(1) | O(1) | O(s + n) | O(s + n) | the end of time |
-//! | [`HierarchicalWheel`] | coarse slots for what is far | O(l) | O(1) | early by up to l stops | O(l) for each entry, once in its life | as its levels do |
-//! | [`Wheel`](crate::Wheel) | the one to use | | | | | the end of time |
+//! | [`SimpleWheel`] | a slot for each tick | O(1) | O(1) | O(s) | O(s) | s - 1 ticks |
+//! | [`HashedWheel`] | the same slot, rounds later | O(1) | O(1) | O(s + n) | O(s + n) | the end of time |
+//! | [`HierarchicalWheel`] | coarse slots for what is far | O(l + log b) | O(log b) | O(log b), early by up to l stops | O(l) for an entry, at most l times in its life | its last turn, or the end of time |
+//! | [`Wheel`](crate::Wheel) | the one to use; its page has the costs | | | | | the end of time |
+//!
+//! What fires, and when, is the same for all:
+//!
+//! ```
+//! use tickwheel_core::TimerQueue;
+//! use tickwheel_core::classic::*;
+//!
+//! let queues: [Box<dyn TimerQueue<char>>; 5] = [
+//!     Box::new(SortedList::new(0)),
+//!     Box::new(HeapQueue::new(0)),
+//!     Box::new(SimpleWheel::new(0, 100)),
+//!     Box::new(HashedWheel::new(0, 8)),
+//!     Box::new(HierarchicalWheel::new(0, 1, 8)),
+//! ];
+//! for mut queue in queues {
+//!     let a = queue.insert(90, 'a').unwrap();
+//!     queue.insert(50, 'b').unwrap();
+//!     queue.insert(7, 'c').unwrap();
+//!     queue.reschedule(a, 50).unwrap(); // and keeps its place before b
+//!     let mut fired = vec![];
+//!     queue.advance(99, &mut |deadline, value| fired.push((deadline, value)));
+//!     assert_eq!(fired, [(7, 'c'), (50, 'a'), (50, 'b')]);
+//! }
+//! ```
 //!
 //! The first two compare deadlines and so pay for n. The wheels reckon with them instead: a
 //! deadline *is* a place. What a wheel pays for is distance, and each of the three pays it in
@@ -30,8 +55,8 @@
 //! Entries live in a slab and never move; the handle is the entry's place and its generation there.
 //! A generation is used once in each place, so a stale handle is stale for ever. A cancelled entry
 //! is gone at once, and its place is the next one to be taken: memory follows the highest number
-//! of entries there ever was. There may be 2^32 - 1 of them, and then
-//! [`Full`](crate::Refusal::Full).
+//! of entries there ever was. There may be 2^32 - 1 entries, and then the answer is
+//! [`Full`](crate::Refusal::Full). A slot takes 16 bytes, used or not.
 
 mod deadline;
 mod hashed_wheel;

@@ -20,8 +20,12 @@
 //! # fn main() {}
 //! ```
 //!
+//! A queue that does not reach the end of time says how far it reaches, and runs every check within
+//! that.
+//!
 //! [`script`] goes further: it replays any sequence of operations on a queue and on the
-//! [`Model`](crate::Model) and compares every answer; feed it from a generator.
+//! [`Model`](crate::Model) and compares every answer, every drop and every panic; feed it from a
+//! generator.
 
 mod book;
 mod family;
