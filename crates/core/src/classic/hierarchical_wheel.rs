@@ -270,9 +270,13 @@ impl<T> HierarchicalWheel<T> {
         let deadline = self.slab[place].deadline;
         let home = self.level_for(deadline);
         let level = &mut self.levels[home];
-        level.bucket_mut(deadline).push_back(&mut self.slab, place);
+        let bucket = level.bucket_mut(deadline);
+        let first = bucket.is_empty();
+        bucket.push_back(&mut self.slab, place);
         self.slab[place].home = home;
-        self.buckets.insert((level.expiry(deadline), home));
+        if first {
+            self.buckets.insert((level.expiry(deadline), home));
+        }
     }
 
     /// The index of the lowest level that covers a deadline, which is made if it is not there.
