@@ -2,11 +2,16 @@
 
 use anyhow::bail;
 
+use super::delay_queue::Delays;
+use super::hashed::Hashed;
 use super::heap::LazyHeap;
+use super::limits::{Lines, append};
 use super::nexus::Nexus;
 use super::ours::Ours;
 use super::sample::Sample;
 use super::slab::Slab;
+use super::sleep::Sleeps;
+use super::tree::Tree;
 use super::workload::{Effort, Workload};
 
 /// What an implementation is to us.
@@ -30,11 +35,17 @@ pub(crate) struct Candidate {
 }
 
 /// All of them, in the order in which they are measured and shown.
-pub(crate) const CATALOG: [Candidate; 4] = [
+pub(crate) const CATALOG: [Candidate; 10] = [
     Candidate { name: "wheel", role: Role::Ours, sample: Workload::sample::<Ours> },
+    Candidate { name: "line", role: Role::Limit, sample: Workload::sample_store::<Lines> },
+    Candidate { name: "append", role: Role::Limit, sample: append },
     Candidate { name: "slab", role: Role::Limit, sample: Workload::sample_store::<Slab<u64>> },
     Candidate { name: "lazy-heap", role: Role::Peer, sample: Workload::sample::<LazyHeap> },
+    Candidate { name: "btree", role: Role::Peer, sample: Workload::sample::<Tree> },
     Candidate { name: "nexus-timer", role: Role::Peer, sample: Workload::sample::<Nexus> },
+    Candidate { name: "hhwt", role: Role::Peer, sample: Workload::sample::<Hashed> },
+    Candidate { name: "tokio-delay-queue", role: Role::Peer, sample: Workload::sample::<Delays> },
+    Candidate { name: "tokio-sleep", role: Role::Peer, sample: Workload::sample::<Sleeps> },
 ];
 
 /// The one of that name.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::slab::{Claim, Slab};
-use super::subject::{Fired, Store, Subject};
+use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
 
 /// An entry of the heap: when, and whose. Only the deadline orders.
 #[derive(Clone, Copy, Debug)]
@@ -106,5 +106,18 @@ impl Subject for LazyHeap {
             }
         }
         fired
+    }
+
+    fn next(&mut self) -> Jump {
+        by_next_wake(self, |this| {
+            while let Some(Reverse(entry)) = this.heap.peek() {
+                if this.values.get(entry.claim).is_some() {
+                    return Some(entry.deadline);
+                }
+                this.heap.pop();
+                this.garbage -= 1;
+            }
+            None
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! `tickwheel-bench wheel`: the wheel, its peers and the limits, on the same work.
 //!
 //! - `subject`: the seam behind which every implementation stands.
-//! - `ours`, `heap`, `nexus`: the implementations, one in each file.
-//! - `slab`: the limit.
-//! - `pairs`, `drain`, `reschedule`: the workloads.
+//! - `ours`; `heap`, `tree`, `nexus`, `hashed`, `delay_queue`, `sleep`: the implementations, one in each file. `paused`: the
+//!   clock of the last two.
+//! - `slab`, `limits`: the limits.
+//! - `pairs`, `drain`, `rpc`, `sparse`, `reschedule`, `memory`: the workloads, W1 to W6.
 //! - `workload`: their names, and which of them runs for whom.
 //! - `catalog`: the implementations by name.
 //! - `random`, `cpu`: the random sequence, and the clock that counts this thread's work only.
@@ -13,19 +14,28 @@
 
 mod catalog;
 mod cpu;
+mod delay_queue;
 mod drain;
+mod hashed;
 mod heap;
+mod limits;
+mod memory;
 mod nexus;
 mod ours;
 mod pairs;
+mod paused;
 mod plan;
 mod random;
 mod ratios;
 mod reschedule;
+mod rpc;
 mod run;
 mod sample;
 mod slab;
+mod sleep;
+mod sparse;
 mod subject;
+mod tree;
 mod workload;
 
 pub(crate) use plan::WheelArguments;

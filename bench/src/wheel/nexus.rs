@@ -4,28 +4,35 @@ use std::time::{Duration, Instant};
 
 use nexus_timer::{TimerHandle, Wheel};
 
-use super::subject::{Fired, Store, Subject};
+use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
+
+const HALF_A_TICK: Duration = Duration::from_micros(500);
 
 /// The wheel with its defaults: ticks of 1 ms, 7 levels, and 4,096 entries for each chunk as in its documentation.
+///
+/// It multiplies by the reciprocal of a tick, rounded down, so the very start of a tick may count as the tick before: polled
+/// exactly at its own `next_deadline` it can fire nothing, and say the same again. We mean the middle of a tick.
 ///
 /// Its handles must not be dropped, so a variable that holds one is never empty: a timer that is never due lends its own
 /// handle while the other one is away.
 pub(crate) struct Nexus {
     wheel: Wheel<u64>,
-    start: Instant,
+    middle: Instant,
     due: Vec<u64>,
     spare: Option<TimerHandle<u64>>,
 }
 
 impl Nexus {
+    /// The middle of a tick.
+    #[inline]
     fn instant(&self, tick: u64) -> Instant {
-        self.start + Duration::from_millis(tick)
+        self.middle + Duration::from_millis(tick)
     }
 
     /// Takes the handle out of its variable and leaves the spare one there.
     fn take(&mut self, handle: &mut TimerHandle<u64>) -> TimerHandle<u64> {
         let never = Duration::from_secs(100 * 365 * 86_400);
-        let spare = self.spare.take().unwrap_or_else(|| self.wheel.schedule(self.start + never, u64::MAX));
+        let spare = self.spare.take().unwrap_or_else(|| self.wheel.schedule(self.middle + never, u64::MAX));
         std::mem::replace(handle, spare)
     }
 
@@ -47,9 +54,10 @@ impl Store for Nexus {
     type Handle = TimerHandle<u64>;
 
     fn new() -> Self {
-        // Its clock is an argument; the instant is only where time begins.
+        // Its clock is an argument; this is only where time begins.
         let start = Instant::now();
-        Self { wheel: Wheel::unbounded(4_096, start), start, due: Vec::new(), spare: None }
+        let middle = start + HALF_A_TICK;
+        Self { wheel: Wheel::unbounded(4_096, start), middle, due: Vec::new(), spare: None }
     }
 
     #[inline]
@@ -93,5 +101,13 @@ impl Subject for Nexus {
             fired.one(value);
         }
         fired
+    }
+
+    fn next(&mut self) -> Jump {
+        by_next_wake(self, |this| {
+            // It answers with the start of the tick, which is half a tick before the middle.
+            let wake = this.wheel.next_deadline()? + HALF_A_TICK - this.middle;
+            Some(u64::try_from(wake.as_millis()).expect("less than an age"))
+        })
     }
 }

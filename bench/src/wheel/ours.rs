@@ -2,7 +2,7 @@
 
 use tickwheel_core::{Handle, TimerQueue, Wheel};
 
-use super::subject::{Fired, Store, Subject};
+use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
 
 /// The wheel to use.
 #[derive(Debug)]
@@ -47,5 +47,13 @@ impl Subject for Ours {
         let mut fired = Fired::default();
         self.0.advance_with(now, |_, value| fired.one(value));
         fired
+    }
+
+    fn next(&mut self) -> Jump {
+        by_next_wake(self, |this| this.0.next_wake())
+    }
+
+    fn heap_bytes(&self) -> Option<u64> {
+        Some(self.0.heap_bytes() as u64)
     }
 }

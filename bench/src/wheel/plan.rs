@@ -71,6 +71,6 @@ mod tests {
     fn a_name_that_is_none_is_answered_with_those_there_are() {
         assert_eq!(parse_name("wheel").expect("it is there").name, "wheel");
         let error = parse_name("weel").expect_err("a typo");
-        assert!(error.contains("\"weel\"") && error.contains("wheel, slab"), "{error}");
+        assert!(error.contains("\"weel\"") && error.contains("wheel, line, append, slab"), "{error}");
     }
 }

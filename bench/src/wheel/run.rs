@@ -25,7 +25,10 @@ pub(crate) fn run(arguments: &WheelArguments) -> anyhow::Result<Report> {
     let mut report = Report::default();
     for round in 1..=arguments.rounds {
         for &workload in workloads {
-            for &n in &arguments.n {
+            if round > workload.rounds(arguments.rounds) {
+                continue;
+            }
+            for n in workload.sizes(&arguments.n) {
                 eprintln!("round {round} of {}, {}, n = {n}", arguments.rounds, workload.name());
                 measure(&candidates, workload, n, &mut report)?;
             }
@@ -46,7 +49,7 @@ fn measure(
         let Some(sample) = in_a_process(candidate, workload, n)? else { continue };
         let figures: Vec<String> =
             sample.figures.iter().map(|(name, value)| format!("{name} {value:.1}")).collect();
-        eprintln!("  {:<14} {} ({} operations)", candidate.name, figures.join(", "), sample.measured);
+        eprintln!("  {:<18} {} ({} operations)", candidate.name, figures.join(", "), sample.measured);
         samples.push((*candidate, sample));
     }
     same_checks(&samples)?;
@@ -122,11 +125,11 @@ mod tests {
             assert!(done.len() >= 3, "{workload:?}");
             for (candidate, sample) in &done {
                 assert!(!sample.checks.is_empty(), "{} checks nothing in {workload:?}", candidate.name);
-                assert!(
-                    sample.figures.iter().all(|(_, value)| *value > 0.0),
-                    "{} {sample:?}",
-                    candidate.name
-                );
+                // A hundred timers do not show in the memory of a process.
+                let shows =
+                    |value: f64| if workload == Workload::W6 { value.is_finite() } else { value > 0.0 };
+                let all = sample.figures.iter().all(|(_, value)| shows(*value));
+                assert!(all, "{} {sample:?}", candidate.name);
             }
             same_checks(&done).expect("the same counts");
         }
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn counts_that_differ_are_told_with_both_names() {
         let counted = |value| Sample { checks: vec![("fired".to_owned(), value)], ..Sample::default() };
-        let samples = [(&CATALOG[0], counted(7)), (&CATALOG[2], counted(8))];
+        let samples = [(&CATALOG[0], counted(7)), (&CATALOG[4], counted(8))];
         let error = same_checks(&samples).expect_err("7 is not 8").to_string();
         assert_eq!(error, "fired of lazy-heap is 8, and of wheel 7");
     }

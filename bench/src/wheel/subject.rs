@@ -48,9 +48,41 @@ pub(crate) trait Store: Sized {
 
 /// A queue of timers, driven in ticks of one millisecond.
 pub(crate) trait Subject: Store {
+    /// Whether the sums of fired values can be compared.
+    const KNOWS_VALUES: bool = true;
+
     /// Moves a pending timer; by cancelling and inserting it where the implementation has no better way.
     fn reschedule(&mut self, handle: &mut Self::Handle, deadline: u64);
 
     /// Lets time pass until `now` and fires what is due.
     fn advance(&mut self, now: u64) -> Fired;
+
+    /// Lets time pass until something fires, the way its users would wait for it. Something is pending.
+    fn next(&mut self) -> Jump;
+
+    /// Memory on the heap, where the implementation can tell.
+    fn heap_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What happened on the way to the next timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jump {
+    pub(crate) fired: Fired,
+    /// How often a thread would have slept and woken on the way.
+    pub(crate) stops: u64,
+}
+
+/// [`Subject::next`] for those who can be asked when to come back.
+pub(crate) fn by_next_wake<S: Subject>(subject: &mut S, next_wake: impl Fn(&mut S) -> Option<u64>) -> Jump {
+    let mut stops = 0;
+    loop {
+        let wake = next_wake(subject).expect("something is pending");
+        stops += 1;
+        let fired = subject.advance(wake);
+        if fired.count > 0 {
+            return Jump { fired, stops };
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! [`Workload`]: what is measured, by name, and how long.
+//! [`Workload`]: what is measured, by name, at which sizes, and how long.
 
 use super::sample::Sample;
 use super::subject::{Store, Subject};
-use super::{drain, pairs, reschedule};
+use super::{drain, memory, pairs, reschedule, rpc, sparse};
 
 /// The longest delay, in ticks of 1 ms, where a workload does not say otherwise. The shortest is 1.
 pub(crate) const DELAY_MAX: u64 = 60_000;
@@ -14,8 +14,14 @@ pub(crate) enum Workload {
     W1,
     /// Start N timers, then go tick by tick until all have fired.
     W2,
+    /// Time-outs of requests, most of which are answered soon.
+    W3,
+    /// From each of few timers to the next one, over 30 days.
+    W4,
     /// Move a random pending timer, to any time and to a later one; no time passes.
     W5,
+    /// Resident memory for each pending timer.
+    W6,
 }
 
 impl Workload {
@@ -24,8 +30,29 @@ impl Workload {
         match self {
             Self::W1 => "w1",
             Self::W2 => "w2",
+            Self::W3 => "w3",
+            Self::W4 => "w4",
             Self::W5 => "w5",
+            Self::W6 => "w6",
         }
+    }
+
+    /// The sizes to measure when so many timers were asked for. Some workloads have a size of their own.
+    pub(crate) fn sizes(self, asked: &[u64]) -> Vec<u64> {
+        match self {
+            Self::W1 | Self::W2 => asked.to_vec(),
+            Self::W3 => vec![300_000],
+            Self::W4 => vec![1_000],
+            // Beyond a million it says the same as the pairs and takes minutes.
+            Self::W5 => asked.iter().copied().filter(|&n| n <= 1_000_000).collect(),
+            // The largest, where what a structure holds besides its timers is lost in the sum.
+            Self::W6 => asked.iter().copied().max().into_iter().collect(),
+        }
+    }
+
+    /// Memory is the same in every round.
+    pub(crate) fn rounds(self, asked: u32) -> u32 {
+        if self == Self::W6 { 1 } else { asked }
     }
 
     /// Does it with a queue of timers.
@@ -33,7 +60,10 @@ impl Workload {
         Some(match self {
             Self::W1 => pairs::sample::<S>(n, effort),
             Self::W2 => drain::sample::<S>(n, effort),
+            Self::W3 => rpc::sample::<S>(n, effort),
+            Self::W4 => sparse::sample::<S>(n, effort),
             Self::W5 => reschedule::sample::<S>(n, effort),
+            Self::W6 => memory::sample::<S>(n),
         })
     }
 
@@ -41,13 +71,14 @@ impl Workload {
     pub(crate) fn sample_store<S: Store>(self, n: u64, effort: Effort) -> Option<Sample> {
         match self {
             Self::W1 => Some(pairs::sample::<S>(n, effort)),
-            Self::W2 | Self::W5 => None,
+            Self::W6 => Some(memory::sample::<S>(n)),
+            Self::W2 | Self::W3 | Self::W4 | Self::W5 => None,
         }
     }
 }
 
 /// How much is enough.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// Millions of operations, for figures that can be compared.
     Full,
@@ -66,8 +97,28 @@ impl Effort {
         }
     }
 
-    /// Processor time after which a measured span ends early, in nanoseconds: 4 s.
-    pub(crate) fn nanos_max(self) -> f64 {
-        4e9
+    /// Processor time after which a measured span ends early, in nanoseconds. Who needs longer is slow enough to be
+    /// measured well by then; a check of the counts is left out.
+    pub(crate) const fn nanos_max(self) -> f64 {
+        match self {
+            Self::Full => 3e9,
+            #[cfg(test)]
+            Self::Smoke => f64::INFINITY,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_with_a_size_of_its_own_keeps_it() {
+        let asked = [10_000, 1_000_000, 10_000_000];
+        assert_eq!(Workload::W1.sizes(&asked), asked);
+        assert_eq!(Workload::W3.sizes(&asked), [300_000]);
+        assert_eq!(Workload::W4.sizes(&[1]), [1_000]);
+        assert_eq!(Workload::W5.sizes(&asked), asked[..2]);
+        assert_eq!(Workload::W6.sizes(&asked), asked[2..]);
     }
 }
