@@ -10,6 +10,12 @@ pub(crate) fn describe() -> String {
     format!("{model}, {cores} cores, Linux {}; {}", kernel.trim(), load())
 }
 
+/// Whether the system backs large memory with large pages; many gigabytes of small ones are slow to look up.
+pub(crate) fn huge_pages() -> String {
+    let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    format!("transparent huge pages: {}", enabled.as_deref().unwrap_or("unknown").trim())
+}
+
 /// The load of the machine: on a shared one only the ratios of one run mean something.
 pub(crate) fn load() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

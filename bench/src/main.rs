@@ -74,6 +74,9 @@ fn main() -> anyhow::Result<()> {
 /// The machine before it, its figures, and the load after it.
 fn measured(run: impl FnOnce() -> anyhow::Result<report::Report>) -> anyhow::Result<()> {
     eprintln!("{}", machine::describe());
+    eprintln!("{}", machine::huge_pages());
+    // The program's own place says nothing.
+    eprintln!("tickwheel-bench {}", std::env::args().skip(1).collect::<Vec<_>>().join(" "));
     print!("{}", run()?.csv());
     eprintln!("{}", machine::load());
     Ok(())

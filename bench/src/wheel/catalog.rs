@@ -1,7 +1,9 @@
 //! The implementations by name.
 
 use anyhow::bail;
+use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};
 
+use super::classic;
 use super::delay_queue::Delays;
 use super::hashed::Hashed;
 use super::heap::LazyHeap;
@@ -19,6 +21,8 @@ use super::workload::{Effort, Workload};
 pub(crate) enum Role {
     /// The wheel to use.
     Ours,
+    /// The textbook.
+    Classic,
     /// Somebody else's queue of timers.
     Peer,
     /// Less work than any queue of timers has to do.
@@ -35,7 +39,7 @@ pub(crate) struct Candidate {
 }
 
 /// All of them, in the order in which they are measured and shown.
-pub(crate) const CATALOG: [Candidate; 10] = [
+pub(crate) const CATALOG: [Candidate; 15] = [
     Candidate { name: "wheel", role: Role::Ours, sample: Workload::sample::<Ours> },
     Candidate { name: "line", role: Role::Limit, sample: Workload::sample_store::<Lines> },
     Candidate { name: "append", role: Role::Limit, sample: append },
@@ -46,6 +50,15 @@ pub(crate) const CATALOG: [Candidate; 10] = [
     Candidate { name: "hhwt", role: Role::Peer, sample: Workload::sample::<Hashed> },
     Candidate { name: "tokio-delay-queue", role: Role::Peer, sample: Workload::sample::<Delays> },
     Candidate { name: "tokio-sleep", role: Role::Peer, sample: Workload::sample::<Sleeps> },
+    Candidate { name: "sorted-list", role: Role::Classic, sample: classic::sample::<SortedList<u64>> },
+    Candidate { name: "heap-queue", role: Role::Classic, sample: classic::sample::<HeapQueue<u64>> },
+    Candidate { name: "simple-wheel", role: Role::Classic, sample: classic::sample::<SimpleWheel<u64>> },
+    Candidate { name: "hashed-wheel", role: Role::Classic, sample: classic::sample::<HashedWheel<u64>> },
+    Candidate {
+        name: "hierarchical-wheel",
+        role: Role::Classic,
+        sample: classic::sample::<HierarchicalWheel<u64>>,
+    },
 ];
 
 /// The one of that name.

@@ -3,6 +3,7 @@
 //! - `subject`: the seam behind which every implementation stands.
 //! - `ours`; `heap`, `tree`, `nexus`, `hashed`, `delay_queue`, `sleep`: the implementations, one in each file. `paused`: the
 //!   clock of the last two.
+//! - `classic`: the textbook's queues.
 //! - `slab`, `limits`: the limits.
 //! - `pairs`, `drain`, `rpc`, `sparse`, `reschedule`, `memory`: the workloads, W1 to W6.
 //! - `workload`: their names, and which of them runs for whom.
@@ -10,9 +11,10 @@
 //! - `random`, `cpu`: the random sequence, and the clock that counts this thread's work only.
 //! - `sample`: what one process measured. `run`: the rounds, each sample in a process of its own. `ratios`: ours against the
 //!   others.
-//! - `plan`: what was asked for.
+//! - `plan`: what was asked for. `versions`: of what.
 
 mod catalog;
+mod classic;
 mod cpu;
 mod delay_queue;
 mod drain;
@@ -36,6 +38,7 @@ mod sleep;
 mod sparse;
 mod subject;
 mod tree;
+mod versions;
 mod workload;
 
 pub(crate) use plan::WheelArguments;

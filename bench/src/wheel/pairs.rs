@@ -3,14 +3,10 @@
 //! The array of N handles is part of the work for everybody: a random one is read, its timer cancelled, and the handle of
 //! the new timer stored in its place.
 
-use super::cpu::CpuTime;
 use super::random::Random;
 use super::sample::Sample;
 use super::subject::Store;
 use super::workload::{DELAY_MAX, Effort};
-
-/// Operations between two looks at the clock.
-const BLOCK: u64 = 1 << 14;
 
 /// N pending timers and their handles.
 struct Pending<S: Store> {
@@ -49,20 +45,13 @@ impl<S: Store> Pending<S> {
 pub(crate) fn sample<S: Store>(n: u64, effort: Effort) -> Sample {
     let pairs = effort.operations(2 * n);
     let mut pending: Pending<S> = Pending::new(n);
-    pending.exchange(pairs / 2);
-    let begun = CpuTime::now();
-    let mut measured = 0;
-    let mut nanos = 0.0;
-    while measured < pairs && nanos < effort.nanos_max() {
-        let block = BLOCK.min(pairs - measured);
-        pending.exchange(block);
-        measured += block;
-        nanos = begun.elapsed_nanos();
-    }
+    effort.measure(pairs / 2, |block| pending.exchange(block));
+    let cancelled = pending.cancelled;
+    let (measured, nanos) = effort.measure(pairs, |block| pending.exchange(block));
     let mut sample = Sample { measured, ..Sample::default() };
     sample.figure("pair_ns", nanos / measured as f64);
     if measured == pairs {
-        sample.check("cancelled", pending.cancelled);
+        sample.check("cancelled", pending.cancelled.wrapping_sub(cancelled));
     }
     for handle in pending.handles {
         pending.store.release(handle);

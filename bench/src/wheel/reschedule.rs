@@ -18,15 +18,17 @@ struct Moves<'a, S: Subject> {
 }
 
 impl<S: Subject> Moves<'_, S> {
-    /// Moves one after the other to the deadline made of the step and a random delay. Returns nanoseconds for each.
-    fn run(&mut self, moves: u64, deadline: impl Fn(u64, u64) -> u64) -> f64 {
+    /// Moves one after the other to the deadline made of the step and a random delay. Returns how many, and nanoseconds.
+    fn run(&mut self, effort: Effort, moves: u64, deadline: impl Fn(u64, u64) -> u64) -> (u64, f64) {
         let n = self.handles.len() as u64;
-        let begun = CpuTime::now();
-        for step in 0..moves {
-            let (index, delay) = self.random.two_below(n, DELAY_MAX);
-            self.subject.reschedule(&mut self.handles[index as usize], deadline(step, delay));
-        }
-        begun.elapsed_nanos() / moves as f64
+        let mut step = 0;
+        effort.measure(moves, |block| {
+            for _ in 0..block {
+                let (index, delay) = self.random.two_below(n, DELAY_MAX);
+                self.subject.reschedule(&mut self.handles[index as usize], deadline(step, delay));
+                step += 1;
+            }
+        })
     }
 }
 
@@ -41,8 +43,9 @@ pub(crate) fn sample<S: Subject>(n: u64, effort: Effort) -> Sample {
     // Over all moves the last deadline goes as far out again as it was.
     let later = |step: u64, _: u64| DELAY_MAX + 1 + step * DELAY_MAX / moves;
     let mut timed = Moves { subject: &mut subject, handles: &mut handles, random: &mut random };
-    timed.run(moves / 2, anywhere);
-    let [random_ns, later_ns] = [timed.run(moves, anywhere), timed.run(moves, later)];
+    timed.run(effort, moves / 2, anywhere);
+    let (randomly, random_nanos) = timed.run(effort, moves, anywhere);
+    let (later, later_nanos) = timed.run(effort, moves, later);
 
     let begun = CpuTime::now();
     let mut fired = Fired::default();
@@ -53,9 +56,9 @@ pub(crate) fn sample<S: Subject>(n: u64, effort: Effort) -> Sample {
     assert_eq!(fired.count, n, "every timer fires once");
     handles.into_iter().for_each(|handle| subject.release(handle));
 
-    let mut sample = Sample { measured: 2 * moves, ..Sample::default() };
-    sample.figure("random_ns", random_ns);
-    sample.figure("later_ns", later_ns);
+    let mut sample = Sample { measured: randomly + later, ..Sample::default() };
+    sample.figure("random_ns", random_nanos / randomly as f64);
+    sample.figure("later_ns", later_nanos / later as f64);
     sample.figure("drain_ns", drain_ns);
     sample.check("fired", fired.count);
     if S::KNOWS_VALUES {

@@ -9,6 +9,7 @@ use super::catalog::{self, CATALOG, Candidate};
 use super::plan::WheelArguments;
 use super::ratios::{Figure, ratios};
 use super::sample::{Sample, SampleArguments};
+use super::versions;
 use super::workload::{Effort, Workload};
 use crate::report::Report;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: &WheelArguments) -> anyhow::Result<Report> {
         [] => <Workload as clap::ValueEnum>::value_variants(),
         some => some,
     };
+    eprintln!("{}", versions::describe());
     let mut report = Report::default();
     for round in 1..=arguments.rounds {
         for &workload in workloads {
@@ -46,7 +48,10 @@ fn measure(
 ) -> anyhow::Result<()> {
     let mut samples = Vec::new();
     for candidate in candidates {
-        let Some(sample) = in_a_process(candidate, workload, n)? else { continue };
+        let Some(sample) = in_a_process(candidate, workload, n)? else {
+            eprintln!("  {:<18} does not do this, or not at this size", candidate.name);
+            continue;
+        };
         let figures: Vec<String> =
             sample.figures.iter().map(|(name, value)| format!("{name} {value:.1}")).collect();
         eprintln!("  {:<18} {} ({} operations)", candidate.name, figures.join(", "), sample.measured);

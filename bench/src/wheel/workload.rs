@@ -1,11 +1,15 @@
 //! [`Workload`]: what is measured, by name, at which sizes, and how long.
 
+use super::cpu::CpuTime;
 use super::sample::Sample;
 use super::subject::{Store, Subject};
 use super::{drain, memory, pairs, reschedule, rpc, sparse};
 
 /// The longest delay, in ticks of 1 ms, where a workload does not say otherwise. The shortest is 1.
 pub(crate) const DELAY_MAX: u64 = 60_000;
+
+/// Operations between two looks at the clock, which is then lost in them.
+const BLOCK: u64 = 1 << 12;
 
 /// A piece of work that everybody has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -95,6 +99,21 @@ impl Effort {
             #[cfg(test)]
             Self::Smoke => least,
         }
+    }
+
+    /// Does so many operations, in blocks, and says how many were done in how many nanoseconds: fewer than asked for if
+    /// [`nanos_max`](Self::nanos_max) was over before. Inlined, so that the block is part of the caller's loop.
+    #[inline]
+    pub(crate) fn measure(self, operations: u64, mut block: impl FnMut(u64)) -> (u64, f64) {
+        let begun = CpuTime::now();
+        let (mut done, mut nanos) = (0, 0.0);
+        while done < operations && nanos < self.nanos_max() {
+            let some = BLOCK.min(operations - done);
+            block(some);
+            done += some;
+            nanos = begun.elapsed_nanos();
+        }
+        (done, nanos)
     }
 
     /// Processor time after which a measured span ends early, in nanoseconds. Who needs longer is slow enough to be
