@@ -2,16 +2,20 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod figures;
 mod machine;
+mod plot;
 mod raw;
 mod report;
 mod rss;
 mod store;
+mod table;
 mod web;
 mod wheel;
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 /// Measures Tickwheel beside the limit of the machine it runs on. CSV on standard output, talk on standard error.
@@ -28,9 +32,27 @@ enum Bench {
     Store(StoreArguments),
     /// The wheel beside its peers and the limits: processor time of this thread for each operation.
     Wheel(wheel::WheelArguments),
+    /// The tables of a page, in Markdown, from the CSV of a run.
+    Table(TableArguments),
+    /// Cost against the number of timers, as SVG, from the CSV of a run.
+    Plot {
+        /// The CSV.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// One sample of `wheel`, which starts this program again for each.
     #[command(hide = true)]
     WheelSample(wheel::SampleArguments),
+}
+
+#[derive(clap::Args, Debug)]
+struct TableArguments {
+    /// The CSV.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Put them into this page, in the place of those it has, instead of printing them.
+    #[arg(long, value_name = "PAGE")]
+    into: Option<PathBuf>,
 }
 
 #[derive(clap::Args, Debug)]
@@ -64,6 +86,23 @@ fn main() -> anyhow::Result<()> {
             report
         }),
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
+        Bench::Table(arguments) => {
+            let tables = table::markdown(&figures::Figures::load(&arguments.files)?);
+            match arguments.into {
+                None => print!("{tables}"),
+                Some(page) => {
+                    let text =
+                        std::fs::read_to_string(&page).with_context(|| format!("read {}", page.display()))?;
+                    std::fs::write(&page, table::put_into(&text, &tables)?)
+                        .with_context(|| format!("write {}", page.display()))?;
+                }
+            }
+            Ok(())
+        }
+        Bench::Plot { files } => {
+            print!("{}", plot::svg(&figures::Figures::load(&files)?)?);
+            Ok(())
+        }
         Bench::WheelSample(arguments) => {
             print!("{}", wheel::sample_here(&arguments)?);
             Ok(())

@@ -1,0 +1,195 @@
+//! The tables of the page, made from the figures so that none is copied by hand.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, ensure};
+
+use crate::figures::Figures;
+
+/// Where the tables stand in the page.
+const BEGIN: &str = "<!-- tables: made by `tickwheel-bench table`, not by hand -->";
+const END: &str = "<!-- end of tables -->";
+
+/// A table: its title, and its columns.
+struct Table {
+    title: &'static str,
+    workload: &'static str,
+    /// Heading and metric. A column for each size, or one if the workload has only one.
+    metrics: &'static [(&'static str, &'static str)],
+}
+
+const TABLES: [Table; 6] = [
+    Table {
+        title: "W1, cancel one and start one: ns for each pair",
+        workload: "w1",
+        metrics: &[("", "pair_ns")],
+    },
+    Table {
+        title: "W2, start all, then tick by tick until all have fired: ns for each timer",
+        workload: "w2",
+        metrics: &[("start", "insert_ns"), ("fire", "expire_ns"), ("both", "sum_ns")],
+    },
+    Table {
+        title: "W3, requests and their time-outs: ns for each timer",
+        workload: "w3",
+        metrics: &[("", "timer_ns")],
+    },
+    Table {
+        title: "W4, few timers over 30 days: ns and stops from one to the next",
+        workload: "w4",
+        metrics: &[("ns", "timer_ns"), ("stops", "stops"), ("heap bytes of all", "heap_bytes")],
+    },
+    Table {
+        title: "W5, move one: ns for each move; and ns for each timer to fire afterwards",
+        workload: "w5",
+        metrics: &[("any time", "random_ns"), ("later", "later_ns"), ("fire", "drain_ns")],
+    },
+    Table {
+        title: "W6, resident bytes for each pending timer, without the array of handles",
+        workload: "w6",
+        metrics: &[("filled", "filled_bytes"), ("after as many pairs", "churned_bytes")],
+    },
+];
+
+/// The implementations, in order, with the ratios to ours below them.
+const ROWS: [&str; 15] = [
+    "wheel",
+    "nexus-timer",
+    "lazy-heap",
+    "btree",
+    "hhwt",
+    "tokio-delay-queue",
+    "tokio-sleep",
+    "sorted-list",
+    "heap-queue",
+    "simple-wheel",
+    "hashed-wheel",
+    "hierarchical-wheel",
+    "slab",
+    "line",
+    "append",
+];
+/// What ours is divided by.
+const DIVISORS: [&str; 4] = ["best-peer", "slab", "line", "append"];
+
+/// All tables, in Markdown. Medians; a ratio with its least and greatest over the rounds.
+pub(crate) fn markdown(figures: &Figures) -> String {
+    let mut text = String::new();
+    for table in TABLES.iter().filter(|table| !figures.sizes(table.workload).is_empty()) {
+        write_table(&mut text, figures, table);
+    }
+    text
+}
+
+fn write_table(text: &mut String, figures: &Figures, table: &Table) {
+    let sizes = figures.sizes(table.workload);
+    let columns: Vec<(u64, &str, &str)> = sizes
+        .iter()
+        .flat_map(|&n| table.metrics.iter().map(move |&(heading, metric)| (n, heading, metric)))
+        .collect();
+    let _ = writeln!(text, "### {}\n", table.title);
+    let heading =
+        |(n, heading, _): &(u64, &str, &str)| format!(" {} {heading}", size(*n)).trim_end().to_owned();
+    let headings: Vec<String> = columns.iter().map(heading).collect();
+    let _ = writeln!(text, "| |{} |\n|---|{}", headings.join(" |"), "---:|".repeat(columns.len()));
+    for row in ROWS {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|&(n, _, metric)| {
+                figures.get(row, table.workload, n, metric).map_or(String::new(), |cell| short(cell.median))
+            })
+            .collect();
+        write_row(text, row, &cells);
+    }
+    for divisor in DIVISORS {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|&(n, _, metric)| {
+                let ratio = figures.get("wheel", table.workload, n, &format!("{metric}/{divisor}"));
+                ratio.map_or(String::new(), |ratio| {
+                    format!("{} ({}..{})", short(ratio.median), short(ratio.min), short(ratio.max))
+                })
+            })
+            .collect();
+        write_row(text, &format!("*wheel / {}*", divisor.replace('-', " ")), &cells);
+    }
+    text.push('\n');
+}
+
+/// A row in which something stands.
+fn write_row(text: &mut String, name: &str, cells: &[String]) {
+    if cells.iter().any(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    }
+}
+
+/// Three digits, as far as they mean something.
+fn short(value: f64) -> String {
+    match value.abs() {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// 10,000,000 as 1e7.
+pub(crate) fn size(n: u64) -> String {
+    let zeroes = n.to_string().bytes().rev().take_while(|&digit| digit == b'0').count() as u32;
+    if n == 0 || zeroes < 3 { n.to_string() } else { format!("{}e{zeroes}", n / 10_u64.pow(zeroes)) }
+}
+
+/// The page with new tables in place of the old ones.
+pub(crate) fn put_into(page: &str, tables: &str) -> anyhow::Result<String> {
+    let (before, rest) = page.split_once(BEGIN).with_context(|| format!("find the line {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).with_context(|| format!("find the line {END}"))?;
+    ensure!(!after.contains(BEGIN), "the page has two places for the tables");
+    Ok(format!("{before}{BEGIN}\n\n{tables}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Report;
+
+    #[test]
+    fn a_table_has_a_row_for_each_and_the_ratios_below() {
+        let mut report = Report::default();
+        for (who, n, value) in [
+            ("wheel", 10_000, 8.5),
+            ("wheel", 1_000_000, 40.0),
+            ("slab", 10_000, 3.0),
+            ("btree", 1_000_000, 1_010.0),
+        ] {
+            report.add(who, "w1", n, "pair_ns", value);
+        }
+        for ratio in [0.25, 0.24, 0.5] {
+            report.add("wheel", "w1", 10_000, "pair_ns/best-peer", ratio);
+        }
+        let figures = Figures::read(&report.csv()).expect("its own lines");
+        let expected = "### W1, cancel one and start one: ns for each pair\n\n\
+            | | 1e4 | 1e6 |\n|---|---:|---:|\n\
+            | wheel | 8.50 | 40.0 |\n\
+            | btree |  | 1010 |\n\
+            | slab | 3.00 |  |\n\
+            | *wheel / best peer* | 0.25 (0.24..0.50) |  |\n\n";
+        assert_eq!(markdown(&figures), expected);
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(
+            [0, 999, 1_000, 1_100, 250_000, 10_000_000].map(size),
+            ["0", "999", "1e3", "1100", "25e4", "1e7"]
+        );
+    }
+
+    #[test]
+    fn only_the_tables_of_a_page_change() {
+        let page = format!("a\n{BEGIN}\nold\n{END}\nb\n");
+        let put = put_into(&page, "new\n").expect("both lines are there");
+        assert_eq!(put, format!("a\n{BEGIN}\n\nnew\n{END}\nb\n"));
+        assert_eq!(put_into(&put, "new\n").expect("again"), put);
+        assert!(put_into("a\n", "new\n").is_err());
+        assert!(put_into(&format!("{page}{page}"), "new\n").is_err());
+    }
+}
