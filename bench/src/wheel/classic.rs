@@ -5,12 +5,14 @@ use tickwheel_core::{Handle, TimerQueue};
 
 use super::sample::Sample;
 use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
-use super::workload::{DELAY_MAX, Effort, Workload};
+use super::workload::{DELAY_MAX, Effort, MILLION, Workload};
 
 /// One of them, as somebody would make it for the delays of the workloads.
 pub(crate) trait Textbook: TimerQueue<u64> {
-    /// Beyond so many timers one pass would take minutes. 0 if it cannot do that work at all.
-    fn n_max(workload: Workload) -> u64;
+    /// The most timers to measure with. 0 if it cannot do that work at all.
+    fn n_max(workload: Workload) -> u64 {
+        enough(workload)
+    }
 
     /// An empty one at tick 0.
     fn make() -> Self;
@@ -27,10 +29,6 @@ impl Textbook for SortedList<u64> {
 }
 
 impl Textbook for HeapQueue<u64> {
-    fn n_max(_: Workload) -> u64 {
-        u64::MAX
-    }
-
     fn make() -> Self {
         Self::new(0)
     }
@@ -39,7 +37,7 @@ impl Textbook for HeapQueue<u64> {
 impl Textbook for SimpleWheel<u64> {
     /// 30 days would be 2,592,000,000 slots.
     fn n_max(workload: Workload) -> u64 {
-        if workload == Workload::W4 { 0 } else { u64::MAX }
+        if workload == Workload::W4 { 0 } else { enough(workload) }
     }
 
     /// A slot for each tick, twice over, for what is moved later.
@@ -49,14 +47,6 @@ impl Textbook for SimpleWheel<u64> {
 }
 
 impl Textbook for HashedWheel<u64> {
-    /// Every entry is looked at in every turn.
-    fn n_max(workload: Workload) -> u64 {
-        match workload {
-            Workload::W2 | Workload::W5 => 1_000_000,
-            Workload::W1 | Workload::W3 | Workload::W4 | Workload::W6 => u64::MAX,
-        }
-    }
-
     /// 512 slots, as Netty has.
     fn make() -> Self {
         Self::new(0, 512)
@@ -64,14 +54,15 @@ impl Textbook for HashedWheel<u64> {
 }
 
 impl Textbook for HierarchicalWheel<u64> {
-    fn n_max(_: Workload) -> u64 {
-        u64::MAX
-    }
-
     /// 20 slots for each level, as Kafka has.
     fn make() -> Self {
         Self::new(0, 1, 20)
     }
+}
+
+/// What they cost is clear at a million. Only their memory is looked at beyond.
+fn enough(workload: Workload) -> u64 {
+    if workload == Workload::W6 { u64::MAX } else { MILLION }
 }
 
 /// Does the work, unless it is too much for this one.

@@ -27,10 +27,8 @@ pub(crate) fn run(arguments: &WheelArguments) -> anyhow::Result<Report> {
     let mut report = Report::default();
     for round in 1..=arguments.rounds {
         for &workload in workloads {
-            if round > workload.rounds(arguments.rounds) {
-                continue;
-            }
-            for n in workload.sizes(&arguments.n) {
+            let sizes = workload.sizes(&arguments.n).into_iter();
+            for n in sizes.filter(|&n| round <= workload.rounds(n, arguments.rounds)) {
                 eprintln!("round {round} of {}, {}, n = {n}", arguments.rounds, workload.name());
                 measure(&candidates, workload, n, &mut report)?;
             }

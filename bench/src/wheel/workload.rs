@@ -11,6 +11,9 @@ pub(crate) const DELAY_MAX: u64 = 60_000;
 /// Operations between two looks at the clock, which is then lost in them.
 const BLOCK: u64 = 1 << 12;
 
+/// More timers than that take long to start.
+pub(crate) const MILLION: u64 = 1_000_000;
+
 /// A piece of work that everybody has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum Workload {
@@ -48,15 +51,20 @@ impl Workload {
             Self::W3 => vec![300_000],
             Self::W4 => vec![1_000],
             // Beyond a million it says the same as the pairs and takes minutes.
-            Self::W5 => asked.iter().copied().filter(|&n| n <= 1_000_000).collect(),
+            Self::W5 => asked.iter().copied().max().map(|n| n.min(MILLION)).into_iter().collect(),
             // The largest, where what a structure holds besides its timers is lost in the sum.
             Self::W6 => asked.iter().copied().max().into_iter().collect(),
         }
     }
 
-    /// Memory is the same in every round.
-    pub(crate) fn rounds(self, asked: u32) -> u32 {
-        if self == Self::W6 { 1 } else { asked }
+    /// Memory is the same in every round, and what takes minutes gets three rounds at most.
+    pub(crate) fn rounds(self, n: u64, asked: u32) -> u32 {
+        match self {
+            Self::W6 => 1,
+            Self::W3 => asked.min(3),
+            _ if n > MILLION => asked.min(3),
+            Self::W1 | Self::W2 | Self::W4 | Self::W5 => asked,
+        }
     }
 
     /// Does it with a queue of timers.
@@ -104,27 +112,38 @@ impl Effort {
     /// Does so many operations, in blocks, and says how many were done in how many nanoseconds: fewer than asked for if
     /// [`nanos_max`](Self::nanos_max) was over before. Inlined, so that the block is part of the caller's loop.
     #[inline]
-    pub(crate) fn measure(self, operations: u64, mut block: impl FnMut(u64)) -> (u64, f64) {
-        let begun = CpuTime::now();
-        let (mut done, mut nanos) = (0, 0.0);
-        while done < operations && nanos < self.nanos_max() {
-            let some = BLOCK.min(operations - done);
-            block(some);
-            done += some;
-            nanos = begun.elapsed_nanos();
-        }
-        (done, nanos)
+    pub(crate) fn measure(self, operations: u64, block: impl FnMut(u64)) -> (u64, f64) {
+        run_for(operations, self.nanos_max(), block)
+    }
+
+    /// The same for a quarter of the time, before what is measured.
+    #[inline]
+    pub(crate) fn warm_up(self, operations: u64, block: impl FnMut(u64)) {
+        run_for(operations, self.nanos_max() / 4.0, block);
     }
 
     /// Processor time after which a measured span ends early, in nanoseconds. Who needs longer is slow enough to be
     /// measured well by then; a check of the counts is left out.
     pub(crate) const fn nanos_max(self) -> f64 {
         match self {
-            Self::Full => 3e9,
+            Self::Full => 4e9,
             #[cfg(test)]
             Self::Smoke => f64::INFINITY,
         }
     }
+}
+
+#[inline]
+fn run_for(operations: u64, nanos_max: f64, mut block: impl FnMut(u64)) -> (u64, f64) {
+    let begun = CpuTime::now();
+    let (mut done, mut nanos) = (0, 0.0);
+    while done < operations && nanos < nanos_max {
+        let some = BLOCK.min(operations - done);
+        block(some);
+        done += some;
+        nanos = begun.elapsed_nanos();
+    }
+    (done, nanos)
 }
 
 #[cfg(test)]
@@ -137,7 +156,28 @@ mod tests {
         assert_eq!(Workload::W1.sizes(&asked), asked);
         assert_eq!(Workload::W3.sizes(&asked), [300_000]);
         assert_eq!(Workload::W4.sizes(&[1]), [1_000]);
-        assert_eq!(Workload::W5.sizes(&asked), asked[..2]);
+        assert_eq!(Workload::W5.sizes(&asked), [1_000_000]);
+        assert_eq!(Workload::W5.sizes(&asked[..1]), [10_000]);
         assert_eq!(Workload::W6.sizes(&asked), asked[2..]);
+    }
+
+    #[test]
+    fn what_takes_long_is_done_less_often() {
+        assert_eq!([10_000, 1_000_000, 10_000_000].map(|n| Workload::W1.rounds(n, 5)), [5, 5, 3]);
+        assert_eq!(
+            [Workload::W3, Workload::W4, Workload::W6].map(|workload| workload.rounds(1, 5)),
+            [3, 5, 1]
+        );
+        assert_eq!(Workload::W3.rounds(1, 2), 2);
+    }
+
+    #[test]
+    fn a_span_ends_when_the_work_or_the_time_is_over() {
+        let mut done = 0;
+        assert_eq!(Effort::Smoke.measure(10_000, |block| done += block).0, 10_000);
+        assert_eq!(done, 10_000);
+        assert_eq!(run_for(10_000, 0.0, |_| unreachable!("no time")).0, 0);
+        assert_eq!(run_for(10 * BLOCK, f64::MIN_POSITIVE, drop).0, BLOCK);
+        assert_eq!(Effort::Smoke.measure(0, |_| unreachable!("nothing to do")), (0, 0.0));
     }
 }
