@@ -3,9 +3,16 @@
 use crate::finding::Finding;
 use crate::root::Text;
 
-/// Public places that we refer to.
-const PUBLIC: [&str; 6] =
-    ["crates.io", "doc.rust-lang.org", "docs.rs", "github.com", "www.apache.org", "www.rfc-editor.org"];
+/// Public places that we refer to; the last one names the format of pictures.
+const PUBLIC: [&str; 7] = [
+    "crates.io",
+    "doc.rust-lang.org",
+    "docs.rs",
+    "github.com",
+    "www.apache.org",
+    "www.rfc-editor.org",
+    "www.w3.org",
+];
 /// Endings set aside for examples, and loopback.
 const NOBODYS: [&str; 9] = [
     "example",
