@@ -18,19 +18,32 @@ pub(crate) struct Figure {
     pub(crate) max: f64,
 }
 
+impl Figure {
+    fn is(&self, implementation: &str, workload: &str, n: u64, metric: &str) -> bool {
+        (self.implementation.as_str(), self.workload.as_str(), self.n, self.metric.as_str())
+            == (implementation, workload, n, metric)
+    }
+}
+
 /// All figures of some files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// Reads files, one after the other.
+    /// Reads files, one after the other. A figure that stands in two of them is an error: nobody could say which is meant.
     pub(crate) fn load(files: &[impl AsRef<Path>]) -> anyhow::Result<Self> {
         let mut all = Vec::new();
         for file in files.iter().map(AsRef::as_ref) {
             let csv = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
             all.extend(Self::read(&csv).with_context(|| format!("read {}", file.display()))?.0);
         }
-        Ok(Self(all))
+        let all = Self(all);
+        for (index, figure) in all.0.iter().enumerate() {
+            let Figure { implementation, workload, n, metric, .. } = figure;
+            let first = all.0.iter().position(|other| other.is(implementation, workload, *n, metric));
+            ensure!(first == Some(index), "{implementation},{workload},{n},{metric} was measured twice");
+        }
+        Ok(all)
     }
 
     /// Reads a CSV.
@@ -46,10 +59,7 @@ impl Figures {
 
     /// The figure of that name, if it was measured.
     pub(crate) fn get(&self, implementation: &str, workload: &str, n: u64, metric: &str) -> Option<&Figure> {
-        self.0.iter().find(|figure| {
-            (figure.implementation.as_str(), figure.workload.as_str(), figure.n, figure.metric.as_str())
-                == (implementation, workload, n, metric)
-        })
+        self.0.iter().find(|figure| figure.is(implementation, workload, n, metric))
     }
 
     /// The sizes at which a workload was measured, in order.
@@ -96,6 +106,16 @@ mod tests {
         assert_eq!((pair.median, pair.min, pair.max), (2.0, 1.0, 3.0));
         assert_eq!(figures.sizes("w1"), [10_000, 1_000_000]);
         assert_eq!(figures.get("wheel", "w2", 10_000, "pair_ns"), None);
+    }
+
+    #[test]
+    fn a_figure_of_two_runs_is_refused() {
+        let dir = tempfile::tempdir().expect("a place for files");
+        let file = dir.path().join("a.csv");
+        std::fs::write(&file, format!("{HEADER}\nwheel,w1,1,pair_ns,1,1,1\n")).expect("a file");
+        assert!(Figures::load(&[&file]).is_ok());
+        let error = Figures::load(&[&file, &file]).expect_err("twice the same").to_string();
+        assert_eq!(error, "wheel,w1,1,pair_ns was measured twice");
     }
 
     #[test]

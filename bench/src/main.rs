@@ -120,3 +120,27 @@ fn measured(run: impl FnOnce() -> anyhow::Result<report::Report>) -> anyhow::Res
     eprintln!("{}", machine::load());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever brings new figures makes the page anew, and nobody edits one of its figures.
+    #[test]
+    fn the_page_and_the_plot_are_those_of_the_data() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/performance");
+        let data = std::fs::read_dir(folder.join("data")).expect("the data of the page");
+        let files: Vec<PathBuf> = data.map(|file| file.expect("a file").path()).collect();
+        let files: Vec<PathBuf> = files
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|extension| extension == "csv"))
+            .collect();
+        let figures = figures::Figures::load(&files).expect("figures");
+        let read = |name| std::fs::read_to_string(folder.join(name)).expect(name);
+        let page = read("wheels.md");
+        let made = table::put_into(&page, &table::markdown(&figures)).expect("a place for the tables");
+        assert!(page == made, "run `scripts/bench table ... --into docs/performance/wheels.md`");
+        let drawn = plot::svg(&figures).expect("a plot");
+        assert!(read("wheels.svg") == drawn, "run `scripts/bench plot ... > docs/performance/wheels.svg`");
+    }
+}

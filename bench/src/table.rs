@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, ensure};
 
-use crate::figures::Figures;
+use crate::figures::{Figure, Figures};
 
 /// Where the tables stand in the page.
 const BEGIN: &str = "<!-- tables: made by `tickwheel-bench table`, not by hand -->";
@@ -106,9 +106,7 @@ fn write_table(text: &mut String, figures: &Figures, table: &Table) {
             .iter()
             .map(|&(n, _, metric)| {
                 let ratio = figures.get("wheel", table.workload, n, &format!("{metric}/{divisor}"));
-                ratio.map_or(String::new(), |ratio| {
-                    format!("{} ({}..{})", short(ratio.median), short(ratio.min), short(ratio.max))
-                })
+                ratio.map_or(String::new(), spread)
             })
             .collect();
         write_row(text, &format!("*wheel / {}*", divisor.replace('-', " ")), &cells);
@@ -121,6 +119,12 @@ fn write_row(text: &mut String, name: &str, cells: &[String]) {
     if cells.iter().any(|cell| !cell.is_empty()) {
         let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     }
+}
+
+/// The median with the least and the greatest, if there was more than one round.
+fn spread(figure: &Figure) -> String {
+    let [median, min, max] = [figure.median, figure.min, figure.max].map(short);
+    if figure.min == figure.max { median } else { format!("{median} ({min}..{max})") }
 }
 
 /// Three digits, as far as they mean something.
@@ -165,13 +169,15 @@ mod tests {
         for ratio in [0.25, 0.24, 0.5] {
             report.add("wheel", "w1", 10_000, "pair_ns/best-peer", ratio);
         }
+        report.add("wheel", "w1", 10_000, "pair_ns/slab", 2.875);
         let figures = Figures::read(&report.csv()).expect("its own lines");
         let expected = "### W1, cancel one and start one: ns for each pair\n\n\
             | | 1e4 | 1e6 |\n|---|---:|---:|\n\
             | wheel | 8.50 | 40.0 |\n\
             | btree |  | 1010 |\n\
             | slab | 3.00 |  |\n\
-            | *wheel / best peer* | 0.25 (0.24..0.50) |  |\n\n";
+            | *wheel / best peer* | 0.25 (0.24..0.50) |  |\n\
+            | *wheel / slab* | 2.88 |  |\n\n";
         assert_eq!(markdown(&figures), expected);
     }
 
