@@ -76,13 +76,67 @@ pub(crate) struct Jump {
 
 /// [`Subject::next`] for those who can be asked when to come back.
 pub(crate) fn by_next_wake<S: Subject>(subject: &mut S, next_wake: impl Fn(&mut S) -> Option<u64>) -> Jump {
-    let mut stops = 0;
+    let (mut stops, mut last) = (0, 0);
     loop {
         let wake = next_wake(subject).expect("something is pending");
+        assert!(wake > last, "woken at {last} for nothing, and to be woken at {wake} again");
+        last = wake;
         stops += 1;
         let fired = subject.advance(wake);
         if fired.count > 0 {
             return Jump { fired, stops };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delay_queue::Delays;
+    use super::super::hashed::Hashed;
+    use super::super::heap::LazyHeap;
+    use super::super::nexus::Nexus;
+    use super::super::ours::Ours;
+    use super::super::random::Random;
+    use super::super::sleep::Sleeps;
+    use super::super::tree::Tree;
+    use super::*;
+
+    /// How many timers fired in each tick, among them 500 in one, which is more than tokio's budget for one poll. Some were
+    /// cancelled and some moved before.
+    fn fired_by_tick<S: Subject>() -> Vec<u64> {
+        const TICKS: u64 = 700;
+        let mut subject = S::new();
+        let mut random = Random::new(7);
+        let mut handles: Vec<S::Handle> = (0..500).map(|value| subject.insert(300, value)).collect();
+        handles.extend((500..2_500).map(|value| subject.insert(1 + random.below(TICKS), value)));
+        for value in 2_500..4_000 {
+            let (index, delay) = random.two_below(handles.len() as u64, TICKS);
+            match value % 3 {
+                0 => drop(subject.cancel(handles.swap_remove(index as usize))),
+                1 => drop(subject.replace(&mut handles[index as usize], 1 + delay, value)),
+                _ => subject.reschedule(&mut handles[index as usize], 1 + delay),
+            }
+        }
+        let fired = (1..=TICKS).map(|tick| subject.advance(tick).count).collect();
+        handles.into_iter().for_each(|handle| subject.release(handle));
+        fired
+    }
+
+    #[test]
+    fn everybody_fires_the_same_in_every_tick() {
+        let expected = fired_by_tick::<Tree>();
+        assert_eq!(expected.iter().sum::<u64>(), 2_000);
+        assert!(expected[299] > 250, "{expected:?}");
+        let others = [
+            ("wheel", fired_by_tick::<Ours>()),
+            ("lazy-heap", fired_by_tick::<LazyHeap>()),
+            ("nexus-timer", fired_by_tick::<Nexus>()),
+            ("hhwt", fired_by_tick::<Hashed>()),
+            ("tokio-delay-queue", fired_by_tick::<Delays>()),
+            ("tokio-sleep", fired_by_tick::<Sleeps>()),
+        ];
+        for (name, fired) in others {
+            assert!(fired == expected, "{name} fires {fired:?} instead of {expected:?}");
         }
     }
 }
