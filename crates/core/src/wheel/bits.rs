@@ -1,4 +1,4 @@
-//! [`Bits`]: a set of slot indexes.
+//! [`Bits`]: a set of indexes of a fan.
 
 /// A set of numbers below 256. 32 bytes; every operation looks at four words at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,22 +7,18 @@ pub(super) struct Bits([u64; 4]);
 impl Bits {
     pub(super) const EMPTY: Self = Self([0; 4]);
 
-    pub(super) fn set(&mut self, index: usize) {
-        self.0[index >> 6] |= 1 << (index & 63);
+    pub(super) fn set(&mut self, index: u8) {
+        self.0[usize::from(index >> 6)] |= 1 << (index & 63);
     }
 
-    pub(super) fn clear(&mut self, index: usize) {
-        self.0[index >> 6] &= !(1 << (index & 63));
-    }
-
-    pub(super) fn contains(&self, index: usize) -> bool {
-        self.0[index >> 6] & 1 << (index & 63) != 0
+    pub(super) fn clear(&mut self, index: u8) {
+        self.0[usize::from(index >> 6)] &= !(1 << (index & 63));
     }
 
     /// The smallest member.
-    pub(super) fn first(&self) -> Option<usize> {
+    pub(super) fn first(&self) -> Option<u8> {
         let word = self.0.iter().position(|&word| word != 0)?;
-        Some(word << 6 | self.0[word].trailing_zeros() as usize)
+        Some((word << 6) as u8 | self.0[word].trailing_zeros() as u8)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -41,12 +37,10 @@ mod tests {
         for index in [255, 192, 191, 128, 127, 64, 63, 1, 0] {
             bits.set(index);
             assert_eq!(bits.first(), Some(index));
-            assert!(bits.contains(index));
         }
         for index in [0, 1, 63, 64, 127, 128, 191, 192, 255] {
             assert_eq!(bits.first(), Some(index));
             bits.clear(index);
-            assert!(!bits.contains(index));
         }
         assert!(bits.is_empty());
     }

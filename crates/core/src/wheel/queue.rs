@@ -1,47 +1,60 @@
 //! [`Wheel`], the public face of the hierarchy and the slab.
 
+use alloc::vec::Vec;
 use core::fmt;
 
-use super::hierarchy::Hierarchy;
-use super::slab::Slab;
+use super::chunk::{CHUNK_PLACES, Chunks};
+use super::filing::Number;
+use super::firing::Due;
+use super::list::Blocks;
+use super::tree::Tree;
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
-/// The [`TimerQueue`] to use: a hierarchical wheel over all 64 bits of time.
+/// The [`TimerQueue`] to use: a hierarchical wheel over all 64 bits of time, with homed entries.
 ///
-/// Eight levels of 256 slots, chosen by the highest byte in which the deadline differs from now,
-/// with bitmaps of the occupied slots; the idea of Varghese and Lauck (1987), with the levels
-/// aligned to bytes as in the Linux kernel's first wheel. Deadlines up to `u64::MAX - 1` are exact;
-/// there is no horizon, no overflow list and no tick-by-tick loop.
+/// Rings of 256 slots, chosen by the highest byte in which the deadline differs from now; the idea
+/// of Varghese and Lauck (1987), with the levels aligned to bytes as in the Linux kernel's first
+/// wheel. What is new is where the entries are: in chunks of 64 that belong to the slot in which
+/// they are due, where nothing links them, until the slot is opened. Deadlines up to
+/// `u64::MAX - 1` are exact; there is no horizon and no tick-by-tick loop.
 ///
 /// # Cost
 /// | operation | cost |
 /// |---|---|
 /// | `now`, `len`, `deadline`, `next_wake` | O(1) |
-/// | `insert` | O(1), amortised over the growth of the memory |
-/// | `cancel`, `reschedule` | O(1); up to 64 neighbours are looked at if the entry was the nearest of its slot |
-/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer level, which is at most 7 times in its life; O(k log k) for the k entries of a tick in which one was rescheduled to |
-/// | `advance` over time in which nothing is due, of any length | O(1) and the opening of one slot |
+/// | `insert`, `cancel`, `reschedule` | O(1), and O(log h) for a deadline with another high word than now, of h different ones; amortised over the growth of the memory |
+/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer slot, which is at most 4 times in its life; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
+/// | `advance` over time in which nothing is due, of any length | O(1), and what is said below |
 ///
-/// A slot opens all at once: a call that enters a slot with a million entries moves a million
-/// entries.
+/// No call opens a slot at once that could have been opened before. Slots are opened in equal
+/// parts while time comes nearer to them: beyond the entries that it fires or jumps over, a call
+/// looks at no more than 4,200 entries for each tick that it lets pass, and at a few for an idle
+/// wheel. A cancel may give back a chunk, which looks at 64 places. An insertion may have to grow
+/// the memory; [`with_capacity`](Self::with_capacity) does that before.
 ///
 /// # Memory
-/// 28 bytes and the value for each entry, rounded up to 8: 32 bytes with a `u32`, 40 with a `u64`.
-/// Besides, 4 KB for each level that was ever needed, 33 KB for all eight. A new wheel holds no
-/// memory on the heap. A cancelled entry's place is free at once and is the next one to be taken;
-/// the memory follows the highest `len` there was and is given back when the wheel is dropped.
-/// There may be 2^32 - 1 entries.
+/// 8 bytes and the value for each entry, rounded up to 4 or 8: 12 bytes with a `u32`, 16 with a
+/// `u64`, besides what is free in the chunks. An entry whose slot has no more than 16, or is open
+/// because its time is near, takes 16 bytes more. Each ring that is needed is 10 KB, and so is each
+/// slot that is open. A new wheel holds no memory on the heap.
+///
+/// A cancelled entry's place is free at once and is the next one to be taken in its slot. A chunk
+/// without entries goes to whichever slot needs one next. The memory follows the highest need there
+/// was and is given back when the wheel is dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
 /// It is the nearest deadline, exactly, as long as nothing was cancelled or rescheduled. A cancel
-/// or a reschedule of the nearest entry of a slot in which more than 64 are left may leave a tick
-/// that is too early, but never before `now + 1`; the extra stop there makes it exact again.
-/// So following `next_wake` takes at most one stop for each deadline, and one for each such
-/// change.
+/// or a reschedule of the nearest entry of a slot leaves a tick that is too early, but never before
+/// `now + 1`; one extra stop makes it exact again. So following `next_wake` takes at most one stop
+/// for each deadline, and one for each such change.
+///
+/// # Order
+/// Entries of one tick fire in the order of their insertion, however many insertions there were.
 ///
 /// # Handles
-/// A place never has the same generation twice: after 2^32 - 1 tenants it is left alone. So a
-/// stale handle is stale for ever. `reschedule` returns the handle that it got.
+/// `reschedule` may move the entry and returns the handle that is good from then on. A generation is
+/// the low word of the count of insertions. So a stale handle finds nothing, unless it is kept until
+/// exactly a multiple of 2^32 - 1 insertions later, and the last of those takes the very same place.
 ///
 /// ```
 /// use tickwheel_core::{TimerQueue, Wheel};
@@ -61,33 +74,52 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// ```
 pub struct Wheel<T> {
     now: u64,
-    inserted: u64,
-    slab: Slab<T>,
-    /// Its base is `now`, or `now + 1` after a panic in `fire` left entries due at `now + 1`.
-    hierarchy: Hierarchy,
+    pub(super) len: usize,
+    /// Counts insertions, and skips the counts whose low word is 0.
+    pub(super) inserted: u64,
+    pub(super) chunks: Chunks<T>,
+    /// Its base is `now + 1`.
+    pub(super) tree: Tree,
+    pub(super) blocks: Blocks,
+    /// Empty; kept for its memory.
+    pub(super) due: Vec<Due>,
 }
 
 impl<T> Wheel<T> {
     /// An empty wheel whose time is `start`. Allocates nothing.
     #[must_use]
     pub const fn new(start: u64) -> Self {
-        Self { now: start, inserted: 0, slab: Slab::new(), hierarchy: Hierarchy::new(start) }
+        Self {
+            now: start,
+            len: 0,
+            inserted: 0,
+            chunks: Chunks::new(),
+            tree: Tree::new(start.saturating_add(1)),
+            blocks: Blocks::new(),
+            due: Vec::new(),
+        }
     }
 
     /// An empty wheel with memory for `capacity` entries. It is no limit: the wheel grows beyond.
+    /// Slots and lists take more, as they are needed.
     ///
     /// # Panics
     /// If so much memory cannot be had.
     #[must_use]
     pub fn with_capacity(start: u64, capacity: usize) -> Self {
-        Self { slab: Slab::with_capacity(capacity), ..Self::new(start) }
+        let mut wheel = Self::new(start);
+        wheel.chunks.reserve(capacity.div_ceil(CHUNK_PLACES));
+        wheel
     }
 
     /// The memory that the wheel holds on the heap, in bytes, without what the values own there.
     /// O(1).
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.slab.heap_bytes() + self.hierarchy.heap_bytes()
+        self.chunks.heap_bytes()
+            + self.tree.heap_bytes()
+            + self.blocks.heap_bytes()
+            + self.due.capacity() * size_of::<Due>()
     }
 
     /// [`advance`](TimerQueue::advance) without a virtual call for each entry.
@@ -112,41 +144,34 @@ impl<T> Wheel<T> {
         if now <= self.now {
             return 0;
         }
+        let passed = now - self.now;
         let mut fired = 0;
-        while let Some(stop) = self.hierarchy.nearest()
+        while let Some(stop) = self.tree.nearest()
             && stop <= now
         {
             // Time stands just before the stop while its entries are handed out, so that a panic
             // leaves the others in the future.
             self.now = stop - 1;
-            self.hierarchy.move_base(&mut self.slab, stop);
-            self.hierarchy.put_due_in_order(&mut self.slab);
-            while let Some(place) = self.hierarchy.pop_due(&mut self.slab) {
-                let (deadline, value) = self.slab.remove(place);
-                assert_eq!(deadline, stop, "an entry of another tick was in the slot of this one");
-                fired += 1;
-                fire(deadline, value);
-            }
+            self.move_base(stop);
+            fired += self.fire_tick(&mut fire);
         }
-        self.hierarchy.move_base(&mut self.slab, now);
         self.now = now;
+        self.move_base(now.saturating_add(1));
+        self.open_ahead(passed);
         fired
     }
 
     /// What is wrong with a deadline, if anything.
+    #[inline]
     fn objection(&self, deadline: u64) -> Option<Objection> {
-        if deadline == u64::MAX {
-            Some(Objection::TooFar)
-        } else if deadline <= self.now {
-            Some(Objection::Elapsed)
-        } else {
-            debug_assert!(
-                deadline >= self.hierarchy.base(),
-                "deadline {deadline} is after now, {}, but before the base, {}",
-                self.now,
-                self.hierarchy.base()
-            );
+        // One comparison for both ends: from the base on, and before the end of time.
+        let base = self.tree.base();
+        if deadline.wrapping_sub(base) < u64::MAX - base {
             None
+        } else if deadline == u64::MAX {
+            Some(Objection::TooFar)
+        } else {
+            Some(Objection::Elapsed)
         }
     }
 }
@@ -180,51 +205,46 @@ impl<T> TimerQueue<T> for Wheel<T> {
     }
 
     fn len(&self) -> usize {
-        self.slab.len()
+        self.len
     }
 
+    #[inline(always)]
     fn insert(&mut self, deadline: u64, value: T) -> Result<Handle, Refused<T>> {
         if let Some(objection) = self.objection(deadline) {
             let why = objection.into();
             return Err(Refused { value, why });
         }
-        match self.slab.insert(deadline, self.inserted, value) {
+        // 2^64 insertions, one each nanosecond, take 584 years.
+        let number = Number::after(self.inserted);
+        match self.take_in(number, deadline, value) {
             Ok(handle) => {
-                // 2^64 insertions, one each nanosecond, take 584 years.
-                self.inserted += 1;
-                self.hierarchy.link(&mut self.slab, handle.place());
+                self.inserted = number.count();
                 Ok(handle)
             }
-            Err(value) => {
-                let why = Refusal::Full;
-                Err(Refused { value, why })
-            }
+            Err(value) => Err(Refused { value, why: Refusal::Full }),
         }
     }
 
+    #[inline]
     fn cancel(&mut self, handle: Handle) -> Option<T> {
-        let place = self.slab.find(handle)?;
-        self.hierarchy.unlink(&mut self.slab, place);
-        let (_, value) = self.slab.remove(place);
-        Some(value)
+        self.take_out(handle)
     }
 
+    #[inline]
     fn reschedule(&mut self, handle: Handle, deadline: u64) -> Result<Handle, RescheduleError> {
-        let place = self.slab.find(handle).ok_or(RescheduleError::Stale)?;
-        if let Some(objection) = self.objection(deadline) {
-            return Err(objection.into());
+        match self.objection(deadline) {
+            None => self.move_to(handle, deadline).ok_or(RescheduleError::Stale),
+            Some(_) if self.chunks.find(handle).is_none() => Err(RescheduleError::Stale),
+            Some(objection) => Err(objection.into()),
         }
-        self.hierarchy.relink(&mut self.slab, place, deadline);
-        Ok(handle)
     }
 
     fn deadline(&self, handle: Handle) -> Option<u64> {
-        let place = self.slab.find(handle)?;
-        Some(self.slab.entry(place).deadline)
+        self.chunks.find(handle).map(|place| self.deadline_at(place))
     }
 
     fn next_wake(&self) -> Option<u64> {
-        self.hierarchy.nearest()
+        self.tree.nearest()
     }
 
     fn advance(&mut self, now: u64, fire: &mut dyn FnMut(u64, T)) -> usize {
@@ -236,8 +256,8 @@ impl<T> fmt::Debug for Wheel<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wheel")
             .field("now", &self.now)
-            .field("len", &self.slab.len())
-            .field("next_wake", &self.hierarchy.nearest())
+            .field("len", &self.len)
+            .field("next_wake", &self.tree.nearest())
             .finish_non_exhaustive()
     }
 }
@@ -246,21 +266,27 @@ impl<T> fmt::Debug for Wheel<T> {
 mod tests {
     use super::*;
 
+    /// A wheel that has no more than one chunk.
+    fn narrow() -> Wheel<u32> {
+        Wheel { chunks: Chunks::with_limit(1), ..Wheel::new(0) }
+    }
+
     #[test]
     fn a_full_wheel_gives_the_value_back_and_goes_on() {
-        let mut wheel = Wheel { slab: Slab::with_limit(2), ..Wheel::new(0) };
-        let first = wheel.insert(5, 'a').expect("there is room");
-        wheel.insert(5, 'b').expect("there is room");
-        let refused = wheel.insert(5, 'c').expect_err("there are two places");
-        assert_eq!((refused.why, refused.value), (Refusal::Full, 'c'));
+        let mut wheel = narrow();
+        let handles: alloc::vec::Vec<_> =
+            (0..64).map(|value| wheel.insert(5, value).expect("there is room")).collect();
+        let refused = wheel.insert(5, 64).expect_err("a chunk has 64 places");
+        assert_eq!((refused.why, refused.value), (Refusal::Full, 64));
         // What is wrong with the deadline is said first: making room would not help.
-        let refused = wheel.insert(0, 'd').expect_err("it has elapsed");
+        let refused = wheel.insert(0, 65).expect_err("it has elapsed");
         assert_eq!(refused.why, Refusal::Elapsed);
 
-        assert_eq!(wheel.cancel(first), Some('a'));
-        wheel.insert(5, 'e').expect("a place was freed");
+        assert_eq!(wheel.cancel(handles[7]), Some(7));
+        wheel.insert(5, 66).expect("a place was freed");
         let mut fired = alloc::vec![];
-        assert_eq!(wheel.advance_with(5, |_, value| fired.push(value)), 2);
-        assert_eq!(fired, ['b', 'e']);
+        assert_eq!(wheel.advance_with(5, |_, value| fired.push(value)), 64);
+        let expected: alloc::vec::Vec<_> = (0..64).filter(|&value| value != 7).chain([66]).collect();
+        assert_eq!(fired, expected);
     }
 }

@@ -1,0 +1,79 @@
+//! [`Home`]: the chunks of one owner.
+
+use super::id::{ChunkId, NIL, Place, SlotId, at};
+
+/// What is known of the places of a chunk without looking at them.
+pub(super) struct Chunk {
+    /// How many places are taken.
+    pub(super) taken: u32,
+    /// The slot it belongs to, or one of the two owners below.
+    pub(super) owner: SlotId,
+    /// Its neighbours in its home; or the next one of the unused chunks.
+    pub(super) next: ChunkId,
+    prev: ChunkId,
+}
+
+/// Owner of the chunks whose entries are of any slots. It is no slot.
+pub(super) const COMMONS: SlotId = NIL;
+/// Owner of the chunks of slots that were opened: their entries are in the lists of finer slots,
+/// and no place is filled again before all are free. It is no slot.
+pub(super) const DRAIN: SlotId = NIL - 1;
+
+impl Chunk {
+    pub(super) const NEW: Self = Self { taken: 0, owner: NIL, next: NIL, prev: NIL };
+}
+
+/// The chunks of one owner, in the order in which they came to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home {
+    /// The hole that was made last: its line is still in the cache.
+    pub(super) hole: Place,
+    first: ChunkId,
+    last: ChunkId,
+    count: u32,
+}
+
+impl Home {
+    pub(super) const EMPTY: Self = Self { hole: NIL, first: NIL, last: NIL, count: 0 };
+
+    /// How many chunks.
+    pub(super) fn count(&self) -> usize {
+        at(self.count)
+    }
+
+    /// Whether there is a hole to put an entry into.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.hole != NIL
+    }
+
+    /// The chunk that came first.
+    pub(super) fn first(&self) -> Option<ChunkId> {
+        (self.first != NIL).then_some(self.first)
+    }
+
+    pub(super) fn link(&mut self, chunks: &mut [Chunk], id: ChunkId) {
+        let last = self.last;
+        chunks[at(id)].prev = last;
+        chunks[at(id)].next = NIL;
+        match last {
+            NIL => self.first = id,
+            _ => chunks[at(last)].next = id,
+        }
+        self.last = id;
+        self.count += 1;
+    }
+
+    pub(super) fn unlink(&mut self, chunks: &mut [Chunk], id: ChunkId) {
+        let Chunk { prev, next, .. } = chunks[at(id)];
+        match prev {
+            NIL => self.first = next,
+            _ => chunks[at(prev)].next = next,
+        }
+        match next {
+            NIL => self.last = prev,
+            _ => chunks[at(next)].prev = prev,
+        }
+        self.count -= 1;
+    }
+}

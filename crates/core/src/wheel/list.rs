@@ -1,0 +1,137 @@
+//! [`List`]: the records of a slot, each the place of one entry, in blocks of one cache line.
+
+use alloc::vec::Vec;
+
+use super::id::{NIL, Place, Seat, SlotId, at};
+
+/// Records in a block.
+pub(super) const BLOCK_RECORDS: usize = 16;
+
+/// One cache line of records.
+#[repr(align(64))]
+struct Block([Place; BLOCK_RECORDS]);
+
+/// What belongs to a block besides its records.
+struct Link {
+    /// The block that was filled before this one, or the next unused one.
+    next: u32,
+    /// The slot whose list it is in.
+    owner: SlotId,
+}
+
+/// The head of one list. Only its newest block is not full.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    newest: u32,
+    len: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self { newest: NIL, len: 0 };
+
+    pub(super) fn len(&self) -> usize {
+        at(self.len)
+    }
+}
+
+/// The memory of all lists.
+pub(super) struct Blocks {
+    blocks: Vec<Block>,
+    links: Vec<Link>,
+    unused: u32,
+}
+
+impl Blocks {
+    pub(super) const fn new() -> Self {
+        Self { blocks: Vec::new(), links: Vec::new(), unused: NIL }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.blocks.capacity() * size_of::<Block>() + self.links.capacity() * size_of::<Link>()
+    }
+
+    /// The slot in whose list the record at `seat` is.
+    pub(super) fn owner(&self, seat: Seat) -> SlotId {
+        self.links[at(seat) / BLOCK_RECORDS].owner
+    }
+
+    /// Adds a record to the list of `owner` and returns where it sits.
+    pub(super) fn push(&mut self, list: &mut List, owner: SlotId, place: Place) -> Seat {
+        let position = at(list.len) % BLOCK_RECORDS;
+        if position == 0 {
+            list.newest = self.add(list.newest, owner);
+        }
+        list.len += 1;
+        self.blocks[at(list.newest)].0[position] = place;
+        list.newest * BLOCK_RECORDS as u32 + position as u32
+    }
+
+    /// Removes the newest record.
+    pub(super) fn pop(&mut self, list: &mut List) -> Option<Place> {
+        list.len = list.len.checked_sub(1)?;
+        let position = at(list.len) % BLOCK_RECORDS;
+        let place = self.blocks[at(list.newest)].0[position];
+        if position == 0 {
+            list.newest = self.give_back(list.newest);
+        }
+        Some(place)
+    }
+
+    /// Removes the record at `seat`. The newest record takes its seat, and is returned if it is
+    /// another one.
+    pub(super) fn remove(&mut self, list: &mut List, seat: Seat) -> Option<Place> {
+        let newest = self.pop(list)?;
+        let record = &mut self.blocks[at(seat) / BLOCK_RECORDS].0[at(seat) % BLOCK_RECORDS];
+        if *record == newest {
+            return None;
+        }
+        *record = newest;
+        Some(newest)
+    }
+
+    /// The records of the newest block: all of them, if they fill no more than one.
+    pub(super) fn newest(&self, list: &List) -> &[Place] {
+        match at(list.len).checked_sub(1) {
+            None => &[],
+            Some(last) => &self.blocks[at(list.newest)].0[..=last % BLOCK_RECORDS],
+        }
+    }
+
+    /// Removes all records and hands them out, each with its index in the list.
+    pub(super) fn drain(&mut self, list: &mut List, mut each: impl FnMut(usize, Place)) {
+        while list.len > 0 {
+            let first = (at(list.len) - 1) / BLOCK_RECORDS * BLOCK_RECORDS;
+            for (index, &place) in (first..at(list.len)).zip(&self.blocks[at(list.newest)].0) {
+                each(index, place);
+            }
+            list.len = first as u32;
+            list.newest = self.give_back(list.newest);
+        }
+    }
+
+    /// Takes a block into use, before the block `next`.
+    fn add(&mut self, next: u32, owner: SlotId) -> u32 {
+        let link = Link { next, owner };
+        match self.unused {
+            NIL => {
+                self.blocks.push(Block([NIL; BLOCK_RECORDS]));
+                self.links.push(link);
+                (self.links.len() - 1) as u32
+            }
+            unused => {
+                self.unused = self.links[at(unused)].next;
+                self.links[at(unused)] = link;
+                unused
+            }
+        }
+    }
+
+    /// Takes a block out of use and returns the one after it.
+    fn give_back(&mut self, block: u32) -> u32 {
+        let link = &mut self.links[at(block)];
+        let next = link.next;
+        link.next = self.unused;
+        self.unused = block;
+        next
+    }
+}

@@ -1,0 +1,430 @@
+//! [`Tree`]: which slot a deadline belongs to, and which slot comes next.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::bits::Bits;
+use super::home::Home;
+use super::id::{FanId, NIL, SlotId, at};
+use super::list::List;
+
+/// Slots in a fan.
+const FAN_SLOTS: usize = 256;
+/// The level of the slots that span a whole low word. A slot of level `k` spans 256^k ticks.
+pub(super) const TOP_LEVEL: u8 = 4;
+
+/// The entries whose deadlines lie in one span of time. It has them itself, in a list and in
+/// chunks, or its finer slots have them; both, while it is being opened.
+pub(super) struct Slot {
+    /// Records of entries that live in the commons or the drain.
+    pub(super) list: List,
+    /// Chunks of entries that live here.
+    pub(super) home: Home,
+    /// The finer slots, if the slot is open.
+    fan: FanId,
+    /// The low word of a deadline: none in the list and the chunks is nearer. It is exact as long
+    /// as none was cancelled or rescheduled, and always in the span of the slot.
+    pub(super) min_low: u32,
+    /// The high word of the numbers of all entries in the chunks.
+    pub(super) era: u32,
+    /// The fan it is in.
+    within: FanId,
+}
+
+const _: () = assert!(size_of::<Slot>() == 40);
+
+impl Slot {
+    const fn new(within: FanId) -> Self {
+        Self { list: List::EMPTY, home: Home::EMPTY, fan: NIL, min_low: u32::MAX, era: 0, within }
+    }
+
+    /// Whether it has entries itself, and not only in its finer slots.
+    pub(super) fn has_entries(&self) -> bool {
+        self.list.len() > 0 || self.home.count() > 0
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.fan != NIL
+    }
+}
+
+/// 256 slots side by side, or one alone.
+struct Fan {
+    /// The slots that have entries, or are open.
+    occupied: Bits,
+    first: SlotId,
+    /// The open slot whose finer slots these are; `NIL` if there is none. Of an unused fan, the
+    /// next one.
+    of: u32,
+    /// The high word of all deadlines in it.
+    high: u32,
+    /// The level of the slots in it.
+    level: u8,
+}
+
+/// All slots, as rings around the base.
+///
+/// A deadline belongs to the ring of the level in which it differs from the base. As the base
+/// moves on, it comes to the next slot of a ring; what is in there belongs to finer rings then.
+pub(super) struct Tree {
+    pub(super) slots: Vec<Slot>,
+    fans: Vec<Fan>,
+    /// Fans of 256 empty slots, linked by `of`.
+    unused_fans: FanId,
+    /// Fans of one empty slot, likewise.
+    unused_tops: FanId,
+    /// The first tick that has not passed. No deadline is before it.
+    base: u64,
+    /// For each level below the top, the first slot of its fan; `NO_FAN` if no entry needs one.
+    /// From the top level on, always that.
+    rings: [SlotId; 8],
+    /// The slots of the top level, each a fan of its own, by their high words.
+    tops: BTreeMap<u32, FanId>,
+}
+
+/// The slot of the few: of entries, in the high word of the base, for which no ring was made.
+pub(super) const FEW_SLOT: SlotId = 0;
+/// The fan of that slot alone. Its level is 0, as there is nothing finer to open it to.
+const FEW_FAN: FanId = 0;
+/// So many entries may be in it.
+pub(super) const FEW: usize = 16;
+
+/// Stands for the slots of a ring that is not there. No index in a fan leads from here to a slot.
+const NO_FAN: SlotId = NIL - FAN_SLOTS as u32;
+
+/// The bits of a tick that say where it is within a slot of this level.
+const fn below(level: u8) -> u64 {
+    (1 << (8 * level)) - 1
+}
+
+/// The index of a tick's slot of this level, in the fan of the next.
+#[inline]
+const fn digit(tick: u64, level: u8) -> u8 {
+    (tick >> (8 * level)) as u8
+}
+
+const fn high(tick: u64) -> u32 {
+    (tick >> 32) as u32
+}
+
+/// The level of the slots, side by side in one fan, in which two ticks differ; 0 if they are one.
+#[inline]
+fn level_of_difference(one: u64, other: u64) -> u8 {
+    (((one ^ other) | 1).ilog2() / 8) as u8
+}
+
+impl Tree {
+    pub(super) const fn new(base: u64) -> Self {
+        Self {
+            slots: Vec::new(),
+            fans: Vec::new(),
+            unused_fans: NIL,
+            unused_tops: NIL,
+            base,
+            rings: [NO_FAN; 8],
+            tops: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+            + self.fans.capacity() * size_of::<Fan>()
+            + self.tops.len() * size_of::<(u32, FanId)>()
+    }
+
+    #[inline]
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, id: SlotId) -> &Slot {
+        &self.slots[at(id)]
+    }
+
+    #[inline]
+    pub(super) fn slot_mut(&mut self, id: SlotId) -> &mut Slot {
+        &mut self.slots[at(id)]
+    }
+
+    fn within(&self, id: SlotId) -> &Fan {
+        &self.fans[at(self.slots[at(id)].within)]
+    }
+
+    pub(super) fn level(&self, id: SlotId) -> u8 {
+        self.within(id).level
+    }
+
+    /// The high word of the deadlines of a slot.
+    pub(super) fn high(&self, id: SlotId) -> u32 {
+        self.within(id).high
+    }
+
+    /// The deadline in a slot that has this low word.
+    pub(super) fn deadline(&self, id: SlotId, low: u32) -> u64 {
+        u64::from(self.high(id)) << 32 | u64::from(low)
+    }
+
+    /// How many slots of this level a later tick is away from the base.
+    pub(super) fn distance(&self, tick: u64, level: u8) -> u64 {
+        (tick >> (8 * level)) - (self.base >> (8 * level))
+    }
+
+    /// The finest slot for a deadline.
+    #[inline]
+    pub(super) fn slot_of(&mut self, deadline: u64) -> SlotId {
+        let level = level_of_difference(deadline, self.base);
+        let first = self.rings[usize::from(level)];
+        let id = at(first) + usize::from(digit(deadline, level));
+        match self.slots.get(id) {
+            Some(slot) if !slot.is_open() => id as SlotId,
+            _ => self.slot_beyond(deadline, level),
+        }
+    }
+
+    /// The same, where the slot in the ring is open, or where there is no ring of this level.
+    #[inline(never)]
+    fn slot_beyond(&mut self, deadline: u64, level: u8) -> SlotId {
+        if level >= TOP_LEVEL {
+            let top = self.top_slot(high(deadline));
+            return self.finest_in(top, deadline);
+        }
+        if self.slots.is_empty() {
+            self.add_fan(1);
+        }
+        let ring = &mut self.rings[usize::from(level)];
+        if *ring == NO_FAN {
+            if self.slots[at(FEW_SLOT)].list.len() < FEW {
+                self.fans[at(FEW_FAN)].high = high(deadline);
+                return FEW_SLOT;
+            }
+            let fan = self.take_fan(level, high(deadline), NIL);
+            self.rings[usize::from(level)] = self.fans[at(fan)].first;
+        }
+        let slot = self.rings[usize::from(level)] + u32::from(digit(deadline, level));
+        self.finest_in(slot, deadline)
+    }
+
+    /// The finest slot for a deadline, within a slot that has it.
+    #[inline]
+    pub(super) fn finest_in(&self, mut id: SlotId, deadline: u64) -> SlotId {
+        while let Some(fan) = self.fans.get(at(self.slots[at(id)].fan)) {
+            id = fan.first + u32::from(digit(deadline, fan.level));
+        }
+        id
+    }
+
+    /// The finest slot for a deadline of an entry of this slot. It may be one outside of it, if the
+    /// slot is not open, or if the entry was rescheduled.
+    #[inline]
+    pub(super) fn finer_of(&mut self, id: SlotId, deadline: u64) -> SlotId {
+        let slot = &self.slots[at(id)];
+        let span = !below(self.fans[at(slot.within)].level);
+        if slot.is_open() && (deadline ^ u64::from(slot.min_low)) & span & u64::from(u32::MAX) == 0 {
+            return self.finest_in(id, deadline);
+        }
+        self.slot_of(deadline)
+    }
+
+    fn top_slot(&mut self, high: u32) -> SlotId {
+        if self.slots.is_empty() {
+            self.add_fan(1);
+        }
+        let fan = match self.tops.get(&high) {
+            Some(&fan) => fan,
+            None => {
+                let fan = match self.unused_tops {
+                    NIL => self.add_fan(1),
+                    unused => unused,
+                };
+                let top = &mut self.fans[at(fan)];
+                self.unused_tops = top.of;
+                (top.high, top.level, top.of) = (high, TOP_LEVEL, NIL);
+                self.tops.insert(high, fan);
+                fan
+            }
+        };
+        self.fans[at(fan)].first
+    }
+
+    fn take_fan(&mut self, level: u8, high: u32, of: u32) -> FanId {
+        let id = match self.unused_fans {
+            NIL => self.add_fan(FAN_SLOTS),
+            unused => unused,
+        };
+        let fan = &mut self.fans[at(id)];
+        self.unused_fans = fan.of;
+        (fan.high, fan.level, fan.of) = (high, level, of);
+        id
+    }
+
+    fn add_fan(&mut self, slots: usize) -> FanId {
+        let id = self.fans.len() as FanId;
+        let first = self.slots.len() as SlotId;
+        self.fans.push(Fan { occupied: Bits::EMPTY, first, of: NIL, high: 0, level: 0 });
+        self.slots.resize_with(at(first) + slots, || Slot::new(id));
+        id
+    }
+
+    /// Notes that a slot has entries.
+    pub(super) fn occupy(&mut self, id: SlotId) {
+        let fan = &mut self.fans[at(self.slots[at(id)].within)];
+        fan.occupied.set((id - fan.first) as u8);
+    }
+
+    /// Opens a slot: from now on its deadlines belong to finer ones.
+    pub(super) fn open(&mut self, id: SlotId) {
+        if self.slot(id).is_open() {
+            return;
+        }
+        let &Fan { high, level, .. } = self.within(id);
+        self.slots[at(id)].fan = self.take_fan(level - 1, high, id);
+        self.occupy(id);
+    }
+
+    /// Notes that slots are empty: this one, if it is, and those that become so by that.
+    pub(super) fn prune(&mut self, mut id: SlotId) {
+        loop {
+            let slot = &mut self.slots[at(id)];
+            if slot.has_entries() {
+                return;
+            }
+            if let Some(finer) = self.fans.get_mut(at(slot.fan)) {
+                if !finer.occupied.is_empty() {
+                    return;
+                }
+                finer.of = self.unused_fans;
+                self.unused_fans = slot.fan;
+                slot.fan = NIL;
+            }
+            slot.min_low = u32::MAX;
+            let within = slot.within;
+            let fan = &mut self.fans[at(within)];
+            fan.occupied.clear((id - fan.first) as u8);
+            if !fan.occupied.is_empty() || within == FEW_FAN {
+                return;
+            }
+            if fan.of == NIL {
+                self.remove_outermost(within);
+                return;
+            }
+            id = fan.of;
+        }
+    }
+
+    /// Removes an empty ring, or an empty slot of the top level.
+    fn remove_outermost(&mut self, id: FanId) {
+        let fan = &mut self.fans[at(id)];
+        if fan.level == TOP_LEVEL {
+            self.tops.remove(&fan.high);
+            fan.of = self.unused_tops;
+            self.unused_tops = id;
+        } else {
+            self.rings[usize::from(fan.level)] = NO_FAN;
+            fan.of = self.unused_fans;
+            self.unused_fans = id;
+        }
+    }
+
+    /// Whether an entry that lives in a slot will be found in time if its deadline becomes this
+    /// one: the slot is opened before it. The slot's least deadline follows.
+    #[inline]
+    pub(super) fn finds(&mut self, id: SlotId, deadline: u64) -> bool {
+        let slot = &mut self.slots[at(id)];
+        let fan = &self.fans[at(slot.within)];
+        let min = u64::from(fan.high) << 32 | u64::from(slot.min_low);
+        let same_high = high(deadline) == fan.high;
+        if deadline >= min {
+            return same_high;
+        }
+        let within = (deadline ^ min) & !below(fan.level) == 0;
+        if within {
+            slot.min_low = deadline as u32;
+        }
+        within
+    }
+
+    /// The nearest deadline, exactly while nothing was cancelled or rescheduled, and never one
+    /// that is too late.
+    pub(super) fn nearest(&self) -> Option<u64> {
+        let few = self.slots.first().and_then(|few| {
+            let high = self.fans[at(FEW_FAN)].high;
+            few.has_entries().then(|| u64::from(high) << 32 | u64::from(few.min_low))
+        });
+        // What is in a finer ring is nearer than all outside of it.
+        let outside = match self.rings.iter().find(|&&first| first != NO_FAN) {
+            Some(&first) => self.nearest_in(self.slot(first).within),
+            None => self.tops.first_key_value().and_then(|(_, &fan)| self.nearest_in(fan)),
+        };
+        earlier(few, outside)
+    }
+
+    fn nearest_in(&self, fan: FanId) -> Option<u64> {
+        let fan = &self.fans[at(fan)];
+        let slot = self.slot(fan.first + u32::from(fan.occupied.first()?));
+        let own = slot.has_entries().then(|| u64::from(fan.high) << 32 | u64::from(slot.min_low));
+        if slot.is_open() { earlier(own, self.nearest_in(slot.fan)) } else { own }
+    }
+
+    /// The slot of this level in which `tick` is, if those above it are open and it is occupied.
+    fn find(&self, tick: u64, level: u8) -> Option<SlotId> {
+        let above = level_of_difference(tick, self.base).clamp(level, TOP_LEVEL);
+        let mut id = match self.rings[usize::from(above)] {
+            _ if above == TOP_LEVEL => self.fans[at(*self.tops.get(&high(tick))?)].first,
+            NO_FAN => return None,
+            first => first + u32::from(digit(tick, above)),
+        };
+        for _ in level..above {
+            let fan = self.fans.get(at(self.slot(id).fan))?;
+            id = fan.first + u32::from(digit(tick, fan.level));
+        }
+        (self.slot(id).has_entries() || self.slot(id).is_open()).then_some(id)
+    }
+
+    /// Moves the base on. Returns the level up to which it has come to other slots; they have to
+    /// be entered.
+    pub(super) fn move_base(&mut self, base: u64) -> u8 {
+        let changed = level_of_difference(self.base, base).min(TOP_LEVEL);
+        self.base = base;
+        changed
+    }
+
+    /// The slot of this level to which the base has come. Its finer slots, if it is open, become a
+    /// ring. What it has itself has to be moved, as it belongs to finer rings now.
+    pub(super) fn enter(&mut self, level: u8) -> Option<SlotId> {
+        let id = self.find(self.base, level)?;
+        let slot = &mut self.slots[at(id)];
+        if let Some(fan) = self.fans.get_mut(at(slot.fan))
+            && !fan.occupied.is_empty()
+        {
+            slot.fan = NIL;
+            fan.of = NIL;
+            self.rings[usize::from(fan.level)] = fan.first;
+        }
+        Some(id)
+    }
+
+    /// The slot that comes after the one of the base, on this level, if those above it are open;
+    /// and how many ticks ahead it begins.
+    pub(super) fn following(&self, level: u8) -> Option<(SlotId, u64)> {
+        let begin = (self.base | below(level)).checked_add(1)?;
+        self.find(begin, level).map(|id| (id, begin - self.base))
+    }
+
+    /// The slot of the few.
+    pub(super) fn few_mut(&mut self) -> Option<&mut Slot> {
+        self.slots.get_mut(at(FEW_SLOT))
+    }
+
+    /// The slot of the base alone.
+    pub(super) fn tick_slot(&self) -> Option<SlotId> {
+        self.find(self.base, 0)
+    }
+}
+
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
