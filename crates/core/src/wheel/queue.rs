@@ -146,7 +146,8 @@ impl<T> Wheel<T> {
         }
         let passed = now - self.now;
         let mut fired = 0;
-        while let Some(stop) = self.tree.nearest()
+        let mut next = self.tree.nearest();
+        while let Some(stop) = next
             && stop <= now
         {
             // Time stands just before the stop while its entries are handed out, so that a panic
@@ -154,6 +155,8 @@ impl<T> Wheel<T> {
             self.now = stop - 1;
             self.move_base(stop);
             fired += self.fire_tick(&mut fire);
+            next = self.tree.nearest();
+            assert!(next.is_none_or(|next| next > stop), "what is due at {stop} cannot be reached");
         }
         self.now = now;
         self.move_base(now.saturating_add(1));

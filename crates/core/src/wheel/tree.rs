@@ -394,12 +394,15 @@ impl Tree {
     pub(super) fn enter(&mut self, level: u8) -> Option<SlotId> {
         let id = self.find(self.base, level)?;
         let slot = &mut self.slots[at(id)];
-        if let Some(fan) = self.fans.get_mut(at(slot.fan))
-            && !fan.occupied.is_empty()
-        {
-            slot.fan = NIL;
-            fan.of = NIL;
-            self.rings[usize::from(fan.level)] = fan.first;
+        let fan_id = core::mem::replace(&mut slot.fan, NIL);
+        if let Some(fan) = self.fans.get_mut(at(fan_id)) {
+            if fan.occupied.is_empty() {
+                fan.of = self.unused_fans;
+                self.unused_fans = fan_id;
+            } else {
+                fan.of = NIL;
+                self.rings[usize::from(fan.level)] = fan.first;
+            }
         }
         Some(id)
     }
