@@ -50,6 +50,8 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod classic;
 pub mod conformance;

@@ -1,38 +1,58 @@
-//! [`Card`]: what has to be known of an entry that does not live in a chunk of its own slot.
+//! [`Cards`]: what has to be known of entries that are filed and do not live in their slot.
 
 use alloc::vec::Vec;
 
 use super::chunk::CHUNK_PLACES;
 use super::id::{ChunkId, NIL, Seat, at};
 
-/// The card of an entry in the commons or the drain.
+/// The high words of an entry's deadline and of its number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Card {
-    /// Where its record is.
-    pub(super) seat: Seat,
-    /// The high word of its deadline.
-    pub(super) high: u32,
-    /// The high word of the number of its insertion.
-    pub(super) era: u32,
+pub(super) struct Highs {
+    pub(super) deadline: u32,
+    pub(super) number: u32,
 }
 
-/// The cards of the chunks of the commons and the drain, 64 to a chunk. The card of a place that is not taken
-/// means nothing.
+/// The cards of the entries of one chunk. Of a place that is not taken they mean nothing.
+pub(super) struct CardSet {
+    /// Where the record of each entry is.
+    pub(super) seats: [Seat; CHUNK_PLACES],
+    /// The high words, where all entries have the same, in a chunk that was drained.
+    shared: Highs,
+    /// The set of the high words of each entry; `NIL` if they are shared. Of an unused set of
+    /// cards, the next one.
+    highs: u32,
+}
+
+/// The cards of all chunks of the commons and the drain.
 pub(super) struct Cards {
-    sets: Vec<[Card; CHUNK_PLACES]>,
+    sets: Vec<CardSet>,
+    highs: Vec<[Highs; CHUNK_PLACES]>,
     /// The set of each chunk that has one.
     by_chunk: Vec<u32>,
-    /// Sets that no chunk has, linked by the seat of their first card.
-    unused: u32,
+    unused_sets: u32,
+    /// Linked by the first `deadline`.
+    unused_highs: u32,
 }
 
 impl Cards {
     pub(super) const fn new() -> Self {
-        Self { sets: Vec::new(), by_chunk: Vec::new(), unused: NIL }
+        Self {
+            sets: Vec::new(),
+            highs: Vec::new(),
+            by_chunk: Vec::new(),
+            unused_sets: NIL,
+            unused_highs: NIL,
+        }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.sets.capacity() * size_of::<[Card; CHUNK_PLACES]>() + self.by_chunk.capacity() * size_of::<u32>()
+        self.sets.capacity() * size_of::<CardSet>()
+            + self.highs.capacity() * size_of::<[Highs; CHUNK_PLACES]>()
+            + self.by_chunk.capacity() * size_of::<u32>()
+    }
+
+    pub(super) fn reserve(&mut self, chunks: usize) {
+        self.by_chunk.reserve_exact(chunks);
     }
 
     /// Makes room for one more chunk, which has no cards.
@@ -40,33 +60,86 @@ impl Cards {
         self.by_chunk.push(NIL);
     }
 
-    /// Gives a chunk a set of cards.
-    pub(super) fn add(&mut self, chunk: ChunkId) {
-        let mut set = self.unused;
-        match self.sets.get(at(set)) {
-            Some(cards) => self.unused = cards[0].seat,
+    /// Gives a chunk cards. Its entries have the same high words; or if these are not given, each
+    /// has its own.
+    pub(super) fn add(&mut self, chunk: ChunkId, shared: Option<Highs>) {
+        let mut id = self.unused_sets;
+        match self.sets.get(at(id)) {
+            Some(set) => self.unused_sets = set.highs,
             None => {
-                set = self.sets.len() as u32;
-                self.sets.push([Card::default(); CHUNK_PLACES]);
+                id = self.sets.len() as u32;
+                self.sets.push(CardSet { seats: [0; CHUNK_PLACES], shared: Highs::default(), highs: NIL });
             }
         }
-        self.by_chunk[at(chunk)] = set;
+        self.by_chunk[at(chunk)] = id;
+        self.sets[at(id)].shared = shared.unwrap_or_default();
+        self.sets[at(id)].highs = match shared {
+            Some(_) => NIL,
+            None => self.add_highs(),
+        };
     }
 
-    /// Takes it away again.
+    fn add_highs(&mut self) -> u32 {
+        let id = self.unused_highs;
+        match self.highs.get(at(id)) {
+            Some(highs) => {
+                self.unused_highs = highs[0].deadline;
+                id
+            }
+            None => {
+                self.highs.push([Highs::default(); CHUNK_PLACES]);
+                (self.highs.len() - 1) as u32
+            }
+        }
+    }
+
+    /// From now on each entry of a chunk has its own high words.
+    pub(super) fn separate(&mut self, chunk: ChunkId) {
+        let shared = self.set(chunk).shared;
+        let highs = self.add_highs();
+        self.highs[at(highs)] = [shared; CHUNK_PLACES];
+        self.set_mut(chunk).highs = highs;
+    }
+
+    /// Takes the cards of a chunk away.
     pub(super) fn remove(&mut self, chunk: ChunkId) {
-        let set = self.by_chunk[at(chunk)];
-        self.sets[at(set)][0].seat = self.unused;
-        self.unused = set;
+        let id = self.by_chunk[at(chunk)];
+        let set = &mut self.sets[at(id)];
+        if let Some(highs) = self.highs.get_mut(at(set.highs)) {
+            highs[0].deadline = self.unused_highs;
+            self.unused_highs = set.highs;
+        }
+        set.highs = self.unused_sets;
+        self.unused_sets = id;
+    }
+
+    fn set(&self, chunk: ChunkId) -> &CardSet {
+        &self.sets[at(self.by_chunk[at(chunk)])]
     }
 
     #[inline]
-    pub(super) fn card(&self, chunk: ChunkId, index: usize) -> &Card {
-        &self.sets[at(self.by_chunk[at(chunk)])][index]
+    pub(super) fn set_mut(&mut self, chunk: ChunkId) -> &mut CardSet {
+        &mut self.sets[at(self.by_chunk[at(chunk)])]
     }
 
     #[inline]
-    pub(super) fn card_mut(&mut self, chunk: ChunkId, index: usize) -> &mut Card {
-        &mut self.sets[at(self.by_chunk[at(chunk)])][index]
+    pub(super) fn seat(&self, chunk: ChunkId, index: usize) -> Seat {
+        self.set(chunk).seats[index]
+    }
+
+    #[inline]
+    pub(super) fn set_seat(&mut self, chunk: ChunkId, index: usize, seat: Seat) {
+        self.set_mut(chunk).seats[index] = seat;
+    }
+
+    pub(super) fn highs(&self, chunk: ChunkId, index: usize) -> Highs {
+        let set = self.set(chunk);
+        self.highs.get(at(set.highs)).map_or(set.shared, |highs| highs[index])
+    }
+
+    /// Writes down the high words of an entry of a chunk in which each has its own.
+    pub(super) fn set_highs(&mut self, chunk: ChunkId, index: usize, highs: Highs) {
+        let id = self.set(chunk).highs;
+        self.highs[at(id)][index] = highs;
     }
 }

@@ -1,13 +1,14 @@
 //! [`Chunks`]: the memory of the entries.
 
 use alloc::vec::Vec;
-use core::mem;
 use core::num::NonZeroU32;
 use core::ops::Range;
+use core::{array, mem};
 
-use super::card::{Card, Cards};
-use super::home::{COMMONS, Chunk, DRAIN, Home};
-use super::id::{ChunkId, NIL, Place, SlotId, at};
+use super::card::{Cards, Highs};
+use super::home::{COMMONS, DRAIN, Home, Link};
+use super::id::{ChunkId, NIL, Place, Seat, SlotId, at};
+use super::number::Number;
 use super::tree::Slot;
 use crate::Handle;
 
@@ -46,6 +47,12 @@ pub(super) const fn chunk_of(place: Place) -> ChunkId {
     place / CHUNK_PLACES as u32
 }
 
+/// Where in its chunk a place is.
+#[inline]
+const fn index_of(place: Place) -> usize {
+    at(place) % CHUNK_PLACES
+}
+
 /// The places of a chunk.
 const fn places_of(id: ChunkId) -> Range<Place> {
     let first = id * CHUNK_PLACES as u32;
@@ -70,7 +77,12 @@ pub(super) enum Taken<T> {
 /// slots with few live together; or to the drain; or it is unused.
 pub(super) struct Chunks<T> {
     spots: Vec<Spot<T>>,
-    chunks: Vec<Chunk>,
+    /// How many places of each chunk are taken. Apart from the rest and as small as can be, because
+    /// every insertion and every cancel needs it, and it shall be in the cache.
+    taken: Vec<u8>,
+    /// The slot that each chunk belongs to, or `COMMONS`, or `DRAIN`.
+    owners: Vec<SlotId>,
+    links: Vec<Link>,
     commons: Home,
     drain: Home,
     /// Empty chunks, linked by `next`.
@@ -88,7 +100,9 @@ impl<T> Chunks<T> {
     pub(super) const fn new() -> Self {
         Self {
             spots: Vec::new(),
-            chunks: Vec::new(),
+            taken: Vec::new(),
+            owners: Vec::new(),
+            links: Vec::new(),
             commons: Home::EMPTY,
             drain: Home::EMPTY,
             unused: NIL,
@@ -102,20 +116,31 @@ impl<T> Chunks<T> {
         Self { limit, ..Self::new() }
     }
 
+    /// How many chunks are in the drain.
+    #[cfg(test)]
+    pub(super) fn drained(&self) -> usize {
+        self.drain.count()
+    }
+
     pub(super) fn reserve(&mut self, chunks: usize) {
         self.spots.reserve_exact(chunks * CHUNK_PLACES);
-        self.chunks.reserve_exact(chunks);
+        self.taken.reserve_exact(chunks);
+        self.owners.reserve_exact(chunks);
+        self.links.reserve_exact(chunks);
+        self.cards.reserve(chunks);
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
         self.spots.capacity() * size_of::<Spot<T>>()
-            + self.chunks.capacity() * size_of::<Chunk>()
+            + self.taken.capacity()
+            + self.owners.capacity() * size_of::<SlotId>()
+            + self.links.capacity() * size_of::<Link>()
             + self.cards.heap_bytes()
     }
 
     /// Whether no chunk can be added.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.unused == NIL && self.chunks.len() >= self.limit
+        self.unused == NIL && self.taken.len() >= self.limit
     }
 
     /// The place of the entry that `handle` is a claim on.
@@ -130,7 +155,7 @@ impl<T> Chunks<T> {
     /// The slot that the entry at a place lives in, or `COMMONS`, or `DRAIN`.
     #[inline]
     pub(super) fn owner(&self, id: ChunkId) -> SlotId {
-        self.chunks[at(id)].owner
+        self.owners[at(id)]
     }
 
     /// The entry at a place that is taken.
@@ -159,19 +184,32 @@ impl<T> Chunks<T> {
         let Spot::Hole { next, .. } = *spot else { panic!("place {place} is no hole") };
         *spot = Spot::Taken(entry);
         home.hole = next;
-        self.chunks[at(chunk_of(place))].taken += 1;
+        self.taken[at(chunk_of(place))] += 1;
         place
     }
 
     /// Puts an entry into the commons. Gives it back if there is no place left.
-    pub(super) fn put_in_commons(&mut self, entry: Entry<T>) -> Result<Place, Entry<T>> {
-        let mut commons = self.commons;
-        if !commons.has_room() && !self.reclaim(&mut commons) && !self.add(&mut commons, COMMONS) {
-            return Err(entry);
+    pub(super) fn put_in_commons(&mut self, entry: Entry<T>, highs: Highs) -> Result<Place, Entry<T>> {
+        if !self.commons.has_room() && !self.reclaim() {
+            let mut commons = self.commons;
+            if !self.add(&mut commons, COMMONS) {
+                return Err(entry);
+            }
+            self.commons = commons;
         }
+        let mut commons = self.commons;
         let place = self.put(&mut commons, entry);
         self.commons = commons;
+        self.cards.set_highs(chunk_of(place), index_of(place), highs);
         Ok(place)
+    }
+
+    /// Moves the deadline of an entry in the commons.
+    pub(super) fn set_deadline(&mut self, place: Place, deadline: u64) {
+        self.set_deadline_low(place, deadline as u32);
+        let number = self.highs(place).number;
+        let highs = Highs { deadline: (deadline >> 32) as u32, number };
+        self.cards.set_highs(chunk_of(place), index_of(place), highs);
     }
 
     /// Takes an entry out of the slot that it lives in.
@@ -186,8 +224,7 @@ impl<T> Chunks<T> {
             return Taken::Stale;
         }
         let id = chunk_of(place);
-        let chunk = &mut self.chunks[at(id)];
-        let owner = chunk.owner;
+        let owner = self.owners[at(id)];
         let Some(slot) = slots.get_mut(at(owner)) else {
             return Taken::Filed;
         };
@@ -196,8 +233,9 @@ impl<T> Chunks<T> {
             return Taken::Stale;
         };
         slot.home.hole = place;
-        chunk.taken -= 1;
-        let emptied = chunk.taken == 0;
+        let taken = &mut self.taken[at(id)];
+        *taken -= 1;
+        let emptied = *taken == 0;
         if let Some(Spot::Hole { prev, .. }) = self.spots.get_mut(at(next)) {
             *prev = place;
         }
@@ -215,13 +253,13 @@ impl<T> Chunks<T> {
             panic!("no entry is at place {place}")
         };
         let id = chunk_of(place);
-        let chunk = &mut self.chunks[at(id)];
-        chunk.taken -= 1;
-        let emptied = chunk.taken == 0;
-        if chunk.owner == DRAIN {
+        let taken = &mut self.taken[at(id)];
+        *taken -= 1;
+        let emptied = *taken == 0;
+        if self.owners[at(id)] == DRAIN {
             if emptied {
                 self.cards.remove(id);
-                self.drain.unlink(&mut self.chunks, id);
+                self.drain.unlink(&mut self.links, id);
                 self.put_away(id);
             }
         } else {
@@ -238,62 +276,82 @@ impl<T> Chunks<T> {
 
     /// Gives a home one more chunk. False if there may be no more.
     pub(super) fn add(&mut self, home: &mut Home, owner: SlotId) -> bool {
+        // The places of the chunk become the first holes, in their order.
+        let hole = |place: Place| Spot::Hole { prev: place.wrapping_sub(1), next: place + 1 };
         let mut id = self.unused;
         if id == NIL {
             if self.is_exhausted() {
                 return false;
             }
-            id = self.chunks.len() as ChunkId;
-            self.chunks.push(Chunk::NEW);
+            id = self.taken.len() as ChunkId;
+            self.taken.push(0);
+            self.owners.push(owner);
+            self.links.push(Link::NONE);
             self.cards.add_chunk();
-            self.spots.resize_with(at(places_of(id).end), || Spot::FREE);
+            self.spots.extend(places_of(id).map(hole));
         } else {
-            self.unused = self.chunks[at(id)].next;
+            self.unused = self.links[at(id)].next;
+            self.owners[at(id)] = owner;
+            for place in places_of(id) {
+                self.spots[at(place)] = hole(place);
+            }
         }
         if owner == COMMONS {
-            self.cards.add(id);
+            self.cards.add(id, None);
         }
-        for place in places_of(id).rev() {
-            self.add_hole(home, place);
+        home.link(&mut self.links, id);
+        let places = places_of(id);
+        if let Some(Spot::Hole { prev, .. }) = self.spots.get_mut(at(home.hole)) {
+            *prev = places.end - 1;
         }
-        home.link(&mut self.chunks, id);
-        self.chunks[at(id)].owner = owner;
+        if let Spot::Hole { next, .. } = &mut self.spots[at(places.end) - 1] {
+            *next = home.hole;
+        }
+        home.hole = places.start;
         true
     }
 
-    /// Moves a chunk, with its entries where they are, from a slot to the drain.
-    pub(super) fn drain(&mut self, id: ChunkId, from: &mut Home) {
-        if at(self.chunks[at(id)].taken) < CHUNK_PLACES {
+    /// Moves a chunk, with its entries where they are, from a slot to the drain. The entries have
+    /// the same high words.
+    pub(super) fn drain(&mut self, id: ChunkId, from: &mut Home, shared: Highs) {
+        if usize::from(self.taken[at(id)]) < CHUNK_PLACES {
             for place in places_of(id) {
                 if matches!(self.spots[at(place)], Spot::Hole { .. }) {
                     self.remove_hole(from, place);
                 }
             }
         }
-        from.unlink(&mut self.chunks, id);
-        self.drain.link(&mut self.chunks, id);
-        self.chunks[at(id)].owner = DRAIN;
-        self.cards.add(id);
+        from.unlink(&mut self.links, id);
+        self.drain.link(&mut self.links, id);
+        self.owners[at(id)] = DRAIN;
+        self.cards.add(id, Some(shared));
     }
 
     /// Moves a chunk from the drain to the commons, if the one that is there longest is half free:
     /// it may have an entry for long, which was rescheduled to a later deadline.
-    fn reclaim(&mut self, commons: &mut Home) -> bool {
-        let Some(id) = self.drain.first() else {
-            return false;
-        };
-        if at(self.chunks[at(id)].taken) > CHUNK_PLACES / 2 {
-            return false;
+    fn reclaim(&mut self) -> bool {
+        match self.drain.first() {
+            Some(id) if usize::from(self.taken[at(id)]) <= CHUNK_PLACES / 2 => {
+                self.move_to_commons(id);
+                true
+            }
+            _ => false,
         }
-        self.drain.unlink(&mut self.chunks, id);
-        commons.link(&mut self.chunks, id);
-        self.chunks[at(id)].owner = COMMONS;
+    }
+
+    /// Moves a chunk from the drain to the commons: its holes are there to be filled again.
+    pub(super) fn move_to_commons(&mut self, id: ChunkId) {
+        self.drain.unlink(&mut self.links, id);
+        self.cards.separate(id);
+        self.owners[at(id)] = COMMONS;
+        let mut commons = self.commons;
+        commons.link(&mut self.links, id);
         for place in places_of(id) {
             if matches!(self.spots[at(place)], Spot::Hole { .. }) {
-                self.add_hole(commons, place);
+                self.add_hole(&mut commons, place);
             }
         }
-        true
+        self.commons = commons;
     }
 
     /// Takes an empty chunk away from its home.
@@ -302,12 +360,12 @@ impl<T> Chunks<T> {
         for place in places_of(id) {
             self.remove_hole(home, place);
         }
-        home.unlink(&mut self.chunks, id);
+        home.unlink(&mut self.links, id);
         self.put_away(id);
     }
 
     fn put_away(&mut self, id: ChunkId) {
-        self.chunks[at(id)].next = self.unused;
+        self.links[at(id)].next = self.unused;
         self.unused = id;
     }
 
@@ -332,24 +390,46 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// The place of a chunk with this index, if it is taken, and the low word of the deadline.
+    /// For each entry of a chunk in the drain, files its place by the low word of its deadline,
+    /// and notes the seat that it gets. Returns how many there were.
     #[inline]
-    pub(super) fn deadline_low(&self, id: ChunkId, index: usize) -> Option<(Place, u32)> {
-        let place = places_of(id).start + index as u32;
-        match &self.spots[at(place)] {
-            Spot::Taken(entry) => Some((place, entry.deadline_low)),
+    pub(super) fn file_drained(&mut self, id: ChunkId, mut file: impl FnMut(Place, u32) -> Seat) -> usize {
+        let first = places_of(id).start;
+        let spots = &self.spots[at(first)..at(first) + CHUNK_PLACES];
+        // All lines are asked for before the first is worked on: most come from far away.
+        let lows: [Option<u32>; CHUNK_PLACES] = array::from_fn(|index| match &spots[index] {
+            Spot::Taken(entry) => Some(entry.deadline_low),
             Spot::Hole { .. } => None,
+        });
+        let seats = &mut self.cards.set_mut(id).seats;
+        for ((place, low), seat) in (first..).zip(lows).zip(seats) {
+            if let Some(low) = low {
+                *seat = file(place, low);
+            }
         }
+        usize::from(self.taken[at(id)])
     }
 
-    /// The card of an entry in the commons or the drain.
+    /// Where the record of an entry in the commons or the drain is.
     #[inline]
-    pub(super) fn card(&self, place: Place) -> &Card {
-        self.cards.card(chunk_of(place), at(place) % CHUNK_PLACES)
+    pub(super) fn seat(&self, place: Place) -> Seat {
+        self.cards.seat(chunk_of(place), index_of(place))
     }
 
     #[inline]
-    pub(super) fn card_mut(&mut self, place: Place) -> &mut Card {
-        self.cards.card_mut(chunk_of(place), at(place) % CHUNK_PLACES)
+    pub(super) fn set_seat(&mut self, place: Place, seat: Seat) {
+        self.cards.set_seat(chunk_of(place), index_of(place), seat);
+    }
+
+    /// The high words of an entry in the commons or the drain.
+    #[inline]
+    pub(super) fn highs(&self, place: Place) -> Highs {
+        self.cards.highs(chunk_of(place), index_of(place))
+    }
+
+    /// The number of an entry in the commons or the drain.
+    #[inline]
+    pub(super) fn number(&self, place: Place) -> Number {
+        Number::new(self.highs(place).number, self.entry(place).generation)
     }
 }

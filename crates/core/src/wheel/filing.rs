@@ -1,47 +1,13 @@
-//! Where an entry lives: taking it in, and taking it out.
-
-use core::num::NonZeroU32;
+//! Where an entry lives: taking it in, taking it out, moving it.
 
 use super::Wheel;
-use super::card::Card;
+use super::card::Highs;
 use super::chunk::{CHUNK_PLACES, Entry, Taken, chunk_of};
 use super::home::{COMMONS, DRAIN};
 use super::id::{Place, SlotId, at};
-use super::tree::{FEW, Slot};
+use super::number::Number;
+use super::tree::{FEW, MANY, Slot};
 use crate::Handle;
-
-/// A slot with so many entries takes no more, but is opened, so that what is left to do when its
-/// time comes has a bound.
-const MANY: usize = 1 << 20;
-
-/// The number of an insertion, in two words. The order of numbers is the order of insertions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Number {
-    pub(super) era: u32,
-    pub(super) generation: NonZeroU32,
-}
-
-impl Number {
-    /// The number of the insertion after the one with this count.
-    #[inline]
-    pub(super) const fn after(count: u64) -> Self {
-        let next = count + 1;
-        match NonZeroU32::new(next as u32) {
-            Some(generation) => Self { era: era(next), generation },
-            None => Self { era: era(next), generation: NonZeroU32::MIN },
-        }
-    }
-
-    #[inline]
-    pub(super) const fn count(self) -> u64 {
-        (self.era as u64) << 32 | self.generation.get() as u64
-    }
-}
-
-/// The high word of a count of insertions.
-pub(super) const fn era(count: u64) -> u32 {
-    (count >> 32) as u32
-}
 
 impl<T> Wheel<T> {
     /// Takes an entry in. Gives the value back if there is no place left.
@@ -49,9 +15,9 @@ impl<T> Wheel<T> {
     pub(super) fn take_in(&mut self, number: Number, deadline: u64, value: T) -> Result<Handle, T> {
         let id = self.tree.slot_of(deadline);
         let slot = self.tree.slot_mut(id);
-        let generation = number.generation;
+        let generation = number.generation();
         let deadline_low = deadline as u32;
-        let place = if slot.era == number.era && slot.home.has_room() {
+        let place = if slot.era == number.high() && slot.home.has_room() {
             if deadline_low < slot.min_low {
                 slot.min_low = deadline_low;
             }
@@ -66,7 +32,7 @@ impl<T> Wheel<T> {
     /// The same, if the slot has no chunk with room for it.
     #[inline(never)]
     fn take_in_anew(&mut self, mut id: SlotId, number: Number, deadline: u64, value: T) -> Result<Place, T> {
-        let entry = Entry { generation: number.generation, deadline_low: deadline as u32, value };
+        let entry = Entry { generation: number.generation(), deadline_low: deadline as u32, value };
         loop {
             let level = self.tree.level(id);
             let slot = self.tree.slot(id);
@@ -74,8 +40,8 @@ impl<T> Wheel<T> {
                 break;
             }
             if self.tree.distance(deadline, level) > 1 {
-                if slot.home.count() == 0 || slot.era == number.era {
-                    return self.take_in_at_home(id, number.era, entry);
+                if slot.home.count() == 0 || slot.era == number.high() {
+                    return self.take_in_at_home(id, number.high(), entry);
                 }
                 break;
             }
@@ -83,9 +49,10 @@ impl<T> Wheel<T> {
             self.tree.open(id);
             id = self.tree.finest_in(id, deadline);
         }
-        match self.chunks.put_in_commons(entry) {
+        let highs = Highs { deadline: (deadline >> 32) as u32, number: number.high() };
+        match self.chunks.put_in_commons(entry, highs) {
             Ok(place) => {
-                self.file(id, place, deadline, number.era);
+                self.file(id, place, deadline as u32);
                 Ok(place)
             }
             Err(entry) => {
@@ -105,29 +72,17 @@ impl<T> Wheel<T> {
         slot.min_low = slot.min_low.min(entry.deadline_low);
         let place = self.chunks.put(&mut slot.home, entry);
         self.tree.occupy(id);
-        self.open_if_heavy(id);
+        if weight(self.tree.slot(id)) >= MANY {
+            self.tree.open(id);
+        }
         Ok(place)
     }
 
-    /// Writes an entry of the commons or the drain into the list of its slot.
+    /// Writes the place of an entry of the commons or the drain into the list of its slot.
     #[inline]
-    pub(super) fn file(&mut self, id: SlotId, place: Place, deadline: u64, era: u32) {
-        let slot = self.tree.slot_mut(id);
-        slot.min_low = slot.min_low.min(deadline as u32);
-        let seat = self.blocks.push(&mut slot.list, id, place);
-        let len = slot.list.len();
-        *self.chunks.card_mut(place) = Card { seat, high: (deadline >> 32) as u32, era };
-        if len == 1 {
-            self.tree.occupy(id);
-        } else if len >= MANY {
-            self.open_if_heavy(id);
-        }
-    }
-
-    fn open_if_heavy(&mut self, id: SlotId) {
-        if weight(self.tree.slot(id)) >= MANY && self.tree.level(id) > 0 {
-            self.tree.open(id);
-        }
+    pub(super) fn file(&mut self, id: SlotId, place: Place, deadline_low: u32) {
+        let seat = self.tree.file(&mut self.blocks, id, place, deadline_low);
+        self.chunks.set_seat(place, seat);
     }
 
     /// Takes the entry that `handle` is a claim on out, and returns its value.
@@ -154,11 +109,11 @@ impl<T> Wheel<T> {
 
     /// Takes the record of an entry of the commons or the drain out of its list.
     fn unfile(&mut self, place: Place) {
-        let seat = self.chunks.card(place).seat;
+        let seat = self.chunks.seat(place);
         let id = self.blocks.owner(seat);
         let slot = self.tree.slot_mut(id);
         if let Some(moved) = self.blocks.remove(&mut slot.list, seat) {
-            self.chunks.card_mut(moved).seat = seat;
+            self.chunks.set_seat(moved, seat);
         }
         if slot.list.len() == 0 {
             self.tree.prune(id);
@@ -178,34 +133,37 @@ impl<T> Wheel<T> {
         self.move_elsewhere(handle, owner, deadline)
     }
 
-    /// The same, where the entry is not found in its slot, or is in none.
+    /// The same, where the entry would not be found in its slot, or lives in none.
     #[inline(never)]
     fn move_elsewhere(&mut self, handle: Handle, owner: SlotId, deadline: u64) -> Option<Handle> {
         let place = handle.place();
-        let era = match self.tree.slots.get(at(owner)) {
-            Some(slot) => slot.era,
-            None => self.chunks.card(place).era,
-        };
         if !self.chunks.is_exhausted() {
+            let high = match self.tree.slots.get(at(owner)) {
+                Some(slot) => slot.era,
+                None => self.chunks.highs(place).number,
+            };
             let value = self.take_out(handle)?;
-            return self.take_in(Number { era, generation: handle.generation() }, deadline, value).ok();
+            return self.take_in(Number::new(high, handle.generation()), deadline, value).ok();
         }
         // There may be no room anywhere else: the entry stays where it is.
         if owner < DRAIN {
             self.evict(chunk_of(place));
             self.tree.prune(owner);
         }
+        if self.chunks.owner(chunk_of(place)) == DRAIN {
+            self.chunks.move_to_commons(chunk_of(place));
+        }
         self.unfile(place);
-        self.chunks.set_deadline_low(place, deadline as u32);
+        self.chunks.set_deadline(place, deadline);
         let id = self.tree.slot_of(deadline);
-        self.file(id, place, deadline, era);
+        self.file(id, place, deadline as u32);
         Some(handle)
     }
 
     /// The deadline of an entry.
     pub(super) fn deadline_at(&self, place: Place) -> u64 {
         let high = match self.chunks.owner(chunk_of(place)) {
-            COMMONS | DRAIN => self.chunks.card(place).high,
+            COMMONS | DRAIN => self.chunks.highs(place).deadline,
             owner => self.tree.high(owner),
         };
         u64::from(high) << 32 | u64::from(self.chunks.entry(place).deadline_low)
@@ -213,6 +171,7 @@ impl<T> Wheel<T> {
 }
 
 /// About how many entries are in the slot itself: never fewer than there are.
+#[inline]
 pub(super) fn weight(slot: &Slot) -> usize {
     slot.list.len() + slot.home.count() * CHUNK_PLACES
 }

@@ -2,11 +2,10 @@
 
 use alloc::vec::Vec;
 use core::mem;
-use core::num::NonZeroU32;
 
 use super::Wheel;
-use super::filing::{Number, era};
 use super::id::{NIL, Place, SlotId};
+use super::number::Number;
 
 /// An entry that is due.
 #[derive(Clone, Copy)]
@@ -32,10 +31,7 @@ impl<T> Wheel<T> {
         let mut firing = Firing { wheel: self, due, fired: 0 };
         while let Some(&Due { place, .. }) = firing.due.get(firing.fired) {
             firing.fired += 1;
-            let wheel = &mut *firing.wheel;
-            let value = wheel.chunks.take_filed(place);
-            wheel.len -= 1;
-            fire(tick, value);
+            fire(tick, firing.wheel.chunks.take_filed(place));
         }
         firing.fired
     }
@@ -55,14 +51,15 @@ impl<T> Wheel<T> {
     /// The slot is that of one tick: all of its entries are due.
     fn take_off_all(&mut self, id: SlotId, due: &mut Vec<Due>) {
         let list = &mut self.tree.slot_mut(id).list;
-        let none = Due { number: Number { era: 0, generation: NonZeroU32::MIN }, place: NIL };
-        due.resize(list.len(), none);
-        // No card has to be looked at before the numbers outgrow one word.
-        let one_era = era(self.inserted) == 0;
+        due.resize(list.len(), Due { number: Number::FIRST, place: NIL });
+        // Before the numbers outgrow one word, no card has to be looked at.
+        let one_word = self.next.high() == 0;
         self.blocks.drain(list, |index, place| {
-            let generation = self.chunks.entry(place).generation;
-            let era = if one_era { 0 } else { self.chunks.card(place).era };
-            due[index] = Due { number: Number { era, generation }, place };
+            let number = match one_word {
+                true => Number::new(0, self.chunks.entry(place).generation),
+                false => self.chunks.number(place),
+            };
+            due[index] = Due { number, place };
         });
     }
 
@@ -78,18 +75,17 @@ impl<T> Wheel<T> {
         slot.min_low = u32::MAX;
         let first = due.len();
         for &place in self.blocks.newest(&slot.list) {
-            let entry = self.chunks.entry(place);
-            if entry.deadline_low == tick_low {
-                let number = Number { era: self.chunks.card(place).era, generation: entry.generation };
-                due.push(Due { number, place });
+            let deadline_low = self.chunks.entry(place).deadline_low;
+            if deadline_low == tick_low {
+                due.push(Due { number: self.chunks.number(place), place });
             } else {
-                slot.min_low = slot.min_low.min(entry.deadline_low);
+                slot.min_low = slot.min_low.min(deadline_low);
             }
         }
         for &Due { place, .. } in &due[first..] {
-            let seat = self.chunks.card(place).seat;
+            let seat = self.chunks.seat(place);
             if let Some(moved) = self.blocks.remove(&mut slot.list, seat) {
-                self.chunks.card_mut(moved).seat = seat;
+                self.chunks.set_seat(moved, seat);
             }
         }
     }
@@ -97,12 +93,22 @@ impl<T> Wheel<T> {
 
 impl<T> Drop for Firing<'_, T> {
     fn drop(&mut self) {
-        let mut due = mem::take(&mut self.due);
-        let tick = self.wheel.tree.base();
-        for Due { number, place } in due.drain(..).skip(self.fired) {
-            let id = self.wheel.tree.slot_of(tick);
-            self.wheel.file(id, place, tick, number.era);
+        self.wheel.len -= self.fired;
+        if self.fired < self.due.len() {
+            self.file_rest();
         }
-        self.wheel.due = due;
+        self.due.clear();
+        self.wheel.due = mem::take(&mut self.due);
+    }
+}
+
+impl<T> Firing<'_, T> {
+    #[cold]
+    fn file_rest(&mut self) {
+        let tick = self.wheel.tree.base();
+        for Due { place, .. } in self.due.drain(..).skip(self.fired) {
+            let id = self.wheel.tree.slot_of(tick);
+            self.wheel.file(id, place, tick as u32);
+        }
     }
 }

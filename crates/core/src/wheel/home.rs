@@ -2,25 +2,21 @@
 
 use super::id::{ChunkId, NIL, Place, SlotId, at};
 
-/// What is known of the places of a chunk without looking at them.
-pub(super) struct Chunk {
-    /// How many places are taken.
-    pub(super) taken: u32,
-    /// The slot it belongs to, or one of the two owners below.
-    pub(super) owner: SlotId,
-    /// Its neighbours in its home; or the next one of the unused chunks.
-    pub(super) next: ChunkId,
-    prev: ChunkId,
-}
-
 /// Owner of the chunks whose entries are of any slots. It is no slot.
 pub(super) const COMMONS: SlotId = NIL;
 /// Owner of the chunks of slots that were opened: their entries are in the lists of finer slots,
 /// and no place is filled again before all are free. It is no slot.
 pub(super) const DRAIN: SlotId = NIL - 1;
 
-impl Chunk {
-    pub(super) const NEW: Self = Self { taken: 0, owner: NIL, next: NIL, prev: NIL };
+/// The neighbours of a chunk in its home; or the next one of the unused chunks.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    pub(super) next: ChunkId,
+    prev: ChunkId,
+}
+
+impl Link {
+    pub(super) const NONE: Self = Self { next: NIL, prev: NIL };
 }
 
 /// The chunks of one owner, in the order in which they came to it.
@@ -52,27 +48,26 @@ impl Home {
         (self.first != NIL).then_some(self.first)
     }
 
-    pub(super) fn link(&mut self, chunks: &mut [Chunk], id: ChunkId) {
+    pub(super) fn link(&mut self, links: &mut [Link], id: ChunkId) {
         let last = self.last;
-        chunks[at(id)].prev = last;
-        chunks[at(id)].next = NIL;
+        links[at(id)] = Link { next: NIL, prev: last };
         match last {
             NIL => self.first = id,
-            _ => chunks[at(last)].next = id,
+            _ => links[at(last)].next = id,
         }
         self.last = id;
         self.count += 1;
     }
 
-    pub(super) fn unlink(&mut self, chunks: &mut [Chunk], id: ChunkId) {
-        let Chunk { prev, next, .. } = chunks[at(id)];
+    pub(super) fn unlink(&mut self, links: &mut [Link], id: ChunkId) {
+        let Link { next, prev } = links[at(id)];
         match prev {
             NIL => self.first = next,
-            _ => chunks[at(prev)].next = next,
+            _ => links[at(prev)].next = next,
         }
         match next {
             NIL => self.last = prev,
-            _ => chunks[at(next)].prev = prev,
+            _ => links[at(next)].prev = prev,
         }
         self.count -= 1;
     }

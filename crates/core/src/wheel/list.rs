@@ -29,6 +29,7 @@ pub(super) struct List {
 impl List {
     pub(super) const EMPTY: Self = Self { newest: NIL, len: 0 };
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         at(self.len)
     }
@@ -55,7 +56,14 @@ impl Blocks {
         self.links[at(seat) / BLOCK_RECORDS].owner
     }
 
+    /// Whether a seat is the first of its block.
+    #[inline]
+    pub(super) const fn is_first(seat: Seat) -> bool {
+        at(seat).is_multiple_of(BLOCK_RECORDS)
+    }
+
     /// Adds a record to the list of `owner` and returns where it sits.
+    #[inline]
     pub(super) fn push(&mut self, list: &mut List, owner: SlotId, place: Place) -> Seat {
         let position = at(list.len) % BLOCK_RECORDS;
         if position == 0 {
@@ -98,6 +106,7 @@ impl Blocks {
     }
 
     /// Removes all records and hands them out, each with its index in the list.
+    #[inline]
     pub(super) fn drain(&mut self, list: &mut List, mut each: impl FnMut(usize, Place)) {
         while list.len > 0 {
             let first = (at(list.len) - 1) / BLOCK_RECORDS * BLOCK_RECORDS;

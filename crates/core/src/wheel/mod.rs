@@ -55,8 +55,11 @@ mod firing;
 mod home;
 mod id;
 mod list;
+mod number;
 mod opening;
 mod queue;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use queue::Wheel;

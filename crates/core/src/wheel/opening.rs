@@ -1,7 +1,7 @@
 //! Opening slots: their entries are filed in finer ones.
 
 use super::Wheel;
-use super::chunk::CHUNK_PLACES;
+use super::card::Highs;
 use super::filing::weight;
 use super::id::{ChunkId, SlotId};
 use super::tree::{FEW, TOP_LEVEL};
@@ -19,8 +19,12 @@ impl<T> Wheel<T> {
 
     /// On each level, opens the slot that comes next by as much as is due after so many ticks: in
     /// equal parts, so that it is open when its time comes.
+    ///
+    /// The coarser levels have their turn only when the base has come to another slot of level 1.
     pub(super) fn open_ahead(&mut self, ticks: u64) {
-        for level in (1..=TOP_LEVEL).rev() {
+        let base = self.tree.base();
+        let coarsest = if (base ^ (base - ticks)) >> 8 == 0 { 1 } else { TOP_LEVEL };
+        for level in (1..=coarsest).rev() {
             let Some((id, ahead)) = self.tree.following(level) else {
                 continue;
             };
@@ -40,14 +44,14 @@ impl<T> Wheel<T> {
 
     /// Moves so many entries, or the rest of a chunk more, from a slot to finer ones.
     pub(super) fn move_down(&mut self, id: SlotId, count: usize) {
+        let outlet = self.tree.outlet(id);
         let mut left = count;
         while left > 0 {
             let slot = self.tree.slot_mut(id);
             if let Some(place) = self.blocks.pop(&mut slot.list) {
-                let deadline = self.tree.deadline(id, self.chunks.entry(place).deadline_low);
-                let era = self.chunks.card(place).era;
-                let finer = self.tree.finer_of(id, deadline);
-                self.file(finer, place, deadline, era);
+                let low = self.chunks.entry(place).deadline_low;
+                let finer = self.tree.finer(&outlet, self.tree.deadline(id, low));
+                self.file(finer, place, low);
                 left -= 1;
             } else if let Some(chunk) = slot.home.first() {
                 left = left.saturating_sub(self.evict(chunk));
@@ -62,19 +66,15 @@ impl<T> Wheel<T> {
     /// were.
     pub(super) fn evict(&mut self, chunk: ChunkId) -> usize {
         let id = self.chunks.owner(chunk);
-        let high = u64::from(self.tree.high(id)) << 32;
+        let high = self.tree.high(id);
         let slot = self.tree.slot_mut(id);
-        let era = slot.era;
-        self.chunks.drain(chunk, &mut slot.home);
-        let mut count = 0;
-        for index in 0..CHUNK_PLACES {
-            if let Some((place, low)) = self.chunks.deadline_low(chunk, index) {
-                let deadline = high | u64::from(low);
-                let finer = self.tree.finer_of(id, deadline);
-                self.file(finer, place, deadline, era);
-                count += 1;
-            }
-        }
-        count
+        let shared = Highs { deadline: high, number: slot.era };
+        self.chunks.drain(chunk, &mut slot.home, shared);
+        let Self { chunks, tree, blocks, .. } = self;
+        let outlet = tree.outlet(id);
+        chunks.file_drained(chunk, |place, low| {
+            let finer = tree.finer(&outlet, u64::from(high) << 32 | u64::from(low));
+            tree.file(blocks, finer, place, low)
+        })
     }
 }

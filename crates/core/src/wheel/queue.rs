@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::chunk::{CHUNK_PLACES, Chunks};
-use super::filing::Number;
 use super::firing::Due;
 use super::list::Blocks;
+use super::number::Number;
 use super::tree::Tree;
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
@@ -73,10 +73,10 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// assert_eq!(wheel.next_wake(), None);
 /// ```
 pub struct Wheel<T> {
-    now: u64,
+    pub(super) now: u64,
     pub(super) len: usize,
-    /// Counts insertions, and skips the counts whose low word is 0.
-    pub(super) inserted: u64,
+    /// The number of the next insertion.
+    pub(super) next: Number,
     pub(super) chunks: Chunks<T>,
     /// Its base is `now + 1`.
     pub(super) tree: Tree,
@@ -92,7 +92,7 @@ impl<T> Wheel<T> {
         Self {
             now: start,
             len: 0,
-            inserted: 0,
+            next: Number::FIRST,
             chunks: Chunks::new(),
             tree: Tree::new(start.saturating_add(1)),
             blocks: Blocks::new(),
@@ -217,11 +217,9 @@ impl<T> TimerQueue<T> for Wheel<T> {
             let why = objection.into();
             return Err(Refused { value, why });
         }
-        // 2^64 insertions, one each nanosecond, take 584 years.
-        let number = Number::after(self.inserted);
-        match self.take_in(number, deadline, value) {
+        match self.take_in(self.next, deadline, value) {
             Ok(handle) => {
-                self.inserted = number.count();
+                self.next = self.next.next();
                 Ok(handle)
             }
             Err(value) => Err(Refused { value, why: Refusal::Full }),
@@ -262,34 +260,5 @@ impl<T> fmt::Debug for Wheel<T> {
             .field("len", &self.len)
             .field("next_wake", &self.tree.nearest())
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A wheel that has no more than one chunk.
-    fn narrow() -> Wheel<u32> {
-        Wheel { chunks: Chunks::with_limit(1), ..Wheel::new(0) }
-    }
-
-    #[test]
-    fn a_full_wheel_gives_the_value_back_and_goes_on() {
-        let mut wheel = narrow();
-        let handles: alloc::vec::Vec<_> =
-            (0..64).map(|value| wheel.insert(5, value).expect("there is room")).collect();
-        let refused = wheel.insert(5, 64).expect_err("a chunk has 64 places");
-        assert_eq!((refused.why, refused.value), (Refusal::Full, 64));
-        // What is wrong with the deadline is said first: making room would not help.
-        let refused = wheel.insert(0, 65).expect_err("it has elapsed");
-        assert_eq!(refused.why, Refusal::Elapsed);
-
-        assert_eq!(wheel.cancel(handles[7]), Some(7));
-        wheel.insert(5, 66).expect("a place was freed");
-        let mut fired = alloc::vec![];
-        assert_eq!(wheel.advance_with(5, |_, value| fired.push(value)), 64);
-        let expected: alloc::vec::Vec<_> = (0..64).filter(|&value| value != 7).chain([66]).collect();
-        assert_eq!(fired, expected);
     }
 }

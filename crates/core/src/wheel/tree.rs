@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use super::bits::Bits;
 use super::home::Home;
-use super::id::{FanId, NIL, SlotId, at};
-use super::list::List;
+use super::id::{FanId, NIL, Place, Seat, SlotId, at};
+use super::list::{Blocks, List};
 
 /// Slots in a fan.
 const FAN_SLOTS: usize = 256;
@@ -62,6 +62,17 @@ struct Fan {
     level: u8,
 }
 
+/// See [`Tree::outlet`].
+pub(super) struct Outlet {
+    /// A deadline in the span of the slot.
+    deadline: u64,
+    /// The bits in which deadlines in its span may differ.
+    span: u64,
+    /// The first of its finer slots, and their level.
+    first: SlotId,
+    level: u8,
+}
+
 /// All slots, as rings around the base.
 ///
 /// A deadline belongs to the ring of the level in which it differs from the base. As the base
@@ -88,6 +99,10 @@ pub(super) const FEW_SLOT: SlotId = 0;
 const FEW_FAN: FanId = 0;
 /// So many entries may be in it.
 pub(super) const FEW: usize = 16;
+
+/// A slot with so many entries takes no more, but is opened, so that what is left to do when its
+/// time comes has a bound.
+pub(super) const MANY: usize = 1 << 20;
 
 /// Stands for the slots of a ring that is not there. No index in a fan leads from here to a slot.
 const NO_FAN: SlotId = NIL - FAN_SLOTS as u32;
@@ -214,14 +229,27 @@ impl Tree {
         id
     }
 
-    /// The finest slot for a deadline of an entry of this slot. It may be one outside of it, if the
-    /// slot is not open, or if the entry was rescheduled.
+    /// Where the entries of a slot go to when it is opened, or entered.
+    pub(super) fn outlet(&self, id: SlotId) -> Outlet {
+        let slot = self.slot(id);
+        let &Fan { high, level, .. } = self.within(id);
+        let deadline = u64::from(high) << 32 | u64::from(slot.min_low);
+        match self.fans.get(at(slot.fan)) {
+            Some(finer) => Outlet { deadline, span: below(level), first: finer.first, level: finer.level },
+            // There is no deadline in a span of nothing but these.
+            None => Outlet { deadline: u64::MAX, span: 0, first: NIL, level: 0 },
+        }
+    }
+
+    /// The finest slot for the deadline of an entry that comes out of an outlet. It may be outside
+    /// of the slot, if that is not open, or if the entry was rescheduled.
     #[inline]
-    pub(super) fn finer_of(&mut self, id: SlotId, deadline: u64) -> SlotId {
-        let slot = &self.slots[at(id)];
-        let span = !below(self.fans[at(slot.within)].level);
-        if slot.is_open() && (deadline ^ u64::from(slot.min_low)) & span & u64::from(u32::MAX) == 0 {
-            return self.finest_in(id, deadline);
+    pub(super) fn finer(&mut self, outlet: &Outlet, deadline: u64) -> SlotId {
+        if (deadline ^ outlet.deadline) & !outlet.span == 0 {
+            let finer = outlet.first + u32::from(digit(deadline, outlet.level));
+            if !self.slot(finer).is_open() {
+                return finer;
+            }
         }
         self.slot_of(deadline)
     }
@@ -270,6 +298,27 @@ impl Tree {
     pub(super) fn occupy(&mut self, id: SlotId) {
         let fan = &mut self.fans[at(self.slots[at(id)].within)];
         fan.occupied.set((id - fan.first) as u8);
+    }
+
+    /// Adds a record to the list of a slot and returns where it sits.
+    #[inline]
+    pub(super) fn file(&mut self, blocks: &mut Blocks, id: SlotId, place: Place, deadline_low: u32) -> Seat {
+        let slot = &mut self.slots[at(id)];
+        slot.min_low = slot.min_low.min(deadline_low);
+        let seat = blocks.push(&mut slot.list, id, place);
+        if Blocks::is_first(seat) {
+            self.file_first(id);
+        }
+        seat
+    }
+
+    /// What has to be seen to when the list of a slot has got one more block.
+    #[inline(never)]
+    fn file_first(&mut self, id: SlotId) {
+        self.occupy(id);
+        if self.slot(id).list.len() > MANY && self.level(id) > 0 {
+            self.open(id);
+        }
     }
 
     /// Opens a slot: from now on its deadlines belong to finer ones.
