@@ -32,7 +32,7 @@ mod family;
 mod firing;
 mod handles;
 mod memory;
-mod random;
+pub(crate) mod random;
 pub mod script;
 mod suite;
 mod wake;

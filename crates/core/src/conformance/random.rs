@@ -1,14 +1,14 @@
 //! [`Random`]: numbers for the scenarios, the same in every run.
 
 /// Splitmix64 (Steele, Lea and Flood, 2014): enough to spread deadlines, and no dependency.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// A number below `bound`, which is not 0. The slight bias does not matter here.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 }

@@ -15,6 +15,11 @@ impl Bits {
         self.0[usize::from(index >> 6)] &= !(1 << (index & 63));
     }
 
+    #[cfg(test)]
+    pub(super) fn contains(&self, index: u8) -> bool {
+        self.0[usize::from(index >> 6)] & 1 << (index & 63) != 0
+    }
+
     /// The smallest member.
     pub(super) fn first(&self) -> Option<u8> {
         let word = self.0.iter().position(|&word| word != 0)?;

@@ -111,17 +111,6 @@ impl<T> Chunks<T> {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn with_limit(limit: usize) -> Self {
-        Self { limit, ..Self::new() }
-    }
-
-    /// How many chunks are in the drain.
-    #[cfg(test)]
-    pub(super) fn drained(&self) -> usize {
-        self.drain.count()
-    }
-
     pub(super) fn reserve(&mut self, chunks: usize) {
         self.spots.reserve_exact(chunks * CHUNK_PLACES);
         self.taken.reserve_exact(chunks);
@@ -431,5 +420,33 @@ impl<T> Chunks<T> {
     #[inline]
     pub(super) fn number(&self, place: Place) -> Number {
         Number::new(self.highs(place).number, self.entry(place).generation)
+    }
+}
+
+/// For tests.
+#[cfg(test)]
+impl<T> Chunks<T> {
+    pub(super) fn with_limit(limit: usize) -> Self {
+        Self { limit, ..Self::new() }
+    }
+
+    /// How many chunks are in the drain.
+    pub(super) fn drained(&self) -> usize {
+        self.drain.count()
+    }
+
+    /// How many chunks there are.
+    pub(super) fn count(&self) -> ChunkId {
+        self.taken.len() as ChunkId
+    }
+
+    pub(super) fn taken_in(&self, id: ChunkId) -> usize {
+        usize::from(self.taken[at(id)])
+    }
+
+    /// The place with this index in a chunk, if it is taken.
+    pub(super) fn taken_at(&self, id: ChunkId, index: usize) -> Option<Place> {
+        let place = places_of(id).start + index as u32;
+        matches!(self.spots[at(place)], Spot::Taken(_)).then_some(place)
     }
 }

@@ -144,3 +144,12 @@ impl Blocks {
         next
     }
 }
+
+/// For tests.
+#[cfg(test)]
+impl Blocks {
+    /// The record at a seat.
+    pub(super) fn at(&self, seat: Seat) -> Place {
+        self.blocks[at(seat) / BLOCK_RECORDS].0[at(seat) % BLOCK_RECORDS]
+    }
+}

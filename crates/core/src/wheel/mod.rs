@@ -54,6 +54,8 @@ mod filing;
 mod firing;
 mod home;
 mod id;
+#[cfg(test)]
+mod invariants;
 mod list;
 mod number;
 mod opening;

@@ -10,10 +10,13 @@ impl<T> Wheel<T> {
     /// Moves the base, and moves the entries of the slots that it comes to into finer rings.
     pub(super) fn move_base(&mut self, base: u64) {
         let changed = self.tree.move_base(base);
+        // First all rings that are there already take their places, then come the entries for them.
+        let mut entered = [None; TOP_LEVEL as usize];
         for level in (1..=changed).rev() {
-            if let Some(id) = self.tree.enter(level) {
-                self.move_down(id, usize::MAX);
-            }
+            entered[usize::from(level) - 1] = self.tree.enter(level);
+        }
+        for id in entered.into_iter().flatten() {
+            self.move_down(id, usize::MAX);
         }
     }
 

@@ -10,7 +10,9 @@ use super::filing::weight;
 use super::number::Number;
 use super::tree::MANY;
 use crate::conformance::Family;
-use crate::{Handle, Refusal, TimerQueue};
+use crate::conformance::random::Random;
+use crate::conformance::script::{Aim, Step, replay};
+use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
 /// Wheels of which almost all generations have been used once.
 struct LateWheels;
@@ -142,4 +144,112 @@ fn empty_chunks_are_given_back() {
         assert!(bytes <= most, "{bytes} bytes with slot {slot}, at most {most}");
     }
     assert_eq!(wheel.advance_with(3_000, |_, _| ()), 500);
+}
+
+/// A wheel that checks itself after each call.
+struct Checked<T>(Wheel<T>);
+
+impl<T> TimerQueue<T> for Checked<T> {
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn insert(&mut self, deadline: u64, value: T) -> Result<Handle, Refused<T>> {
+        let answer = self.0.insert(deadline, value);
+        self.0.check();
+        answer
+    }
+
+    fn cancel(&mut self, handle: Handle) -> Option<T> {
+        let answer = self.0.cancel(handle);
+        self.0.check();
+        answer
+    }
+
+    fn reschedule(&mut self, handle: Handle, deadline: u64) -> Result<Handle, RescheduleError> {
+        let answer = self.0.reschedule(handle, deadline);
+        self.0.check();
+        answer
+    }
+
+    fn deadline(&self, handle: Handle) -> Option<u64> {
+        self.0.deadline(handle)
+    }
+
+    fn next_wake(&self) -> Option<u64> {
+        self.0.next_wake()
+    }
+
+    fn advance(&mut self, now: u64, fire: &mut dyn FnMut(u64, T)) -> usize {
+        // Also after a panic, at the next call.
+        self.0.check();
+        let count = self.0.advance(now, fire);
+        self.0.check();
+        count
+    }
+}
+
+struct CheckedWheels;
+
+impl Family for CheckedWheels {
+    type Queue<T> = Checked<T>;
+
+    fn start<T>(start: u64) -> Checked<T> {
+        Checked(Wheel::new(start))
+    }
+}
+
+fn catch(body: &mut dyn FnMut()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err()
+}
+
+/// A script of `count` steps that crowds into a few slots of each level, or spreads.
+fn script(random: &mut Random, count: u64) -> Vec<Step> {
+    let spread = [1, 3, 300, 5_000, 90_000, 1 << 20, 1 << 26, 1 << 34];
+    let spread = &spread[..1 + random.below(8) as usize];
+    let edge = [8, 16, 24, 32][random.below(4) as usize];
+    let aim = |random: &mut Random| match random.below(4) {
+        0 => Aim::Edge { bits: edge, off: random.below(3) as i8 - 1 },
+        1 => Aim::Edge { bits: 8, off: random.below(100) as i8 },
+        _ => {
+            let most = spread[random.below(spread.len() as u64) as usize];
+            Aim::Ahead(1 + random.below(most))
+        }
+    };
+    (0..count)
+        .map(|_| match random.below(20) {
+            0..=8 => Step::Insert(aim(random)),
+            9 => Step::InsertBeside(random.next() as usize),
+            10..=12 => Step::Cancel(random.next() as usize),
+            13..=14 => Step::Reschedule(random.next() as usize, aim(random)),
+            15 => Step::RescheduleBeside(random.next() as usize, random.next() as usize),
+            16 => Step::Panic(aim(random), random.below(5) as usize),
+            17 => Step::Advance(Aim::Ahead(random.below(400))),
+            18 => Step::Advance(aim(random)),
+            _ => Step::Follow,
+        })
+        .collect()
+}
+
+/// Between any two calls everything inside is as it should be.
+#[test]
+fn a_wheel_that_checks_itself_finds_nothing() {
+    // Bodies that fail on purpose do not fill the terminal.
+    let loud = std::panic::take_hook();
+    std::panic::set_hook(std::boxed::Box::new(move |info| {
+        if !std::format!("{info}").contains("on purpose") {
+            loud(info);
+        }
+    }));
+    for seed in 0..10_000 {
+        let mut random = Random::new(seed);
+        let start = random.next() >> random.below(64);
+        let count = 20 + random.below(400);
+        let script = script(&mut random, count);
+        replay::<CheckedWheels>(start, &script, catch);
+    }
 }

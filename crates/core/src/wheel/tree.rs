@@ -450,7 +450,9 @@ impl Tree {
                 self.unused_fans = fan_id;
             } else {
                 fan.of = NIL;
-                self.rings[usize::from(fan.level)] = fan.first;
+                let ring = &mut self.rings[usize::from(fan.level)];
+                assert_eq!(*ring, NO_FAN, "the base has left a ring in which something is due");
+                *ring = fan.first;
             }
         }
         Some(id)
@@ -478,5 +480,46 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
+    }
+}
+
+/// For tests.
+#[cfg(test)]
+impl Tree {
+    /// The first tick of a slot; of that of the few, the base.
+    pub(super) fn begins(&self, id: SlotId) -> u64 {
+        if id == FEW_SLOT {
+            return self.base;
+        }
+        let fan = self.within(id);
+        if fan.level == TOP_LEVEL {
+            return u64::from(fan.high) << 32;
+        }
+        let above = if fan.of == NIL { self.base & !below(fan.level + 1) } else { self.begins(fan.of) };
+        above | u64::from(id - fan.first) << (8 * fan.level)
+    }
+
+    /// Whether a deadline is in the span of a slot.
+    pub(super) fn spans(&self, id: SlotId, deadline: u64) -> bool {
+        let level = if id == FEW_SLOT { TOP_LEVEL } else { self.level(id) };
+        (self.begins(id) ^ deadline) & !below(level) == 0
+    }
+
+    /// Whether a slot is occupied, and all that it is reached by.
+    pub(super) fn is_reached(&self, id: SlotId) -> bool {
+        let fan = self.within(id);
+        let occupied = fan.occupied.contains((id - fan.first) as u8);
+        let fan_id = self.slot(id).within;
+        occupied
+            && if id == FEW_SLOT {
+                true
+            } else if fan.of != NIL {
+                self.slot(fan.of).fan == fan_id && self.is_reached(fan.of)
+            } else if fan.level == TOP_LEVEL {
+                self.tops.get(&fan.high) == Some(&fan_id)
+            } else {
+                self.rings[usize::from(fan.level)] == fan.first
+                    && self.begins(id) >= self.base & !below(fan.level)
+            }
     }
 }
