@@ -53,6 +53,7 @@ impl<T> Wheel<T> {
         match self.chunks.put_in_commons(entry, highs) {
             Ok(place) => {
                 self.file(id, place, deadline as u32);
+                self.sort_out_few();
                 Ok(place)
             }
             Err(entry) => {

@@ -3,8 +3,8 @@
 use super::Wheel;
 use super::card::Highs;
 use super::filing::weight;
-use super::id::{ChunkId, SlotId};
-use super::tree::{FEW, TOP_LEVEL};
+use super::id::{ChunkId, NIL, SlotId};
+use super::tree::{FEW, FEW_SLOT, TOP_LEVEL};
 
 impl<T> Wheel<T> {
     /// Moves the base, and moves the entries of the slots that it comes to into finer rings.
@@ -18,6 +18,29 @@ impl<T> Wheel<T> {
         for id in entered.into_iter().flatten() {
             self.move_down(id, usize::MAX);
         }
+        self.sort_out_few();
+    }
+
+    /// If a ring was made, moves those of the few that belong to a ring into it.
+    pub(super) fn sort_out_few(&mut self) {
+        if !self.tree.made_ring() {
+            return;
+        }
+        let mut places = [NIL; FEW];
+        let mut count = 0;
+        if let Some(few) = self.tree.few_mut() {
+            few.min_low = u32::MAX;
+            self.blocks.drain(&mut few.list, |index, place| {
+                places[index] = place;
+                count += 1;
+            });
+        }
+        for &place in &places[..count] {
+            let deadline = self.deadline_at(place);
+            let id = self.tree.slot_of(deadline);
+            self.file(id, place, deadline as u32);
+        }
+        self.tree.prune(FEW_SLOT);
     }
 
     /// On each level, opens the slot that comes next by as much as is due after so many ticks: in

@@ -91,6 +91,8 @@ pub(super) struct Tree {
     rings: [SlotId; 8],
     /// The slots of the top level, each a fan of its own, by their high words.
     tops: BTreeMap<u32, FanId>,
+    /// A ring was made, and some of the few may belong to it.
+    made_ring: bool,
 }
 
 /// The slot of the few: of entries, in the high word of the base, for which no ring was made.
@@ -138,6 +140,7 @@ impl Tree {
             base,
             rings: [NO_FAN; 8],
             tops: BTreeMap::new(),
+            made_ring: false,
         }
     }
 
@@ -215,6 +218,7 @@ impl Tree {
             }
             let fan = self.take_fan(level, high(deadline), NIL);
             self.rings[usize::from(level)] = self.fans[at(fan)].first;
+            self.made_ring = true;
         }
         let slot = self.rings[usize::from(level)] + u32::from(digit(deadline, level));
         self.finest_in(slot, deadline)
@@ -416,12 +420,21 @@ impl Tree {
     }
 
     /// The slot of this level in which `tick` is, if those above it are open and it is occupied.
+    #[inline]
     fn find(&self, tick: u64, level: u8) -> Option<SlotId> {
         let above = level_of_difference(tick, self.base).clamp(level, TOP_LEVEL);
-        let mut id = match self.rings[usize::from(above)] {
-            _ if above == TOP_LEVEL => self.fans[at(*self.tops.get(&high(tick))?)].first,
-            NO_FAN => return None,
-            first => first + u32::from(digit(tick, above)),
+        let first = self.rings[usize::from(above)];
+        if first == NO_FAN && (above < TOP_LEVEL || self.tops.is_empty()) {
+            return None;
+        }
+        self.find_below(first, above, tick, level)
+    }
+
+    #[inline(never)]
+    fn find_below(&self, first: SlotId, above: u8, tick: u64, level: u8) -> Option<SlotId> {
+        let mut id = match above {
+            TOP_LEVEL => self.fans[at(*self.tops.get(&high(tick))?)].first,
+            _ => first + u32::from(digit(tick, above)),
         };
         for _ in level..above {
             let fan = self.fans.get(at(self.slot(id).fan))?;
@@ -463,6 +476,11 @@ impl Tree {
     pub(super) fn following(&self, level: u8) -> Option<(SlotId, u64)> {
         let begin = (self.base | below(level)).checked_add(1)?;
         self.find(begin, level).map(|id| (id, begin - self.base))
+    }
+
+    /// Whether a ring was made since this was asked last.
+    pub(super) fn made_ring(&mut self) -> bool {
+        core::mem::take(&mut self.made_ring)
     }
 
     /// The slot of the few.
