@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::root::root;
-use crate::{arrows, tidy};
+use crate::{arrows, bare, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<()> {
     } else {
         eprintln!("check: NOT CHECKED: bans, licences and sources, for cargo-deny is not installed");
     }
+    bare::run()?;
     cargo(CLIPPY)
 }
 

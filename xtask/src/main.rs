@@ -7,6 +7,7 @@
 )]
 
 mod arrows;
+mod bare;
 mod check;
 mod finding;
 mod planted;
@@ -18,8 +19,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
+  bare                 core builds without the standard library, with indexes of 32 bits
   tidy [--never TEXT]  size of files, dead references, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["check"] => check::run(),
         ["arrows"] => arrows::run(),
+        ["bare"] => bare::run(),
         ["tidy", options @ ..] => tidy::run(options),
         ["planted"] => planted::run(None),
         ["planted", binary] => planted::run(Some(binary)),
