@@ -419,7 +419,7 @@ impl<T> Chunks<T> {
     /// The number of an entry in the commons or the drain.
     #[inline]
     pub(super) fn number(&self, place: Place) -> Number {
-        Number::new(self.highs(place).number, self.entry(place).generation)
+        Number { high: self.highs(place).number, generation: self.entry(place).generation }
     }
 }
 

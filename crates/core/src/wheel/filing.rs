@@ -15,9 +15,9 @@ impl<T> Wheel<T> {
     pub(super) fn take_in(&mut self, number: Number, deadline: u64, value: T) -> Result<Handle, T> {
         let id = self.tree.slot_of(deadline);
         let slot = self.tree.slot_mut(id);
-        let generation = number.generation();
+        let generation = number.generation;
         let deadline_low = deadline as u32;
-        let place = if slot.era == number.high() && slot.home.has_room() {
+        let place = if slot.era == number.high && slot.home.has_room() {
             if deadline_low < slot.min_low {
                 slot.min_low = deadline_low;
             }
@@ -32,7 +32,7 @@ impl<T> Wheel<T> {
     /// The same, if the slot has no chunk with room for it.
     #[inline(never)]
     fn take_in_anew(&mut self, mut id: SlotId, number: Number, deadline: u64, value: T) -> Result<Place, T> {
-        let entry = Entry { generation: number.generation(), deadline_low: deadline as u32, value };
+        let entry = Entry { generation: number.generation, deadline_low: deadline as u32, value };
         loop {
             let level = self.tree.level(id);
             let slot = self.tree.slot(id);
@@ -40,8 +40,8 @@ impl<T> Wheel<T> {
                 break;
             }
             if self.tree.distance(deadline, level) > 1 {
-                if slot.home.count() == 0 || slot.era == number.high() {
-                    return self.take_in_at_home(id, number.high(), entry);
+                if slot.home.count() == 0 || slot.era == number.high {
+                    return self.take_in_at_home(id, number.high, entry);
                 }
                 break;
             }
@@ -49,7 +49,7 @@ impl<T> Wheel<T> {
             self.tree.open(id);
             id = self.tree.finest_in(id, deadline);
         }
-        let highs = Highs { deadline: (deadline >> 32) as u32, number: number.high() };
+        let highs = Highs { deadline: (deadline >> 32) as u32, number: number.high };
         match self.chunks.put_in_commons(entry, highs) {
             Ok(place) => {
                 self.file(id, place, deadline as u32);
@@ -144,7 +144,7 @@ impl<T> Wheel<T> {
                 None => self.chunks.highs(place).number,
             };
             let value = self.take_out(handle)?;
-            return self.take_in(Number::new(high, handle.generation()), deadline, value).ok();
+            return self.take_in(Number { high, generation: handle.generation() }, deadline, value).ok();
         }
         // There may be no room anywhere else: the entry stays where it is.
         if owner < DRAIN {

@@ -5,12 +5,12 @@ use core::mem;
 
 use super::Wheel;
 use super::id::{NIL, Place, SlotId};
-use super::number::Number;
 
 /// An entry that is due.
 #[derive(Clone, Copy)]
 pub(super) struct Due {
-    number: Number,
+    /// The number of its insertion, in one word.
+    key: u64,
     place: Place,
 }
 
@@ -43,23 +43,23 @@ impl<T> Wheel<T> {
             self.tree.prune(id);
         }
         self.take_off_few(due);
-        if !due.is_sorted_by_key(|due| due.number) {
-            due.sort_unstable_by_key(|due| due.number);
+        if !due.is_sorted_by_key(|due| due.key) {
+            due.sort_unstable_by_key(|due| due.key);
         }
     }
 
     /// The slot is that of one tick: all of its entries are due.
     fn take_off_all(&mut self, id: SlotId, due: &mut Vec<Due>) {
         let list = &mut self.tree.slot_mut(id).list;
-        due.resize(list.len(), Due { number: Number::FIRST, place: NIL });
+        due.resize(list.len(), Due { key: 0, place: NIL });
         // Before the numbers outgrow one word, no card has to be looked at.
-        let one_word = self.next.high() == 0;
+        let one_word = self.next.high == 0;
         self.blocks.drain(list, |index, place| {
-            let number = match one_word {
-                true => Number::new(0, self.chunks.entry(place).generation),
-                false => self.chunks.number(place),
+            let key = match one_word {
+                true => u64::from(self.chunks.entry(place).generation.get()),
+                false => self.chunks.number(place).key(),
             };
-            due[index] = Due { number, place };
+            due[index] = Due { key, place };
         });
     }
 
@@ -77,7 +77,7 @@ impl<T> Wheel<T> {
         for &place in self.blocks.newest(&slot.list) {
             let deadline_low = self.chunks.entry(place).deadline_low;
             if deadline_low == tick_low {
-                due.push(Due { number: self.chunks.number(place), place });
+                due.push(Due { key: self.chunks.number(place).key(), place });
             } else {
                 slot.min_low = slot.min_low.min(deadline_low);
             }

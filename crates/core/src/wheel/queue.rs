@@ -167,9 +167,7 @@ impl<T> Wheel<T> {
     /// What is wrong with a deadline, if anything.
     #[inline]
     fn objection(&self, deadline: u64) -> Option<Objection> {
-        // One comparison for both ends: from the base on, and before the end of time.
-        let base = self.tree.base();
-        if deadline.wrapping_sub(base) < u64::MAX - base {
+        if deadline > self.now && deadline < u64::MAX {
             None
         } else if deadline == u64::MAX {
             Some(Objection::TooFar)

@@ -22,7 +22,7 @@ impl Family for LateWheels {
 
     fn start<T>(start: u64) -> Wheel<T> {
         // The 30th insertion is in the next era, and the first of this one were in the last.
-        let next = NonZeroU32::new(u32::MAX - 28).map(|generation| Number::new(6, generation));
+        let next = NonZeroU32::new(u32::MAX - 28).map(|generation| Number { high: 6, generation });
         Wheel { next: next.expect("it is not 0"), ..Wheel::new(start) }
     }
 

@@ -191,12 +191,13 @@ impl Tree {
     /// The finest slot for a deadline.
     #[inline]
     pub(super) fn slot_of(&mut self, deadline: u64) -> SlotId {
-        let level = level_of_difference(deadline, self.base);
-        let first = self.rings[usize::from(level)];
-        let id = at(first) + usize::from(digit(deadline, level));
-        match self.slots.get(id) {
-            Some(slot) if !slot.is_open() => id as SlotId,
-            _ => self.slot_beyond(deadline, level),
+        // The level, times 8.
+        let shift = ((deadline ^ self.base) | 1).ilog2() & !7;
+        let first = self.rings[shift as usize / 8];
+        let id = first + (deadline >> shift) as u32 % FAN_SLOTS as u32;
+        match self.slots.get(at(id)) {
+            Some(slot) if !slot.is_open() => id,
+            _ => self.slot_beyond(deadline, (shift / 8) as u8),
         }
     }
 
@@ -373,7 +374,9 @@ impl Tree {
             fan.of = self.unused_tops;
             self.unused_tops = id;
         } else {
-            self.rings[usize::from(fan.level)] = NO_FAN;
+            let ring = &mut self.rings[usize::from(fan.level)];
+            assert_eq!(*ring, fan.first, "a ring was removed twice");
+            *ring = NO_FAN;
             fan.of = self.unused_fans;
             self.unused_fans = id;
         }
