@@ -23,6 +23,15 @@ pub enum Aim {
         /// How far off.
         off: i8,
     },
+    /// So many ticks after the begin of a slot of 2^`bits` ticks, so many slots after the one of now.
+    Slot {
+        /// The logarithm of the slot's size, below 64.
+        bits: u32,
+        /// How many slots on.
+        slots: u64,
+        /// How many ticks on from there.
+        ticks: u64,
+    },
     /// A tick by its number.
     At(u64),
 }
@@ -37,6 +46,10 @@ impl Aim {
                 let size = 1_u64 << (bits % 64);
                 let edge = (now & !(size - 1)).saturating_add(size);
                 edge.saturating_add_signed(i64::from(off))
+            }
+            Self::Slot { bits, slots, ticks } => {
+                let size = 1_u64 << (bits % 64);
+                (now & !(size - 1)).saturating_add(slots.saturating_mul(size)).saturating_add(ticks)
             }
             Self::At(tick) => tick,
         }
@@ -64,6 +77,9 @@ pub enum Step {
     Follow,
 }
 
+/// What the panics of [`Step::Panic`] say, so that a panic hook can keep silent about them.
+pub const ON_PURPOSE: &str = "a body fails, on purpose";
+
 /// What a queue handed out while time passed, and whether `fire` panicked at the last of it.
 type HandedOut = (Vec<(u64, usize)>, bool);
 
@@ -83,7 +99,7 @@ struct Replay<F: Family> {
     model: Model<usize>,
     claims: Vec<Claim>,
     book: Book,
-    /// Cancels and reschedules so far, and panics, each of which may cost an extra stop.
+    /// Entries cancelled and rescheduled so far, and panics, each of which may cost an extra stop.
     changes: usize,
     catch: Catch,
 }
@@ -122,9 +138,9 @@ impl<F: Family> Replay<F> {
             Step::Cancel(pick) => {
                 if let Some(index) = self.pick(pick) {
                     let claim = self.claims[index];
-                    let value = self.queue.cancel(claim.queue);
-                    assert_eq!(value.map(|value| value.id), self.model.cancel(claim.model));
-                    self.changes += 1;
+                    let value = self.queue.cancel(claim.queue).map(|value| value.id);
+                    assert_eq!(value, self.model.cancel(claim.model));
+                    self.changes += usize::from(value.is_some());
                 }
             }
             Step::Reschedule(pick, aim) => self.reschedule(pick, aim.tick(now)),
@@ -184,7 +200,6 @@ impl<F: Family> Replay<F> {
         let Some(index) = self.pick(pick) else {
             return;
         };
-        self.changes += 1;
         let Claim { queue, model, id } = self.claims[index];
         let answer = self.queue.reschedule(queue, deadline);
         let pending = self.model.deadline(model).is_some();
@@ -192,7 +207,10 @@ impl<F: Family> Replay<F> {
             return;
         }
         match (answer, self.model.reschedule(model, self.rounded(deadline))) {
-            (Ok(queue), Ok(model)) => self.claims[index] = Claim { queue, model, id },
+            (Ok(queue), Ok(model)) => {
+                self.claims[index] = Claim { queue, model, id };
+                self.changes += 1;
+            }
             (Err(queue), Err(model)) => assert_eq!(queue, model),
             (queue, model) => panic!("reschedule to {deadline}: {queue:?}, the model {model:?}"),
         }
@@ -261,7 +279,7 @@ fn hand_out<T>(
     let mut body = || {
         count = Some(queue.advance(now, &mut |deadline, value| {
             list.push((deadline, id(&value)));
-            assert!(panic_after.is_none_or(|after| list.len() <= after), "a body fails, on purpose");
+            assert!(panic_after.is_none_or(|after| list.len() <= after), "{ON_PURPOSE}");
         }));
     };
     // What is not on purpose is for the caller of the script.
