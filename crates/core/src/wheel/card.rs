@@ -143,3 +143,36 @@ impl Cards {
         self.highs[at(id)][index] = highs;
     }
 }
+
+/// For tests.
+#[cfg(test)]
+impl Cards {
+    /// Panics if a set of cards belongs to none of these chunks and is not unused, or to two. Each
+    /// chunk comes with whether its entries have high words of their own.
+    pub(super) fn check(&self, chunks: impl Iterator<Item = (ChunkId, bool)>) {
+        let mut used_sets = alloc::vec![false; self.sets.len()];
+        let mut used_highs = alloc::vec![false; self.highs.len()];
+        let mut use_set = |id| assert!(!core::mem::replace(&mut used_sets[at(id)], true), "cards {id} twice");
+        let mut use_highs =
+            |id| assert!(!core::mem::replace(&mut used_highs[at(id)], true), "highs {id} twice");
+        for (chunk, own) in chunks {
+            use_set(self.by_chunk[at(chunk)]);
+            let highs = self.set(chunk).highs;
+            assert_eq!(highs != NIL, own, "chunk {chunk} has high words of its own");
+            if own {
+                use_highs(highs);
+            }
+        }
+        let mut unused = self.unused_sets;
+        while unused != NIL {
+            use_set(unused);
+            unused = self.sets[at(unused)].highs;
+        }
+        let mut unused = self.unused_highs;
+        while unused != NIL {
+            use_highs(unused);
+            unused = self.highs[at(unused)][0].deadline;
+        }
+        assert!(used_sets.into_iter().chain(used_highs).all(|used| used), "cards of nobody");
+    }
+}

@@ -1,5 +1,8 @@
 //! [`Chunks`]: the memory of the entries.
 
+#[cfg(test)]
+mod invariants;
+
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::ops::Range;

@@ -72,3 +72,21 @@ impl Home {
         self.count -= 1;
     }
 }
+
+/// For tests.
+#[cfg(test)]
+impl Home {
+    /// The chunks, the first first. Panics if they are not linked both ways, or miscounted.
+    pub(super) fn chunks(&self, links: &[Link]) -> alloc::vec::Vec<ChunkId> {
+        let mut chunks = alloc::vec![];
+        let (mut prev, mut id) = (NIL, self.first);
+        while id != NIL {
+            assert_eq!(links[at(id)].prev, prev, "the link back from chunk {id}");
+            assert!(chunks.len() < self.count(), "more chunks than {}", self.count);
+            chunks.push(id);
+            (prev, id) = (id, links[at(id)].next);
+        }
+        assert_eq!((self.last, at(self.count)), (prev, chunks.len()), "the last chunk, and how many");
+        chunks
+    }
+}

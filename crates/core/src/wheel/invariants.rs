@@ -9,6 +9,9 @@ impl<T> Wheel<T> {
     /// Panics if an invariant does not hold. O(places).
     pub(super) fn check(&self) {
         assert_eq!(self.tree.base(), self.now.saturating_add(1));
+        self.tree.check();
+        self.chunks.check(&self.tree.slots);
+        self.blocks.check(self.tree.slots.iter().map(|slot| &slot.list));
         let mut len = 0;
         let mut filed = alloc::vec![0; self.tree.slots.len()];
         for id in 0..self.chunks.count() {

@@ -152,4 +152,24 @@ impl Blocks {
     pub(super) fn at(&self, seat: Seat) -> Place {
         self.blocks[at(seat) / BLOCK_RECORDS].0[at(seat) % BLOCK_RECORDS]
     }
+
+    /// Panics if a block is in no list, or in more than one, or in one of another owner.
+    pub(super) fn check<'a>(&self, lists: impl Iterator<Item = &'a List>) {
+        let mut count = 0;
+        for (id, list) in (0..).zip(lists) {
+            let mut block = list.newest;
+            for _ in 0..list.len().div_ceil(BLOCK_RECORDS) {
+                assert_eq!(self.links[at(block)].owner, id, "the owner of block {block}");
+                block = self.links[at(block)].next;
+                count += 1;
+            }
+            assert_eq!(block, NIL, "the end of the list of slot {id}");
+        }
+        let mut unused = self.unused;
+        while unused != NIL && count <= self.blocks.len() {
+            unused = self.links[at(unused)].next;
+            count += 1;
+        }
+        assert_eq!(count, self.blocks.len(), "blocks in use and not");
+    }
 }

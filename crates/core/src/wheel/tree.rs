@@ -1,5 +1,8 @@
 //! [`Tree`]: which slot a deadline belongs to, and which slot comes next.
 
+#[cfg(test)]
+mod invariants;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 

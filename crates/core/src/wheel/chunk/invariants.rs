@@ -1,0 +1,60 @@
+//! What holds of the chunks between any two calls.
+
+use alloc::vec;
+
+use super::super::home::{COMMONS, DRAIN, Home};
+use super::super::id::{ChunkId, NIL, SlotId, at};
+use super::super::tree::Slot;
+use super::{CHUNK_PLACES, Chunks, Spot, chunk_of};
+
+impl<T> Chunks<T> {
+    /// Panics if a chunk is not in one home, its owner's; if a place is neither taken nor one of
+    /// the holes of its home; or if a chunk that is empty was not given back.
+    pub(in super::super) fn check(&self, slots: &[Slot]) {
+        let mut owners = vec![None; self.owners.len()];
+        let mut claim = |id: ChunkId, owner| {
+            assert_eq!(owners[at(id)].replace(owner), None, "chunk {id} is in two homes");
+        };
+        let homes = (0..).zip(slots.iter().map(|slot| &slot.home));
+        for (owner, home) in homes.chain([(COMMONS, &self.commons), (DRAIN, &self.drain)]) {
+            if home.count() == 0 {
+                assert_eq!(home.hole, NIL, "holes of {owner}, which has no chunk");
+            }
+            for id in home.chunks(&self.links) {
+                claim(id, owner);
+                assert_eq!(self.owners[at(id)], owner, "the owner of chunk {id}");
+                assert!(self.taken[at(id)] > 0, "chunk {id} of {owner} is empty");
+            }
+            self.check_holes(owner, home);
+        }
+        let mut unused = self.unused;
+        while unused != NIL {
+            claim(unused, NIL);
+            assert_eq!(self.taken[at(unused)], 0, "chunk {unused} is not in use");
+            unused = self.links[at(unused)].next;
+        }
+        assert!(owners.iter().all(Option::is_some), "chunks of nobody");
+        let filed = (0..).zip(&self.owners).filter(|&(id, _)| self.taken[at(id)] > 0);
+        self.cards
+            .check(filed.filter(|&(_, &owner)| owner >= DRAIN).map(|(id, &owner)| (id, owner == COMMONS)));
+    }
+
+    fn check_holes(&self, owner: SlotId, home: &Home) {
+        let taken = |id: ChunkId| usize::from(self.taken[at(id)]);
+        let mut free: usize = home.chunks(&self.links).into_iter().map(|id| CHUNK_PLACES - taken(id)).sum();
+        if owner == DRAIN {
+            // Its holes are in no list.
+            free = 0;
+        }
+        let (mut before, mut place) = (NIL, home.hole);
+        while place != NIL {
+            let Spot::Hole { prev, next } = self.spots[at(place)] else { panic!("place {place} is no hole") };
+            assert!(before == NIL || prev == before, "the link back from hole {place}");
+            assert_eq!(self.owners[at(chunk_of(place))], owner, "the owner of hole {place}");
+            assert!(free > 0, "more holes than places of {owner}");
+            free -= 1;
+            (before, place) = (place, next);
+        }
+        assert_eq!(free, 0, "places of {owner} that are neither taken nor holes");
+    }
+}
