@@ -4,6 +4,7 @@ use super::Wheel;
 use super::chunk::CHUNK_PLACES;
 use super::home::{COMMONS, DRAIN};
 use super::id::at;
+use super::tree::FEW_SLOT;
 
 impl<T> Wheel<T> {
     /// Panics if an invariant does not hold. O(places).
@@ -29,6 +30,8 @@ impl<T> Wheel<T> {
                     let slot = self.blocks.owner(seat);
                     filed[at(slot)] += 1;
                     assert!(self.tree.spans(slot, deadline), "{deadline} is in the list of slot {slot}");
+                    let misplaced = slot == FEW_SLOT && self.tree.is_misplaced(deadline);
+                    assert!(!misplaced, "{deadline} is with the few, beside its ring");
                     slot
                 } else {
                     assert!(
