@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 
     fn anywhere(&mut self) -> Aim {
-        match self.byte() % 8 {
+        match self.byte() % 9 {
             0 => Aim::Ahead(self.number(3)),
             1 => Aim::Ahead(self.number(4)),
             2 => Aim::Ahead(self.number(8)),
@@ -136,7 +136,11 @@ impl Reader<'_> {
             4 => Aim::Edge { bits: u32::from(self.byte() % 64), off: self.off() },
             5 => Aim::Behind(self.number(1)),
             6 => Aim::At(u64::MAX - self.number(2)),
-            _ => Aim::At(self.number(8)),
+            7 => Aim::At(self.number(8)),
+            _ => {
+                let bits = BITS[usize::from(self.byte() % 8)];
+                Aim::Slot { bits, slots: self.number(1), ticks: self.number(3) }
+            }
         }
     }
 }
@@ -146,6 +150,7 @@ fn moved(step: Step, by: usize) -> Step {
     let aimed = |aim| match aim {
         Aim::Ahead(ticks) => Aim::Ahead(ticks.saturating_add(by as u64)),
         Aim::At(tick) => Aim::At(tick.saturating_add(by as u64)),
+        Aim::Slot { bits, slots, ticks } => Aim::Slot { bits, slots, ticks: ticks + by as u64 },
         Aim::Edge { .. } | Aim::Behind(_) => aim,
     };
     match step {
@@ -174,6 +179,14 @@ mod tests {
     fn a_repeated_reschedule_takes_one_entry_after_the_other_to_one_place() {
         let script = Script::read(&[0, 0x85, 1, 4, 0, 0, 1]);
         let expected = [4, 5, 6].map(|pick| Step::Reschedule(pick, Aim::Ahead(256)));
+        assert_eq!(script.steps, expected);
+    }
+
+    #[test]
+    fn a_crowd_in_a_slot_spreads_over_its_ticks() {
+        // From 0: 3 insertions, 2 slots of 256 ticks on, at its tick 5 and each 7 ticks later.
+        let script = Script::read(&[0, 0x82, 7, 8, 0, 2, 5, 0, 0]);
+        let expected = [5, 12, 19].map(|ticks| Step::Insert(Aim::Slot { bits: 8, slots: 2, ticks }));
         assert_eq!(script.steps, expected);
     }
 
