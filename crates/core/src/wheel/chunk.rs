@@ -266,9 +266,10 @@ impl<T> Chunks<T> {
         value
     }
 
-    /// Gives a home one more chunk. False if there may be no more.
+    /// Gives a home that has no room one more chunk. False if there may be no more.
     pub(super) fn add(&mut self, home: &mut Home, owner: SlotId) -> bool {
-        // The places of the chunk become the first holes, in their order.
+        debug_assert!(!home.has_room(), "the holes there are would be forgotten");
+        // The places of the chunk become the holes, in their order.
         let hole = |place: Place| Spot::Hole { prev: place.wrapping_sub(1), next: place + 1 };
         let mut id = self.unused;
         if id == NIL {
@@ -293,11 +294,8 @@ impl<T> Chunks<T> {
         }
         home.link(&mut self.links, id);
         let places = places_of(id);
-        if let Some(Spot::Hole { prev, .. }) = self.spots.get_mut(at(home.hole)) {
-            *prev = places.end - 1;
-        }
         if let Spot::Hole { next, .. } = &mut self.spots[at(places.end) - 1] {
-            *next = home.hole;
+            *next = NIL;
         }
         home.hole = places.start;
         true
