@@ -52,6 +52,33 @@ pub enum RescheduleError {
 const ELAPSED: &str = "the deadline is not after now; the earliest one is now + 1";
 const TOO_FAR: &str = "the deadline is beyond what this queue can hold; the latest one ever is u64::MAX - 1";
 
+/// What is wrong with a deadline, whether it came with an insertion or with a reschedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Objection {
+    Elapsed,
+    TooFar,
+}
+
+impl Objection {
+    /// Gives the value back.
+    pub(crate) fn refuse<T>(self, value: T) -> Refused<T> {
+        let why = match self {
+            Self::Elapsed => Refusal::Elapsed,
+            Self::TooFar => Refusal::TooFar,
+        };
+        Refused { value, why }
+    }
+}
+
+impl From<Objection> for RescheduleError {
+    fn from(objection: Objection) -> Self {
+        match objection {
+            Objection::Elapsed => Self::Elapsed,
+            Objection::TooFar => Self::TooFar,
+        }
+    }
+}
+
 // By hand, so that a refusal of any `T` can be reported and unwrapped.
 impl<T> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,13 +1,6 @@
 //! [`accept`]: what every queue of this module asks of a deadline before anything else.
 
-use crate::{Refusal, Refused, RescheduleError};
-
-/// What is wrong with a deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Objection {
-    Elapsed,
-    TooFar,
-}
+use crate::refusal::Objection;
 
 /// The deadline that an entry gets: the one asked for, rounded up to a multiple of `tick`.
 ///
@@ -23,26 +16,6 @@ pub(super) fn accept(deadline: u64, now: u64, tick: u64) -> Result<u64, Objectio
     match deadline.checked_next_multiple_of(tick) {
         Some(rounded) if rounded < u64::MAX => Ok(rounded),
         Some(_) | None => Err(Objection::TooFar),
-    }
-}
-
-impl Objection {
-    /// Gives the value back.
-    pub(super) fn refuse<T>(self, value: T) -> Refused<T> {
-        let why = match self {
-            Self::Elapsed => Refusal::Elapsed,
-            Self::TooFar => Refusal::TooFar,
-        };
-        Refused { value, why }
-    }
-}
-
-impl From<Objection> for RescheduleError {
-    fn from(objection: Objection) -> Self {
-        match objection {
-            Objection::Elapsed => Self::Elapsed,
-            Objection::TooFar => Self::TooFar,
-        }
     }
 }
 

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::mem;
 
-use super::deadline::{Objection, accept};
+use super::deadline::accept;
 use super::level::Level;
 use super::list::List;
 use super::slab::Slab;
+use crate::refusal::Objection;
 use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// Several rings: a slot of each is as long as a whole turn of the ring below it.

@@ -4,9 +4,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::deadline::{Objection, accept};
+use super::deadline::accept;
 use super::list::List;
 use super::slab::Slab;
+use crate::refusal::Objection;
 use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// A ring of s slots, one for each of the next s ticks: a clock face with one hand.

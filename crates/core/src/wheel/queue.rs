@@ -8,6 +8,7 @@ use super::firing::Due;
 use super::list::Blocks;
 use super::number::Number;
 use super::tree::Tree;
+use crate::refusal::Objection;
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
 /// The [`TimerQueue`] to use: a hierarchical wheel over all 64 bits of time, with homed entries.
@@ -177,29 +178,6 @@ impl<T> Wheel<T> {
     }
 }
 
-enum Objection {
-    Elapsed,
-    TooFar,
-}
-
-impl From<Objection> for Refusal {
-    fn from(objection: Objection) -> Self {
-        match objection {
-            Objection::Elapsed => Self::Elapsed,
-            Objection::TooFar => Self::TooFar,
-        }
-    }
-}
-
-impl From<Objection> for RescheduleError {
-    fn from(objection: Objection) -> Self {
-        match objection {
-            Objection::Elapsed => Self::Elapsed,
-            Objection::TooFar => Self::TooFar,
-        }
-    }
-}
-
 impl<T> TimerQueue<T> for Wheel<T> {
     fn now(&self) -> u64 {
         self.now
@@ -212,8 +190,7 @@ impl<T> TimerQueue<T> for Wheel<T> {
     #[inline(always)]
     fn insert(&mut self, deadline: u64, value: T) -> Result<Handle, Refused<T>> {
         if let Some(objection) = self.objection(deadline) {
-            let why = objection.into();
-            return Err(Refused { value, why });
+            return Err(objection.refuse(value));
         }
         match self.take_in(self.next, deadline, value) {
             Ok(handle) => {
