@@ -4,44 +4,29 @@
 mod invariants;
 
 use alloc::vec::Vec;
+use core::array;
 use core::num::NonZeroU32;
 use core::ops::Range;
-use core::{array, mem};
 
 use super::card::{Cards, Highs};
 use super::home::{COMMONS, DRAIN, Home, Link};
 use super::id::{ChunkId, NIL, Place, Seat, SlotId, at};
 use super::number::Number;
+use super::spot::{Entry, Spot};
 use super::tree::Slot;
 use crate::Handle;
 
 /// Places in a chunk. A chunk of `u64` values is 1 KB.
 pub(super) const CHUNK_PLACES: usize = 64;
 
-/// A value and what has to stand beside it: the low words of its number and of its deadline. The
-/// high words stand where many share them, in the slot; or else on the entry's card.
-pub(super) struct Entry<T> {
-    /// The low word of the number of its insertion, never 0.
-    pub(super) generation: NonZeroU32,
-    pub(super) deadline_low: u32,
-    pub(super) value: T,
-}
+const NO_ENTRY: &str = "an entry is at the place";
 
-/// What is at a place.
-enum Spot<T> {
-    Taken(Entry<T>),
-    /// One of the holes of its home, in a doubly linked list. The first one's `prev` means nothing.
-    Hole {
-        prev: Place,
-        next: Place,
-    },
-}
-
-const _: () = assert!(size_of::<Spot<u64>>() == 16, "an entry with a u64 is 16 bytes, taken or not");
-const _: () = assert!(size_of::<Spot<u32>>() == 12, "an entry with a u32 is 12 bytes, taken or not");
-
-impl<T> Spot<T> {
-    const FREE: Self = Self::Hole { prev: NIL, next: NIL };
+/// What is known of a chunk.
+struct Chunk {
+    /// The slot that it belongs to, or `COMMONS`, or `DRAIN`.
+    owner: SlotId,
+    /// How many of its places are taken.
+    taken: u32,
 }
 
 /// The chunk that has a place.
@@ -80,11 +65,9 @@ pub(super) enum Taken<T> {
 /// slots with few live together; or to the drain; or it is unused.
 pub(super) struct Chunks<T> {
     spots: Vec<Spot<T>>,
-    /// How many places of each chunk are taken. Apart from the rest and as small as can be, because
-    /// every insertion and every cancel needs it, and it shall be in the cache.
-    taken: Vec<u8>,
-    /// The slot that each chunk belongs to, or `COMMONS`, or `DRAIN`.
-    owners: Vec<SlotId>,
+    /// Apart from the spots, and small, because every insertion and every cancel needs it, and it
+    /// shall be in the cache.
+    chunks: Vec<Chunk>,
     links: Vec<Link>,
     commons: Home,
     drain: Home,
@@ -103,8 +86,7 @@ impl<T> Chunks<T> {
     pub(super) const fn new() -> Self {
         Self {
             spots: Vec::new(),
-            taken: Vec::new(),
-            owners: Vec::new(),
+            chunks: Vec::new(),
             links: Vec::new(),
             commons: Home::EMPTY,
             drain: Home::EMPTY,
@@ -116,67 +98,65 @@ impl<T> Chunks<T> {
 
     pub(super) fn reserve(&mut self, chunks: usize) {
         self.spots.reserve_exact(chunks * CHUNK_PLACES);
-        self.taken.reserve_exact(chunks);
-        self.owners.reserve_exact(chunks);
+        self.chunks.reserve_exact(chunks);
         self.links.reserve_exact(chunks);
         self.cards.reserve(chunks);
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
         self.spots.capacity() * size_of::<Spot<T>>()
-            + self.taken.capacity()
-            + self.owners.capacity() * size_of::<SlotId>()
+            + self.chunks.capacity() * size_of::<Chunk>()
             + self.links.capacity() * size_of::<Link>()
             + self.cards.heap_bytes()
     }
 
     /// Whether no chunk can be added.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.unused == NIL && self.taken.len() >= self.limit
+        self.unused == NIL && self.chunks.len() >= self.limit
     }
 
     /// The place of the entry that `handle` is a claim on.
-    #[inline]
     pub(super) fn find(&self, handle: Handle) -> Option<Place> {
-        match self.spots.get(at(handle.place())) {
-            Some(Spot::Taken(entry)) if handle.is_of(entry.generation) => Some(handle.place()),
-            _ => None,
-        }
+        let place = handle.place();
+        self.spots.get(at(place))?.is_of(handle).then_some(place)
+    }
+
+    /// The entry that `handle` is a claim on.
+    #[inline]
+    pub(super) fn find_mut(&mut self, handle: Handle) -> Option<&mut Spot<T>> {
+        self.spots.get_mut(at(handle.place())).filter(|spot| spot.is_of(handle))
     }
 
     /// The slot that the entry at a place lives in, or `COMMONS`, or `DRAIN`.
     #[inline]
     pub(super) fn owner(&self, id: ChunkId) -> SlotId {
-        self.owners[at(id)]
+        self.chunks[at(id)].owner
     }
 
-    /// The entry at a place that is taken.
+    /// The low word of the deadline of the entry at a place. There has to be one, as in the next two.
     #[inline]
-    pub(super) fn entry(&self, place: Place) -> &Entry<T> {
-        match &self.spots[at(place)] {
-            Spot::Taken(entry) => entry,
-            Spot::Hole { .. } => panic!("no entry is at place {place}"),
-        }
+    pub(super) fn deadline_low(&self, place: Place) -> u32 {
+        self.lows(place).1
+    }
+
+    /// The generation and the low word of the deadline of the entry at a place.
+    #[inline]
+    pub(super) fn lows(&self, place: Place) -> (NonZeroU32, u32) {
+        self.spots[at(place)].lows().expect(NO_ENTRY)
     }
 
     /// Moves the deadline of the entry at a place.
     #[inline]
     pub(super) fn set_deadline_low(&mut self, place: Place, deadline_low: u32) {
-        match &mut self.spots[at(place)] {
-            Spot::Taken(entry) => entry.deadline_low = deadline_low,
-            Spot::Hole { .. } => panic!("no entry is at place {place}"),
-        }
+        self.spots[at(place)].set_deadline_low(deadline_low);
     }
 
     /// Puts an entry into a home that has room.
     #[inline]
     pub(super) fn put(&mut self, home: &mut Home, entry: Entry<T>) -> Place {
         let place = home.hole;
-        let spot = &mut self.spots[at(place)];
-        let Spot::Hole { next, .. } = *spot else { panic!("place {place} is no hole") };
-        *spot = Spot::Taken(entry);
-        home.hole = next;
-        self.taken[at(chunk_of(place))] += 1;
+        home.hole = self.spots[at(place)].fill(entry);
+        self.chunks[at(chunk_of(place))].taken += 1;
         place
     }
 
@@ -209,29 +189,25 @@ impl<T> Chunks<T> {
     pub(super) fn take_at_home(&mut self, handle: Handle, slots: &mut [Slot]) -> Taken<T> {
         let place = handle.place();
         let spot = match self.spots.get_mut(at(place)) {
-            Some(spot @ Spot::Taken(_)) => spot,
+            Some(spot) if spot.is_of(handle) => spot,
             _ => return Taken::Stale,
         };
-        if !matches!(spot, Spot::Taken(entry) if handle.is_of(entry.generation)) {
-            return Taken::Stale;
-        }
         let id = chunk_of(place);
-        let owner = self.owners[at(id)];
-        let Some(slot) = slots.get_mut(at(owner)) else {
+        let chunk = &mut self.chunks[at(id)];
+        let Some(slot) = slots.get_mut(at(chunk.owner)) else {
             return Taken::Filed;
         };
         let next = slot.home.hole;
-        let Spot::Taken(Entry { value, .. }) = mem::replace(spot, Spot::Hole { prev: NIL, next }) else {
+        let Some(value) = spot.take(next) else {
             return Taken::Stale;
         };
         slot.home.hole = place;
-        let taken = &mut self.taken[at(id)];
-        *taken -= 1;
-        let emptied = *taken == 0;
-        if let Some(Spot::Hole { prev, .. }) = self.spots.get_mut(at(next)) {
-            *prev = place;
+        chunk.taken -= 1;
+        let Chunk { owner, taken } = *chunk;
+        if let Some(next) = self.spots.get_mut(at(next)) {
+            next.set_prev(place);
         }
-        if emptied {
+        if taken == 0 {
             self.give_back(&mut slot.home, id);
             return Taken::Emptied(value, owner);
         }
@@ -241,15 +217,13 @@ impl<T> Chunks<T> {
     /// Takes an entry out of the commons or the drain.
     #[inline]
     pub(super) fn take_filed(&mut self, place: Place) -> T {
-        let Spot::Taken(Entry { value, .. }) = mem::replace(&mut self.spots[at(place)], Spot::FREE) else {
-            panic!("no entry is at place {place}")
-        };
+        let value = self.spots[at(place)].take(NIL).expect(NO_ENTRY);
         let id = chunk_of(place);
-        let taken = &mut self.taken[at(id)];
-        *taken -= 1;
-        let emptied = *taken == 0;
-        if self.owners[at(id)] == DRAIN {
-            if emptied {
+        let chunk = &mut self.chunks[at(id)];
+        chunk.taken -= 1;
+        let Chunk { owner, taken } = *chunk;
+        if owner == DRAIN {
+            if taken == 0 {
                 self.cards.remove(id);
                 self.drain.unlink(&mut self.links, id);
                 self.put_away(id);
@@ -257,7 +231,7 @@ impl<T> Chunks<T> {
         } else {
             let mut commons = self.commons;
             self.add_hole(&mut commons, place);
-            if emptied {
+            if taken == 0 {
                 self.cards.remove(id);
                 self.give_back(&mut commons, id);
             }
@@ -270,21 +244,20 @@ impl<T> Chunks<T> {
     pub(super) fn add(&mut self, home: &mut Home, owner: SlotId) -> bool {
         debug_assert!(!home.has_room(), "the holes there are would be forgotten");
         // The places of the chunk become the holes, in their order.
-        let hole = |place: Place| Spot::Hole { prev: place.wrapping_sub(1), next: place + 1 };
+        let hole = |place: Place| Spot::hole(place.wrapping_sub(1), place + 1);
         let mut id = self.unused;
         if id == NIL {
             if self.is_exhausted() {
                 return false;
             }
-            id = self.taken.len() as ChunkId;
-            self.taken.push(0);
-            self.owners.push(owner);
+            id = self.chunks.len() as ChunkId;
+            self.chunks.push(Chunk { owner, taken: 0 });
             self.links.push(Link::NONE);
             self.cards.add_chunk();
             self.spots.extend(places_of(id).map(hole));
         } else {
             self.unused = self.links[at(id)].next;
-            self.owners[at(id)] = owner;
+            self.chunks[at(id)].owner = owner;
             for place in places_of(id) {
                 self.spots[at(place)] = hole(place);
             }
@@ -294,9 +267,7 @@ impl<T> Chunks<T> {
         }
         home.link(&mut self.links, id);
         let places = places_of(id);
-        if let Spot::Hole { next, .. } = &mut self.spots[at(places.end) - 1] {
-            *next = NIL;
-        }
+        self.spots[at(places.end) - 1].set_next(NIL);
         home.hole = places.start;
         true
     }
@@ -304,16 +275,16 @@ impl<T> Chunks<T> {
     /// Moves a chunk, with its entries where they are, from a slot to the drain. The entries have
     /// the same high words.
     pub(super) fn drain(&mut self, id: ChunkId, from: &mut Home, shared: Highs) {
-        if usize::from(self.taken[at(id)]) < CHUNK_PLACES {
+        if at(self.chunks[at(id)].taken) < CHUNK_PLACES {
             for place in places_of(id) {
-                if matches!(self.spots[at(place)], Spot::Hole { .. }) {
+                if self.spots[at(place)].is_hole() {
                     self.remove_hole(from, place);
                 }
             }
         }
         from.unlink(&mut self.links, id);
         self.drain.link(&mut self.links, id);
-        self.owners[at(id)] = DRAIN;
+        self.chunks[at(id)].owner = DRAIN;
         self.cards.add(id, Some(shared));
     }
 
@@ -321,7 +292,7 @@ impl<T> Chunks<T> {
     /// it may have an entry for long, which was rescheduled to a later deadline.
     fn reclaim(&mut self) -> bool {
         match self.drain.first() {
-            Some(id) if usize::from(self.taken[at(id)]) <= CHUNK_PLACES / 2 => {
+            Some(id) if at(self.chunks[at(id)].taken) <= CHUNK_PLACES / 2 => {
                 self.move_to_commons(id);
                 true
             }
@@ -333,11 +304,11 @@ impl<T> Chunks<T> {
     pub(super) fn move_to_commons(&mut self, id: ChunkId) {
         self.drain.unlink(&mut self.links, id);
         self.cards.separate(id);
-        self.owners[at(id)] = COMMONS;
+        self.chunks[at(id)].owner = COMMONS;
         let mut commons = self.commons;
         commons.link(&mut self.links, id);
         for place in places_of(id) {
-            if matches!(self.spots[at(place)], Spot::Hole { .. }) {
+            if self.spots[at(place)].is_hole() {
                 self.add_hole(&mut commons, place);
             }
         }
@@ -361,22 +332,22 @@ impl<T> Chunks<T> {
 
     fn add_hole(&mut self, home: &mut Home, place: Place) {
         let next = home.hole;
-        if let Some(Spot::Hole { prev, .. }) = self.spots.get_mut(at(next)) {
-            *prev = place;
+        if let Some(next) = self.spots.get_mut(at(next)) {
+            next.set_prev(place);
         }
-        self.spots[at(place)] = Spot::Hole { prev: NIL, next };
+        self.spots[at(place)].set_next(next);
         home.hole = place;
     }
 
     fn remove_hole(&mut self, home: &mut Home, place: Place) {
-        let Spot::Hole { prev, next } = self.spots[at(place)] else { panic!("place {place} is no hole") };
+        let (prev, next) = self.spots[at(place)].neighbours().expect("only holes are linked");
         if home.hole == place {
             home.hole = next;
-        } else if let Spot::Hole { next: after, .. } = &mut self.spots[at(prev)] {
-            *after = next;
+        } else {
+            self.spots[at(prev)].set_next(next);
         }
-        if let Some(Spot::Hole { prev: before, .. }) = self.spots.get_mut(at(next)) {
-            *before = prev;
+        if let Some(after) = self.spots.get_mut(at(next)) {
+            after.set_prev(prev);
         }
     }
 
@@ -387,17 +358,15 @@ impl<T> Chunks<T> {
         let first = places_of(id).start;
         let spots = &self.spots[at(first)..at(first) + CHUNK_PLACES];
         // All lines are asked for before the first is worked on: most come from far away.
-        let lows: [Option<u32>; CHUNK_PLACES] = array::from_fn(|index| match &spots[index] {
-            Spot::Taken(entry) => Some(entry.deadline_low),
-            Spot::Hole { .. } => None,
-        });
+        let lows: [Option<u32>; CHUNK_PLACES] =
+            array::from_fn(|index| spots[index].lows().map(|(_, low)| low));
         let seats = &mut self.cards.set_mut(id).seats;
         for ((place, low), seat) in (first..).zip(lows).zip(seats) {
             if let Some(low) = low {
                 *seat = file(place, low);
             }
         }
-        usize::from(self.taken[at(id)])
+        at(self.chunks[at(id)].taken)
     }
 
     /// Where the record of an entry in the commons or the drain is.
@@ -420,7 +389,7 @@ impl<T> Chunks<T> {
     /// The number of an entry in the commons or the drain.
     #[inline]
     pub(super) fn number(&self, place: Place) -> Number {
-        Number { high: self.highs(place).number, generation: self.entry(place).generation }
+        Number { high: self.highs(place).number, generation: self.lows(place).0 }
     }
 }
 
@@ -438,16 +407,16 @@ impl<T> Chunks<T> {
 
     /// How many chunks there are.
     pub(super) fn count(&self) -> ChunkId {
-        self.taken.len() as ChunkId
+        self.chunks.len() as ChunkId
     }
 
     pub(super) fn taken_in(&self, id: ChunkId) -> usize {
-        usize::from(self.taken[at(id)])
+        at(self.chunks[at(id)].taken)
     }
 
     /// The place with this index in a chunk, if it is taken.
     pub(super) fn taken_at(&self, id: ChunkId, index: usize) -> Option<Place> {
         let place = places_of(id).start + index as u32;
-        matches!(self.spots[at(place)], Spot::Taken(_)).then_some(place)
+        (!self.spots[at(place)].is_hole()).then_some(place)
     }
 }

@@ -2,10 +2,11 @@
 
 use super::Wheel;
 use super::card::Highs;
-use super::chunk::{CHUNK_PLACES, Entry, Taken, chunk_of};
+use super::chunk::{CHUNK_PLACES, Taken, chunk_of};
 use super::home::{COMMONS, DRAIN};
 use super::id::{Place, SlotId, at};
 use super::number::Number;
+use super::spot::Entry;
 use super::tree::{FEW, MANY, Slot};
 use crate::Handle;
 
@@ -13,34 +14,38 @@ impl<T> Wheel<T> {
     /// Takes an entry in. Gives the value back if there is no place left.
     #[inline(always)]
     pub(super) fn take_in(&mut self, number: Number, deadline: u64, value: T) -> Result<Handle, T> {
-        let id = self.tree.slot_of(deadline);
-        let slot = self.tree.slot_mut(id);
         let generation = number.generation;
         let deadline_low = deadline as u32;
-        let place = if slot.era == number.high && slot.home.has_room() {
-            if deadline_low < slot.min_low {
-                slot.min_low = deadline_low;
+        let place = match self.tree.ring_slot(deadline) {
+            Some(slot) if slot.era == number.high && slot.home.has_room() => {
+                if deadline_low < slot.min_low {
+                    slot.min_low = deadline_low;
+                }
+                self.chunks.put(&mut slot.home, Entry { generation, deadline_low, value })
             }
-            self.chunks.put(&mut slot.home, Entry { generation, deadline_low, value })
-        } else {
-            self.take_in_anew(id, number, deadline, value)?
+            _ => self.take_in_anew(number, deadline, value)?,
         };
         self.len += 1;
         Ok(Handle::new(place, generation))
     }
 
-    /// The same, if the slot has no chunk with room for it.
+    /// The same, where the slot is in no ring, or has no chunk with room for the entry.
     #[inline(never)]
-    fn take_in_anew(&mut self, mut id: SlotId, number: Number, deadline: u64, value: T) -> Result<Place, T> {
+    fn take_in_anew(&mut self, number: Number, deadline: u64, value: T) -> Result<Place, T> {
+        let mut id = self.tree.slot_of(deadline);
         let entry = Entry { generation: number.generation, deadline_low: deadline as u32, value };
         loop {
             let level = self.tree.level(id);
             let slot = self.tree.slot(id);
+            let same_era = slot.era == number.high;
+            if same_era && slot.home.has_room() {
+                return self.take_in_at_home(id, number.high, entry);
+            }
             if level == 0 || weight(slot) < FEW {
                 break;
             }
             if self.tree.distance(deadline, level) > 1 {
-                if slot.home.count() == 0 || slot.era == number.high {
+                if slot.home.count() == 0 || same_era {
                     return self.take_in_at_home(id, number.high, entry);
                 }
                 break;
@@ -63,10 +68,10 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes an entry into a new chunk of its slot.
+    /// Takes an entry into a chunk of its slot, a new one if there is no room.
     fn take_in_at_home(&mut self, id: SlotId, era: u32, entry: Entry<T>) -> Result<Place, T> {
         let slot = self.tree.slot_mut(id);
-        if !self.chunks.add(&mut slot.home, id) {
+        if !slot.home.has_room() && !self.chunks.add(&mut slot.home, id) {
             return Err(entry.value);
         }
         slot.era = era;
@@ -125,7 +130,13 @@ impl<T> Wheel<T> {
     /// if there is no such entry.
     #[inline]
     pub(super) fn move_to(&mut self, handle: Handle, deadline: u64) -> Option<Handle> {
-        let place = self.chunks.find(handle)?;
+        let all_in_one_high = self.tree.is_all_in_high_of(deadline);
+        let entry = self.chunks.find_mut(handle)?;
+        // Wherever it is, it is found when its old deadline comes, or before, and is filed anew then.
+        if all_in_one_high && entry.postpone(deadline as u32) {
+            return Some(handle);
+        }
+        let place = handle.place();
         let owner = self.chunks.owner(chunk_of(place));
         if owner < DRAIN && self.tree.finds(owner, deadline) {
             self.chunks.set_deadline_low(place, deadline as u32);
@@ -167,7 +178,7 @@ impl<T> Wheel<T> {
             COMMONS | DRAIN => self.chunks.highs(place).deadline,
             owner => self.tree.high(owner),
         };
-        u64::from(high) << 32 | u64::from(self.chunks.entry(place).deadline_low)
+        u64::from(high) << 32 | u64::from(self.chunks.deadline_low(place))
     }
 }
 

@@ -43,7 +43,8 @@
 //! - `opening`: slots are opened as the base moves.
 //! - `firing`: what is due, in the order of insertion.
 //! - `tree`: slots, in rings and fans. Knows no entries.
-//! - `chunk`: the memory of the entries, their holes; `home`: the chunks of one owner; `card`.
+//! - `chunk`: the memory of the entries, their holes; `spot`: one place of it; `home`: the chunks of
+//!   one owner; `card`.
 //! - `list`: records in blocks of one cache line.
 //! - `bits`, `id`: a set of slots, and the numbers by which all of these name one another.
 
@@ -60,6 +61,7 @@ mod list;
 mod number;
 mod opening;
 mod queue;
+mod spot;
 #[cfg(test)]
 mod tests;
 mod tree;

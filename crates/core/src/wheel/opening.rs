@@ -10,22 +10,37 @@ impl<T> Wheel<T> {
     /// Moves the base, and moves the entries of the slots that it comes to into finer rings.
     pub(super) fn move_base(&mut self, base: u64) {
         let changed = self.tree.move_base(base);
-        // First all rings that are there already take their places, then come the entries for them.
-        let mut entered = [None; TOP_LEVEL as usize];
-        for level in (1..=changed).rev() {
-            entered[usize::from(level) - 1] = self.tree.enter(level);
-        }
-        for id in entered.into_iter().flatten() {
-            self.move_down(id, usize::MAX);
+        if changed > 0 {
+            self.enter(changed);
         }
         self.sort_out_few();
     }
 
-    /// If a ring was made, moves those of the few that belong to a ring into it.
-    pub(super) fn sort_out_few(&mut self) {
-        if !self.tree.made_ring() {
-            return;
+    /// The base has come to other slots, up to this level.
+    #[inline(never)]
+    fn enter(&mut self, changed: u8) {
+        // First all rings that are there already take their places, then come the entries for them.
+        let mut entered = [NIL; TOP_LEVEL as usize];
+        for level in (1..=changed).rev() {
+            entered[usize::from(level) - 1] = self.tree.enter(level).unwrap_or(NIL);
         }
+        for id in entered {
+            if id != NIL {
+                self.move_down(id, usize::MAX);
+            }
+        }
+    }
+
+    /// If a ring was made, moves those of the few that belong to a ring into it.
+    #[inline]
+    pub(super) fn sort_out_few(&mut self) {
+        if self.tree.made_ring() {
+            self.file_few_anew();
+        }
+    }
+
+    #[inline(never)]
+    fn file_few_anew(&mut self) {
         let mut places = [NIL; FEW];
         let mut count = 0;
         if let Some(few) = self.tree.few_mut() {
@@ -75,7 +90,7 @@ impl<T> Wheel<T> {
         while left > 0 {
             let slot = self.tree.slot_mut(id);
             if let Some(place) = self.blocks.pop(&mut slot.list) {
-                let low = self.chunks.entry(place).deadline_low;
+                let low = self.chunks.deadline_low(place);
                 let finer = self.tree.finer(&outlet, self.tree.deadline(id, low));
                 self.file(finer, place, low);
                 left -= 1;

@@ -24,7 +24,7 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// |---|---|
 /// | `now`, `len`, `deadline`, `next_wake` | O(1) |
 /// | `insert`, `cancel`, `reschedule` | O(1), and O(log h) for a deadline with another high word than now, of h different ones; amortised over the growth of the memory |
-/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer slot, which is at most 4 times in its life; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
+/// | `advance` | O(1) for each entry fired, for each tick in which one fires, for each entry whose old tick it was, and for each that moves to a finer slot, which is at most 4 times for each of its deadlines; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
 /// | `advance` over time in which nothing is due, of any length | O(1), and what is said below |
 ///
 /// No call opens a slot at once that could have been opened before. Slots are opened in equal
@@ -48,6 +48,11 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// or a reschedule of the nearest entry of a slot leaves a tick that is too early, but never before
 /// `now + 1`; one extra stop makes it exact again. So following `next_wake` takes at most one stop
 /// for each deadline, and one for each such change.
+///
+/// # Rescheduling to a later tick
+/// It is one store, however often: the entry stays written down where it was, is found when its old
+/// tick comes, or before, and goes to where it belongs only then. So a time-out that is put off each
+/// time something was heard costs little each time, and as much as it costs to move once at its end.
 ///
 /// # Order
 /// Entries of one tick fire in the order of their insertion, however many insertions there were.
@@ -146,18 +151,20 @@ impl<T> Wheel<T> {
             return 0;
         }
         let passed = now - self.now;
-        let mut fired = 0;
-        let mut next = self.tree.nearest();
-        while let Some(stop) = next
+        let (mut fired, mut last) = (0, None);
+        while let Some(stop) = self.tree.nearest()
             && stop <= now
         {
+            assert!(last < Some(stop), "what is due at {stop} cannot be reached");
+            last = Some(stop);
             // Time stands just before the stop while its entries are handed out, so that a panic
             // leaves the others in the future.
             self.now = stop - 1;
             self.move_base(stop);
             fired += self.fire_tick(&mut fire);
-            next = self.tree.nearest();
-            assert!(next.is_none_or(|next| next > stop), "what is due at {stop} cannot be reached");
+            if stop == now {
+                break;
+            }
         }
         self.now = now;
         self.move_base(now.saturating_add(1));

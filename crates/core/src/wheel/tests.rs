@@ -87,6 +87,39 @@ fn a_full_wheel_still_reschedules() {
     assert_eq!(fired, expected);
 }
 
+/// Wherever an entry is written down, with the few, in the list of its tick or at home, a later
+/// deadline is a store: it keeps its handle, and its old tick is a stop at which nothing fires.
+#[test]
+fn a_postponed_entry_stays_where_it_is_until_its_old_tick() {
+    for (others, old) in [(0, 100), (40, 100), (40, 70_000)] {
+        let mut wheel = Wheel::new(0);
+        let moved = wheel.insert(old, u64::MAX).expect("it is ahead");
+        for value in 0..others {
+            wheel.insert(old + 1, value).expect("it is ahead");
+        }
+        let before = wheel.heap_bytes();
+        for deadline in [old, old + 5, 90_000] {
+            assert_eq!(wheel.reschedule(moved, deadline), Ok(moved));
+            assert_eq!(wheel.deadline(moved), Some(deadline));
+            wheel.check();
+        }
+        assert_eq!(wheel.heap_bytes(), before, "nothing was written down anew");
+        let (mut stops, mut fired) = (alloc::vec![], 0);
+        while let Some(stop) = wheel.next_wake() {
+            stops.push(stop);
+            wheel.advance_with(stop, |deadline, _| {
+                assert_eq!(deadline, stop);
+                fired += 1;
+            });
+            wheel.check();
+        }
+        assert_eq!(fired, others + 1);
+        let mut expected = alloc::vec![old, old + 1, 90_000];
+        expected.retain(|&stop| stop != old + 1 || others > 0);
+        assert_eq!(stops, expected);
+    }
+}
+
 /// The slot of level 1 that comes next is opened in 256 equal parts.
 #[test]
 fn a_slot_is_opened_in_equal_parts() {

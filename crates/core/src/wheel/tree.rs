@@ -186,21 +186,43 @@ impl Tree {
         u64::from(self.high(id)) << 32 | u64::from(low)
     }
 
+    /// Whether this deadline, and all there are, are in the high word of the base.
+    #[inline]
+    pub(super) fn is_all_in_high_of(&self, deadline: u64) -> bool {
+        (deadline ^ self.base) >> 32 == 0 && self.tops.is_empty()
+    }
+
     /// How many slots of this level a later tick is away from the base.
     pub(super) fn distance(&self, tick: u64, level: u8) -> u64 {
         (tick >> (8 * level)) - (self.base >> (8 * level))
     }
 
-    /// The finest slot for a deadline.
+    /// The finest slot for a deadline; `None` if there is no ring for it.
     #[inline]
-    pub(super) fn slot_of(&mut self, deadline: u64) -> SlotId {
+    pub(super) fn ring_slot(&mut self, deadline: u64) -> Option<&mut Slot> {
+        let (mut id, _) = self.in_ring(deadline);
+        while let Some(fan) = self.fans.get(at(self.slots.get(at(id))?.fan)) {
+            id = fan.first + u32::from(digit(deadline, fan.level));
+        }
+        self.slots.get_mut(at(id))
+    }
+
+    /// The slot for a deadline in its ring, if that ring is there; and the level of the ring.
+    #[inline]
+    fn in_ring(&self, deadline: u64) -> (SlotId, u8) {
         // The level, times 8.
         let shift = ((deadline ^ self.base) | 1).ilog2() & !7;
         let first = self.rings[shift as usize / 8];
-        let id = first + (deadline >> shift) as u32 % FAN_SLOTS as u32;
+        (first + (deadline >> shift) as u32 % FAN_SLOTS as u32, (shift / 8) as u8)
+    }
+
+    /// The finest slot for a deadline.
+    #[inline]
+    pub(super) fn slot_of(&mut self, deadline: u64) -> SlotId {
+        let (id, level) = self.in_ring(deadline);
         match self.slots.get(at(id)) {
             Some(slot) if !slot.is_open() => id,
-            _ => self.slot_beyond(deadline, (shift / 8) as u8),
+            _ => self.slot_beyond(deadline, level),
         }
     }
 
@@ -406,15 +428,19 @@ impl Tree {
     /// The nearest deadline, exactly while nothing was cancelled or rescheduled, and never one
     /// that is too late.
     pub(super) fn nearest(&self) -> Option<u64> {
-        let few = self.slots.first().and_then(|few| {
-            let high = self.fans[at(FEW_FAN)].high;
-            few.has_entries().then(|| u64::from(high) << 32 | u64::from(few.min_low))
-        });
+        let few = self.slots.first().filter(|few| few.has_entries());
+        let few = few.map(|few| u64::from(high(self.base)) << 32 | u64::from(few.min_low));
         // What is in a finer ring is nearer than all outside of it.
-        let outside = match self.rings.iter().find(|&&first| first != NO_FAN) {
-            Some(&first) => self.nearest_in(self.slot(first).within),
-            None => self.tops.first_key_value().and_then(|(_, &fan)| self.nearest_in(fan)),
-        };
+        let outside =
+            match (0..).zip(&self.rings[..at(TOP_LEVEL.into())]).find(|&(_, &first)| first != NO_FAN) {
+                Some((level, &first)) => {
+                    if few.is_some_and(|few| level_of_difference(few, self.base) < level) {
+                        return few;
+                    }
+                    self.nearest_in(self.slot(first).within)
+                }
+                None => self.tops.first_key_value().and_then(|(_, &fan)| self.nearest_in(fan)),
+            };
         earlier(few, outside)
     }
 
@@ -479,7 +505,13 @@ impl Tree {
 
     /// The slot that comes after the one of the base, on this level, if those above it are open;
     /// and how many ticks ahead it begins.
+    #[inline]
     pub(super) fn following(&self, level: u8) -> Option<(SlotId, u64)> {
+        // At the end of a ring, the next slot is in the next one of the coarser ring.
+        let in_ring = level < TOP_LEVEL && digit(self.base, level) < u8::MAX;
+        if in_ring && self.rings[usize::from(level)] == NO_FAN {
+            return None;
+        }
         let begin = (self.base | below(level)).checked_add(1)?;
         self.find(begin, level).map(|id| (id, begin - self.base))
     }

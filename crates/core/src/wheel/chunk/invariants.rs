@@ -5,13 +5,13 @@ use alloc::vec;
 use super::super::home::{COMMONS, DRAIN, Home};
 use super::super::id::{ChunkId, NIL, SlotId, at};
 use super::super::tree::Slot;
-use super::{CHUNK_PLACES, Chunks, Spot, chunk_of};
+use super::{CHUNK_PLACES, Chunks, chunk_of};
 
 impl<T> Chunks<T> {
     /// Panics if a chunk is not in one home, its owner's; if a place is neither taken nor one of
     /// the holes of its home; or if a chunk that is empty was not given back.
     pub(in super::super) fn check(&self, slots: &[Slot]) {
-        let mut owners = vec![None; self.owners.len()];
+        let mut owners = vec![None; self.chunks.len()];
         let mut claim = |id: ChunkId, owner| {
             assert_eq!(owners[at(id)].replace(owner), None, "chunk {id} is in two homes");
         };
@@ -22,25 +22,24 @@ impl<T> Chunks<T> {
             }
             for id in home.chunks(&self.links) {
                 claim(id, owner);
-                assert_eq!(self.owners[at(id)], owner, "the owner of chunk {id}");
-                assert!(self.taken[at(id)] > 0, "chunk {id} of {owner} is empty");
+                assert_eq!(self.chunks[at(id)].owner, owner, "the owner of chunk {id}");
+                assert!(self.chunks[at(id)].taken > 0, "chunk {id} of {owner} is empty");
             }
             self.check_holes(owner, home);
         }
         let mut unused = self.unused;
         while unused != NIL {
             claim(unused, NIL);
-            assert_eq!(self.taken[at(unused)], 0, "chunk {unused} is not in use");
+            assert_eq!(self.chunks[at(unused)].taken, 0, "chunk {unused} is not in use");
             unused = self.links[at(unused)].next;
         }
         assert!(owners.iter().all(Option::is_some), "chunks of nobody");
-        let filed = (0..).zip(&self.owners).filter(|&(id, _)| self.taken[at(id)] > 0);
-        self.cards
-            .check(filed.filter(|&(_, &owner)| owner >= DRAIN).map(|(id, &owner)| (id, owner == COMMONS)));
+        let filed = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.taken > 0 && chunk.owner >= DRAIN);
+        self.cards.check(filed.map(|(id, chunk)| (id, chunk.owner == COMMONS)));
     }
 
     fn check_holes(&self, owner: SlotId, home: &Home) {
-        let taken = |id: ChunkId| usize::from(self.taken[at(id)]);
+        let taken = |id: ChunkId| at(self.chunks[at(id)].taken);
         let mut free: usize = home.chunks(&self.links).into_iter().map(|id| CHUNK_PLACES - taken(id)).sum();
         if owner == DRAIN {
             // Its holes are in no list.
@@ -48,9 +47,11 @@ impl<T> Chunks<T> {
         }
         let (mut before, mut place) = (NIL, home.hole);
         while place != NIL {
-            let Spot::Hole { prev, next } = self.spots[at(place)] else { panic!("place {place} is no hole") };
+            let Some((prev, next)) = self.spots[at(place)].neighbours() else {
+                panic!("place {place} is no hole")
+            };
             assert!(before == NIL || prev == before, "the link back from hole {place}");
-            assert_eq!(self.owners[at(chunk_of(place))], owner, "the owner of hole {place}");
+            assert_eq!(self.chunks[at(chunk_of(place))].owner, owner, "the owner of hole {place}");
             assert!(free > 0, "more holes than places of {owner}");
             free -= 1;
             (before, place) = (place, next);

@@ -1,0 +1,118 @@
+//! [`Spot`]: one place, with an entry or without.
+
+use core::mem;
+use core::num::NonZeroU32;
+
+use super::id::Place;
+use crate::Handle;
+
+/// A value and what has to stand beside it: the low words of its number and of its deadline. The
+/// high words stand where many share them, in the slot; or else on the entry's card.
+pub(super) struct Entry<T> {
+    /// The low word of the number of its insertion, never 0.
+    pub(super) generation: NonZeroU32,
+    pub(super) deadline_low: u32,
+    pub(super) value: T,
+}
+
+/// An entry, or a hole: one of the holes of its home, in a doubly linked list.
+pub(super) enum Spot<T> {
+    Taken(Entry<T>),
+    Hole {
+        /// The hole before. Of the first one it means nothing.
+        prev: Place,
+        /// The hole after.
+        next: Place,
+    },
+}
+
+const _: () = assert!(size_of::<Spot<u64>>() == 16, "an entry with a u64 is 16 bytes, and so is a hole");
+const _: () = assert!(size_of::<Spot<u32>>() == 12, "an entry with a u32 is 12 bytes, and so is a hole");
+
+impl<T> Spot<T> {
+    pub(super) const fn hole(prev: Place, next: Place) -> Self {
+        Self::Hole { prev, next }
+    }
+
+    /// Whether it is the entry that a handle is a claim on.
+    #[inline]
+    pub(super) fn is_of(&self, handle: Handle) -> bool {
+        matches!(self, Self::Taken(entry) if handle.is_of(entry.generation))
+    }
+
+    pub(super) fn is_hole(&self) -> bool {
+        matches!(self, Self::Hole { .. })
+    }
+
+    /// The generation of the entry and the low word of its deadline. `None` if it is a hole.
+    #[inline]
+    pub(super) fn lows(&self) -> Option<(NonZeroU32, u32)> {
+        match self {
+            Self::Taken(entry) => Some((entry.generation, entry.deadline_low)),
+            Self::Hole { .. } => None,
+        }
+    }
+
+    /// Moves the deadline of the entry.
+    pub(super) fn set_deadline_low(&mut self, deadline_low: u32) {
+        match self {
+            Self::Taken(entry) => entry.deadline_low = deadline_low,
+            Self::Hole { .. } => panic!("a hole has no deadline"),
+        }
+    }
+
+    /// Moves the deadline of the entry, if it is not moved nearer. Whether it was.
+    #[inline]
+    pub(super) fn postpone(&mut self, deadline_low: u32) -> bool {
+        match self {
+            Self::Taken(entry) if deadline_low >= entry.deadline_low => {
+                entry.deadline_low = deadline_low;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts an entry into the hole. Returns the next hole.
+    #[inline]
+    pub(super) fn fill(&mut self, entry: Entry<T>) -> Place {
+        let Self::Hole { next, .. } = *self else { panic!("an entry would be lost") };
+        *self = Self::Taken(entry);
+        next
+    }
+
+    /// Takes the value of the entry. What is left is a hole, the first one before `next`.
+    #[inline]
+    pub(super) fn take(&mut self, next: Place) -> Option<T> {
+        match mem::replace(self, Self::Hole { prev: next, next }) {
+            Self::Taken(entry) => Some(entry.value),
+            hole @ Self::Hole { .. } => {
+                *self = hole;
+                None
+            }
+        }
+    }
+
+    /// The holes before and after this one. `None` if it is no hole.
+    pub(super) fn neighbours(&self) -> Option<(Place, Place)> {
+        match *self {
+            Self::Taken(_) => None,
+            Self::Hole { prev, next } => Some((prev, next)),
+        }
+    }
+
+    /// Says which hole is before this one, if it is a hole.
+    #[inline]
+    pub(super) fn set_prev(&mut self, place: Place) {
+        if let Self::Hole { prev, .. } = self {
+            *prev = place;
+        }
+    }
+
+    /// Says which hole is after this one, if it is a hole.
+    pub(super) fn set_next(&mut self, place: Place) {
+        if let Self::Hole { next, .. } = self {
+            *next = place;
+        }
+    }
+}
