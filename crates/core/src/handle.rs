@@ -7,8 +7,9 @@ use core::num::{NonZeroU32, NonZeroU64};
 ///
 /// [`insert`](crate::TimerQueue::insert) returns a handle, and
 /// [`reschedule`](crate::TimerQueue::reschedule) returns the one to use from then on. A handle
-/// goes *stale* when its entry fires or is cancelled. A stale handle finds nothing: it never
-/// reaches the entry that took the place afterwards.
+/// goes *stale* when its entry fires or is cancelled. A stale handle finds nothing: it does not
+/// reach the entry that took the place afterwards. A queue may state after how many insertions a
+/// generation comes again; [`Wheel`](crate::Wheel) does.
 ///
 /// A handle belongs to the queue that made it. Another queue may find one of its own entries
 /// under the same numbers, so do not mix them.

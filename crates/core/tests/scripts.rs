@@ -74,7 +74,7 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|parts| parts.into_iter().flat_map(|(part, jump)| part.into_iter().chain(jump)).collect())
 }
 
-/// Crowds: hundreds of entries in few slots, so that a slot holds more than a cancel looks at.
+/// Crowds: hundreds of entries in few slots, so that slots have chunks, and are opened in parts.
 fn crowd() -> impl Strategy<Value = Vec<Step>> {
     let spot = prop_oneof![300..330_u64, 70_000..70_600_u64, Just(256)];
     let step = prop_oneof![

@@ -121,10 +121,14 @@ impl<T> Chunks<T> {
         self.spots.get(at(place))?.is_of(handle).then_some(place)
     }
 
-    /// The entry that `handle` is a claim on.
+    /// Moves the entry that `handle` is a claim on, if it lives in a slot and is not moved nearer: the
+    /// slot is opened before its old deadline, and it is found then. Whether it was moved; `None` if
+    /// there is no such entry.
     #[inline]
-    pub(super) fn find_mut(&mut self, handle: Handle) -> Option<&mut Spot<T>> {
-        self.spots.get_mut(at(handle.place())).filter(|spot| spot.is_of(handle))
+    pub(super) fn postpone(&mut self, handle: Handle, deadline_low: u32) -> Option<bool> {
+        let spot = self.spots.get_mut(at(handle.place())).filter(|spot| spot.is_of(handle))?;
+        let at_home = self.chunks[at(chunk_of(handle.place()))].owner < DRAIN;
+        Some(at_home && spot.postpone(deadline_low))
     }
 
     /// The slot that the entry at a place lives in, or `COMMONS`, or `DRAIN`.
@@ -133,16 +137,16 @@ impl<T> Chunks<T> {
         self.chunks[at(id)].owner
     }
 
-    /// The low word of the deadline of the entry at a place. There has to be one, as in the next two.
+    /// The generation of the entry at a place. There has to be one, as in the next two.
     #[inline]
-    pub(super) fn deadline_low(&self, place: Place) -> u32 {
-        self.lows(place).1
+    pub(super) fn generation(&self, place: Place) -> NonZeroU32 {
+        self.spots[at(place)].generation().expect(NO_ENTRY)
     }
 
-    /// The generation and the low word of the deadline of the entry at a place.
+    /// The low word of the deadline of the entry at a place.
     #[inline]
-    pub(super) fn lows(&self, place: Place) -> (NonZeroU32, u32) {
-        self.spots[at(place)].lows().expect(NO_ENTRY)
+    pub(super) fn deadline_low(&self, place: Place) -> u32 {
+        self.spots[at(place)].deadline_low().expect(NO_ENTRY)
     }
 
     /// Moves the deadline of the entry at a place.
@@ -352,21 +356,19 @@ impl<T> Chunks<T> {
     }
 
     /// For each entry of a chunk in the drain, files its place by the low word of its deadline,
-    /// and notes the seat that it gets. Returns how many there were.
+    /// and notes the seat that it gets.
     #[inline]
-    pub(super) fn file_drained(&mut self, id: ChunkId, mut file: impl FnMut(Place, u32) -> Seat) -> usize {
+    pub(super) fn file_drained(&mut self, id: ChunkId, mut file: impl FnMut(Place, u32) -> Seat) {
         let first = places_of(id).start;
         let spots = &self.spots[at(first)..at(first) + CHUNK_PLACES];
         // All lines are asked for before the first is worked on: most come from far away.
-        let lows: [Option<u32>; CHUNK_PLACES] =
-            array::from_fn(|index| spots[index].lows().map(|(_, low)| low));
+        let lows: [Option<u32>; CHUNK_PLACES] = array::from_fn(|index| spots[index].deadline_low());
         let seats = &mut self.cards.set_mut(id).seats;
         for ((place, low), seat) in (first..).zip(lows).zip(seats) {
             if let Some(low) = low {
                 *seat = file(place, low);
             }
         }
-        at(self.chunks[at(id)].taken)
     }
 
     /// Where the record of an entry in the commons or the drain is.
@@ -389,7 +391,7 @@ impl<T> Chunks<T> {
     /// The number of an entry in the commons or the drain.
     #[inline]
     pub(super) fn number(&self, place: Place) -> Number {
-        Number { high: self.highs(place).number, generation: self.lows(place).0 }
+        Number { high: self.highs(place).number, generation: self.generation(place) }
     }
 }
 

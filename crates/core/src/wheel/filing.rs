@@ -130,13 +130,10 @@ impl<T> Wheel<T> {
     /// if there is no such entry.
     #[inline]
     pub(super) fn move_to(&mut self, handle: Handle, deadline: u64) -> Option<Handle> {
-        let all_in_one_high = self.tree.is_all_in_high_of(deadline);
-        let entry = self.chunks.find_mut(handle)?;
-        // Wherever it is, it is found when its old deadline comes, or before, and is filed anew then.
-        if all_in_one_high && entry.postpone(deadline as u32) {
+        if self.tree.is_all_in_high_of(deadline) && self.chunks.postpone(handle, deadline as u32)? {
             return Some(handle);
         }
-        let place = handle.place();
+        let place = self.chunks.find(handle)?;
         let owner = self.chunks.owner(chunk_of(place));
         if owner < DRAIN && self.tree.finds(owner, deadline) {
             self.chunks.set_deadline_low(place, deadline as u32);
@@ -155,7 +152,9 @@ impl<T> Wheel<T> {
                 None => self.chunks.highs(place).number,
             };
             let value = self.take_out(handle)?;
-            return self.take_in(Number { high, generation: handle.generation() }, deadline, value).ok();
+            let moved = self.take_in(Number { high, generation: handle.generation() }, deadline, value);
+            let Ok(handle) = moved else { panic!("there was room for one more chunk") };
+            return Some(handle);
         }
         // There may be no room anywhere else: the entry stays where it is.
         if owner < DRAIN {

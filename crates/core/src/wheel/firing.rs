@@ -43,46 +43,23 @@ impl<T> Wheel<T> {
             self.tree.prune(id);
         }
         self.take_off_few(due);
-        // Where what was postponed belongs, a ring may have been made.
-        self.sort_out_few();
         if !due.is_sorted_by_key(|due| due.key) {
             due.sort_unstable_by_key(|due| due.key);
         }
     }
 
-    /// The slot is that of one tick: all of its entries are due, but for those that were postponed.
+    /// The slot is that of one tick: all of its entries are due.
     fn take_off_all(&mut self, id: SlotId, due: &mut Vec<Due>) {
-        let tick_low = self.tree.base() as u32;
         let list = &mut self.tree.slot_mut(id).list;
         due.resize(list.len(), Due { key: 0, place: NIL });
         // Before the numbers outgrow one word, no card has to be looked at.
         let one_word = self.next.high == 0;
-        let mut postponed = false;
         self.blocks.drain(list, |index, place| {
-            let (generation, deadline_low) = self.chunks.lows(place);
             let key = match one_word {
-                true => u64::from(generation.get()),
+                true => u64::from(self.chunks.generation(place).get()),
                 false => self.chunks.number(place).key(),
             };
             due[index] = Due { key, place };
-            postponed |= deadline_low != tick_low;
-        });
-        if postponed {
-            self.file_postponed(due);
-        }
-    }
-
-    /// Files those that are not due, because they were postponed, where they belong.
-    #[cold]
-    fn file_postponed(&mut self, due: &mut Vec<Due>) {
-        let tick = self.tree.base();
-        due.retain(|&Due { place, .. }| {
-            let deadline = self.deadline_at(place);
-            if deadline > tick {
-                let id = self.tree.slot_of(deadline);
-                self.file(id, place, deadline as u32);
-            }
-            deadline == tick
         });
     }
 

@@ -4,6 +4,7 @@ use super::Wheel;
 use super::chunk::CHUNK_PLACES;
 use super::home::{COMMONS, DRAIN};
 use super::id::at;
+use super::tree::FEW_SLOT;
 
 impl<T> Wheel<T> {
     /// Panics if an invariant does not hold. O(places).
@@ -28,11 +29,17 @@ impl<T> Wheel<T> {
                     assert_eq!(self.blocks.at(seat), place, "the record of {place} is not at its seat");
                     let slot = self.blocks.owner(seat);
                     filed[at(slot)] += 1;
+                    assert!(self.tree.spans(slot, deadline), "{deadline} is in the list of slot {slot}");
+                    let misplaced = slot == FEW_SLOT && self.tree.is_misplaced(deadline);
+                    assert!(!misplaced, "{deadline} is with the few, beside its ring");
                     slot
                 } else {
+                    assert!(
+                        self.tree.begins(owner) <= deadline,
+                        "slot {owner} would come too late for {deadline}"
+                    );
                     owner
                 };
-                assert!(self.tree.begins(slot) <= deadline, "slot {slot} would come too late for {deadline}");
                 assert!(self.tree.is_reached(slot), "slot {slot} with {deadline} is not occupied");
                 let min = self.tree.deadline(slot, self.tree.slot(slot).min_low);
                 assert!(min <= deadline, "{min} is the least of slot {slot}, which has {deadline}");

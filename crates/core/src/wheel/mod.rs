@@ -12,8 +12,8 @@
 //!        └─┴│┴─┴│┴│┴─┴─┘   └─────┴──│──┴─────┴──│──┘   └───│───┴───────┘     └───────│──────┘
 //!           │   │ │                 │           │          │                         │
 //!         records: places of      list of     home: chunks whose             the same: a list
-//!         entries, 4 bytes        up to 16    entries are all due            or chunks
-//!         each, in blocks         records     in this slot
+//!         entries, 4 bytes        up to 16    entries are due in             or chunks
+//!         each, in blocks         records     this slot, or later
 //!           │   │ │                 │           │
 //!           ▼   ▼ ▼                 ▼           ▼
 //!        ┌──────────────────┐  ┌─────────┐   ┌─────────┬─────────┐
@@ -22,20 +22,26 @@
 //!        └──────────────────┘  └─────────┘   └─────────┴─────────┘   ○ holes, last made first
 //! ```
 //!
+//! A ring is a *fan* of 256 slots side by side, and so are the finer slots of a slot that is open. As
+//! long as no more than 16 entries are in the high word of the base, they need no ring: they are in the
+//! list of a slot apart, that of the *few*.
+//!
 //! An entry never moves while it waits, but for a reschedule, so its handle is its place and its
 //! generation. It is found in one of two ways, and never in both:
 //!
 //! - *At home*: its chunk belongs to its slot. Nothing else is written down about it, so that an
-//!   insertion and a cancel touch the entry's own line and little more.
+//!   insertion and a cancel touch the entry's own line and little more. If it is put off, it stays, and
+//!   goes where it belongs when the slot is opened.
 //! - *Filed*: a record, the number of its place, is in the list of its slot. The entry's *card*
-//!   says where the record is, so that a cancel can take it out. That is how the entries of slots
+//!   says where the record is, its *seat*, so that a cancel can take it out. That is how the entries of slots
 //!   with few live together in the commons, and how a slot is *opened*: its chunks go to the drain
 //!   as they are, and the entries are filed in finer slots. Expiry then walks one list and touches
 //!   chunks that belong together.
 //!
 //! # When a slot is opened
 //! The slot next to the base, on each level, is opened in equal parts while time comes nearer to
-//! it, so that no single tick has to pay for it. See `opening`.
+//! it, so that no single tick has to pay for it. One that has got 2^20 entries is opened, too, and grows no
+//! more. See `opening`.
 //!
 //! # The files
 //! - `queue`: [`Wheel`], the public face.
@@ -46,7 +52,8 @@
 //! - `chunk`: the memory of the entries, their holes; `spot`: one place of it; `home`: the chunks of
 //!   one owner; `card`.
 //! - `list`: records in blocks of one cache line.
-//! - `bits`, `id`: a set of slots, and the numbers by which all of these name one another.
+//! - `bits`, `number`, `id`: a set of slots, the count of insertions, and the ids by which all of these
+//!   name one another.
 
 mod bits;
 mod card;

@@ -2,9 +2,10 @@
 
 use super::Wheel;
 use super::card::Highs;
+use super::chunk::CHUNK_PLACES;
 use super::filing::weight;
 use super::id::{ChunkId, NIL, SlotId};
-use super::tree::{FEW, FEW_SLOT, TOP_LEVEL};
+use super::tree::{FAN_SLOTS, FEW, FEW_SLOT, TOP_LEVEL};
 
 impl<T> Wheel<T> {
     /// Moves the base, and moves the entries of the slots that it comes to into finer rings.
@@ -59,31 +60,38 @@ impl<T> Wheel<T> {
     }
 
     /// On each level, opens the slot that comes next by as much as is due after so many ticks: in
-    /// equal parts, so that it is open when its time comes.
-    ///
-    /// The coarser levels have their turn only when the base has come to another slot of level 1.
+    /// 256 equal parts, so that it is open when its time comes. A part is due whenever the base has
+    /// come to another slot of the finer level.
     pub(super) fn open_ahead(&mut self, ticks: u64) {
         let base = self.tree.base();
-        let coarsest = if (base ^ (base - ticks)) >> 8 == 0 { 1 } else { TOP_LEVEL };
-        for level in (1..=coarsest).rev() {
-            let Some((id, ahead)) = self.tree.following(level) else {
+        for level in (1..=TOP_LEVEL).rev() {
+            let unit = 8 * (level - 1);
+            let passed = (base >> unit) - ((base - ticks) >> unit);
+            if passed == 0 {
+                continue;
+            }
+            let Some((id, begin)) = self.tree.following(level) else {
                 continue;
             };
             let slot = self.tree.slot(id);
             let remaining = weight(slot);
-            if remaining == 0 || remaining <= FEW && !slot.is_open() {
+            if remaining <= FEW && !slot.is_open() {
                 continue;
             }
-            self.tree.open(id);
-            // Ticks since the slot became the next.
-            let span = 1_u128 << (8 * level);
-            let passed = u128::from(ticks).min(span - u128::from(ahead));
-            let part = (remaining as u128 * passed).div_ceil(passed + u128::from(ahead));
-            self.move_down(id, part as usize);
+            let ahead = (begin >> unit) - (base >> unit);
+            // Since the slot became the next.
+            let passed = passed.min(FAN_SLOTS as u64 - ahead);
+            let part = remaining as u64 * passed / (passed + ahead);
+            let least = if slot.list.len() > 0 { 1 } else { CHUNK_PLACES };
+            if part >= least as u64 {
+                self.tree.open(id);
+                self.move_down(id, part as usize);
+            }
         }
     }
 
-    /// Moves so many entries, or the rest of a chunk more, from a slot to finer ones.
+    /// Moves so many entries from a slot to finer ones. A chunk, which is moved as one, counts as
+    /// if it were full.
     pub(super) fn move_down(&mut self, id: SlotId, count: usize) {
         let outlet = self.tree.outlet(id);
         let mut left = count;
@@ -94,8 +102,11 @@ impl<T> Wheel<T> {
                 let finer = self.tree.finer(&outlet, self.tree.deadline(id, low));
                 self.file(finer, place, low);
                 left -= 1;
-            } else if let Some(chunk) = slot.home.first() {
-                left = left.saturating_sub(self.evict(chunk));
+            } else if let Some(chunk) = slot.home.first()
+                && left >= CHUNK_PLACES
+            {
+                self.evict(chunk);
+                left -= CHUNK_PLACES;
             } else {
                 break;
             }
@@ -103,9 +114,8 @@ impl<T> Wheel<T> {
         self.tree.prune(id);
     }
 
-    /// Moves a chunk from its slot to the drain and files its entries. Returns how many there
-    /// were.
-    pub(super) fn evict(&mut self, chunk: ChunkId) -> usize {
+    /// Moves a chunk from its slot to the drain and files its entries.
+    pub(super) fn evict(&mut self, chunk: ChunkId) {
         let id = self.chunks.owner(chunk);
         let high = self.tree.high(id);
         let slot = self.tree.slot_mut(id);
@@ -116,6 +126,6 @@ impl<T> Wheel<T> {
         chunks.file_drained(chunk, |place, low| {
             let finer = tree.finer(&outlet, u64::from(high) << 32 | u64::from(low));
             tree.file(blocks, finer, place, low)
-        })
+        });
     }
 }

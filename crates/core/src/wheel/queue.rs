@@ -1,4 +1,4 @@
-//! [`Wheel`], the public face of the hierarchy and the slab.
+//! [`Wheel`], the public face.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -22,16 +22,18 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// # Cost
 /// | operation | cost |
 /// |---|---|
-/// | `now`, `len`, `deadline`, `next_wake` | O(1) |
-/// | `insert`, `cancel`, `reschedule` | O(1), and O(log h) for a deadline with another high word than now, of h different ones; amortised over the growth of the memory |
-/// | `advance` | O(1) for each entry fired, for each tick in which one fires, for each entry whose old tick it was, and for each that moves to a finer slot, which is at most 4 times for each of its deadlines; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
+/// | `now`, `len`, `deadline`, `next_wake` | O(1), but for `next_wake` where nothing is due in the high word of now: O(log h), with entries in h other ones |
+/// | `insert`, `cancel`, `reschedule` | O(1), and O(log h) for a deadline with another high word than now; amortised over the growth of the memory |
+/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer slot, which is at most 4 times, and 4 times more for each slot in which it was put off; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
 /// | `advance` over time in which nothing is due, of any length | O(1), and what is said below |
 ///
-/// No call opens a slot at once that could have been opened before. Slots are opened in equal
-/// parts while time comes nearer to them: beyond the entries that it fires or jumps over, a call
-/// looks at no more than 4,200 entries for each tick that it lets pass, and at a few for an idle
-/// wheel. A cancel may give back a chunk, which looks at 64 places. An insertion may have to grow
-/// the memory; [`with_capacity`](Self::with_capacity) does that before.
+/// No call opens a slot at once that could have been opened before. The slot that comes next on each
+/// of 4 levels is opened in 256 equal parts while time comes nearer to it. So, beyond the entries that
+/// it fires or jumps over, a call looks at no more than 4,200 places for each tick that it lets pass,
+/// at as many more for each 256 ticks, for each 65,536 and for each 2^24, and twice at that where a slot
+/// begins; and at a few in an idle wheel. A cancel may give back a chunk, which looks at 64 places.
+/// Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) does it before for the
+/// entries, which are nearly all of it, but not for the lists of slots that are open.
 ///
 /// # Memory
 /// 8 bytes and the value for each entry, rounded up to 4 or 8: 12 bytes with a `u32`, 16 with a
@@ -39,9 +41,11 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// because its time is near, takes 16 bytes more. Each ring that is needed is 10 KB, and so is each
 /// slot that is open. A new wheel holds no memory on the heap.
 ///
-/// A cancelled entry's place is free at once and is the next one to be taken in its slot. A chunk
-/// without entries goes to whichever slot needs one next. The memory follows the highest need there
-/// was and is given back when the wheel is dropped. There may be 2^32 - 64 places.
+/// A cancelled entry's place is free at once and is the next one to be taken in its slot; but once the
+/// slot is open, the 64 places of a chunk are free together, when the last of its entries has gone. A
+/// chunk without entries goes to whichever slot needs one next. So one entry can hold a chunk, 1 KB
+/// with a `u64`, if the 63 that came beside it are gone. The memory follows the highest need there was
+/// and is given back when the wheel is dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
 /// It is the nearest deadline, exactly, as long as nothing was cancelled or rescheduled. A cancel
@@ -50,9 +54,9 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// for each deadline, and one for each such change.
 ///
 /// # Rescheduling to a later tick
-/// It is one store, however often: the entry stays written down where it was, is found when its old
-/// tick comes, or before, and goes to where it belongs only then. So a time-out that is put off each
-/// time something was heard costs little each time, and as much as it costs to move once at its end.
+/// It is one store for an entry that is in a chunk of its slot, however often it is put off: it stays
+/// where it is, is found when its old slot opens, and goes to where it belongs only then. An entry that
+/// is due so soon that its slot is open is moved at once, as one that is rescheduled to an earlier tick.
 ///
 /// # Order
 /// Entries of one tick fire in the order of their insertion, however many insertions there were.
@@ -118,8 +122,8 @@ impl<T> Wheel<T> {
         wheel
     }
 
-    /// The memory that the wheel holds on the heap, in bytes, without what the values own there.
-    /// O(1).
+    /// The memory that the wheel holds on the heap, in bytes, without what the values own there, and
+    /// without the map of the high words. O(1).
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.chunks.heap_bytes()

@@ -44,11 +44,20 @@ impl<T> Spot<T> {
         matches!(self, Self::Hole { .. })
     }
 
-    /// The generation of the entry and the low word of its deadline. `None` if it is a hole.
+    /// The generation of the entry. `None` if it is a hole.
     #[inline]
-    pub(super) fn lows(&self) -> Option<(NonZeroU32, u32)> {
+    pub(super) fn generation(&self) -> Option<NonZeroU32> {
         match self {
-            Self::Taken(entry) => Some((entry.generation, entry.deadline_low)),
+            Self::Taken(entry) => Some(entry.generation),
+            Self::Hole { .. } => None,
+        }
+    }
+
+    /// The low word of the deadline of the entry. `None` if it is a hole.
+    #[inline]
+    pub(super) fn deadline_low(&self) -> Option<u32> {
+        match self {
+            Self::Taken(entry) => Some(entry.deadline_low),
             Self::Hole { .. } => None,
         }
     }

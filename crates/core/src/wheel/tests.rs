@@ -87,23 +87,26 @@ fn a_full_wheel_still_reschedules() {
     assert_eq!(fired, expected);
 }
 
-/// Wherever an entry is written down, with the few, in the list of its tick or at home, a later
-/// deadline is a store: it keeps its handle, and its old tick is a stop at which nothing fires.
+/// An entry at home that is put off stays where it is, by the same handle, also beside one that is due
+/// in another high word. At its old tick, if that is a stop, nothing fires.
 #[test]
-fn a_postponed_entry_stays_where_it_is_until_its_old_tick() {
-    for (others, old) in [(0, 100), (40, 100), (40, 70_000)] {
+fn an_entry_at_home_is_put_off_in_its_place() {
+    for (others, old, far) in [(0, 100, 0), (40, 100, 0), (40, 70_000, 0), (40, 70_000, 1 << 40)] {
         let mut wheel = Wheel::new(0);
-        let moved = wheel.insert(old, u64::MAX).expect("it is ahead");
+        if far > 0 {
+            wheel.insert(far, 0).expect("it is ahead");
+        }
         for value in 0..others {
             wheel.insert(old + 1, value).expect("it is ahead");
         }
-        let before = wheel.heap_bytes();
+        let mut moved = wheel.insert(old, u64::MAX).expect("it is ahead");
         for deadline in [old, old + 5, 90_000] {
-            assert_eq!(wheel.reschedule(moved, deadline), Ok(moved));
+            let before = moved;
+            moved = wheel.reschedule(moved, deadline).expect("it is pending");
+            assert!(moved == before || old != 70_000, "it is at home");
             assert_eq!(wheel.deadline(moved), Some(deadline));
             wheel.check();
         }
-        assert_eq!(wheel.heap_bytes(), before, "nothing was written down anew");
         let (mut stops, mut fired) = (alloc::vec![], 0);
         while let Some(stop) = wheel.next_wake() {
             stops.push(stop);
@@ -113,37 +116,93 @@ fn a_postponed_entry_stays_where_it_is_until_its_old_tick() {
             });
             wheel.check();
         }
-        assert_eq!(fired, others + 1);
-        let mut expected = alloc::vec![old, old + 1, 90_000];
-        expected.retain(|&stop| stop != old + 1 || others > 0);
+        assert_eq!(fired, others + 1 + u64::from(far > 0));
+        stops.retain(|&stop| stop != old);
+        let expected = [old + 1, 90_000, far].into_iter();
+        let expected: Vec<u64> =
+            expected.filter(|&stop| stop > old + 1 || stop > old && others > 0).collect();
         assert_eq!(stops, expected);
     }
 }
 
-/// The slot of level 1 that comes next is opened in 256 equal parts.
+/// The slot that comes next, on each level, is opened in 256 equal parts, however time passes.
 #[test]
 fn a_slot_is_opened_in_equal_parts() {
     const ENTRIES: usize = 200_000;
+    for (level, steps) in [(1, &[1][..]), (2, &[1]), (2, &[1, 7, 300, 3_000]), (3, &[1, 65_000, 300_000])] {
+        let span = 1_u64 << (8 * level);
+        let unit = span / 256;
+        let mut wheel = Wheel::new(0);
+        for entry in 0..ENTRIES as u64 {
+            wheel.insert(2 * span + entry % span, entry).expect("it is ahead");
+        }
+        wheel.advance_with(span - 1, |_, _| panic!("nothing is due"));
+        assert_eq!(wheel.chunks.drained(), 0, "it is not the next one yet");
+        let mut steps = steps.iter().cycle();
+        while wheel.now() < 2 * span - 1 {
+            let (base, before) = (wheel.now() + 1, wheel.chunks.drained());
+            let now = wheel.now() + steps.next().expect("it has no end");
+            wheel.advance_with(now.min(2 * span - 1), |_, _| panic!("nothing is due"));
+            let units = (wheel.now() + 1) / unit - base / unit;
+            let moved = (wheel.chunks.drained() - before) * CHUNK_PLACES;
+            let most = (ENTRIES / 256 + CHUNK_PLACES) * units as usize + CHUNK_PLACES;
+            assert!(moved <= most, "{moved} entries in {units} parts of level {level}");
+        }
+        let drained = wheel.chunks.drained() * CHUNK_PLACES;
+        assert!(drained >= ENTRIES - CHUNK_PLACES, "it is open when its time comes");
+        let mut last = 0;
+        let fired = wheel.advance_with(3 * span, |deadline, entry| {
+            assert_eq!(deadline, 2 * span + entry % span);
+            assert!(last <= deadline, "{deadline} after {last}");
+            last = deadline;
+        });
+        assert_eq!(fired, ENTRIES);
+    }
+}
+
+/// Chunks with few entries are opened as slowly as full ones, for it is their places that are looked at.
+#[test]
+fn a_sparse_slot_is_opened_in_equal_parts() {
+    const CHUNKS: usize = 2_560;
     let mut wheel = Wheel::new(0);
-    for entry in 0..ENTRIES as u64 {
-        wheel.insert(512 + entry % 256, entry).expect("it is ahead");
+    let insert = |value| wheel.insert(512 + value % 256, value).expect("it is ahead");
+    let handles: Vec<Handle> = (0..(CHUNKS * CHUNK_PLACES) as u64).map(insert).collect();
+    for (index, &handle) in handles.iter().enumerate() {
+        if index % CHUNK_PLACES > 0 {
+            wheel.cancel(handle).expect("it is pending");
+        }
     }
     wheel.advance_with(255, |_, _| panic!("nothing is due"));
-    let mut before = wheel.chunks.drained();
-    assert_eq!(before, 0, "it is not the next one yet");
     for tick in 256..=511 {
+        let before = wheel.chunks.drained();
         wheel.advance_with(tick, |_, _| panic!("nothing is due"));
-        let after = wheel.chunks.drained();
-        let moved = (after - before) * CHUNK_PLACES;
-        assert!(moved <= ENTRIES / 256 + 2 * CHUNK_PLACES, "{moved} entries in tick {tick}");
+        let opened = wheel.chunks.drained() - before;
+        assert!(opened <= CHUNKS / 256 + 2, "{opened} chunks in tick {tick}");
+    }
+    assert_eq!(wheel.advance_with(800, |_, _| ()), CHUNKS);
+}
+
+/// The same where the entries are in the list of the slot, as they come out of a coarser one.
+#[test]
+fn a_list_is_opened_in_equal_parts() {
+    const ENTRIES: usize = 25_600;
+    const COARSER: u64 = 2 << 16;
+    let mut wheel = Wheel::new(0);
+    for entry in 0..ENTRIES as u64 {
+        wheel.insert(COARSER + 512 + entry % 256, entry).expect("it is ahead");
+    }
+    wheel.advance_with(COARSER + 255, |_, _| panic!("nothing is due"));
+    let slot = wheel.tree.slot_of(COARSER + 512);
+    let mut before = wheel.tree.slot(slot).list.len();
+    assert_eq!(before, ENTRIES, "the slot has all of them, and is not the next one yet");
+    for tick in 256..=511 {
+        wheel.advance_with(COARSER + tick, |_, _| panic!("nothing is due"));
+        let after = wheel.tree.slot(slot).list.len();
+        assert!(before - after <= ENTRIES / 256 + 1, "{} entries in tick {tick}", before - after);
         before = after;
     }
-    assert!(before * CHUNK_PLACES >= ENTRIES - CHUNK_PLACES, "it is open when its time comes");
-    let mut count = 0;
-    for tick in 512..768 {
-        count += wheel.advance_with(tick, |_, entry| assert_eq!(512 + entry % 256, tick));
-    }
-    assert_eq!(count, ENTRIES);
+    assert_eq!(before, 0, "it is open when its time comes");
+    assert_eq!(wheel.advance_with(COARSER + 767, |_, _| ()), ENTRIES);
 }
 
 /// What is left to do for one slot has a bound, however many entries it gets.

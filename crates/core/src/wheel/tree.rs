@@ -12,7 +12,7 @@ use super::id::{FanId, NIL, Place, Seat, SlotId, at};
 use super::list::{Blocks, List};
 
 /// Slots in a fan.
-const FAN_SLOTS: usize = 256;
+pub(super) const FAN_SLOTS: usize = 256;
 /// The level of the slots that span a whole low word. A slot of level `k` spans 256^k ticks.
 pub(super) const TOP_LEVEL: u8 = 4;
 
@@ -98,7 +98,8 @@ pub(super) struct Tree {
     made_ring: bool,
 }
 
-/// The slot of the few: of entries, in the high word of the base, for which no ring was made.
+/// The slot of the few: of entries, in the high word of the base, for which no ring was made. They may
+/// stay when one is made, as it is asked for its nearest deadline beside the rings.
 pub(super) const FEW_SLOT: SlotId = 0;
 /// The fan of that slot alone. Its level is 0, as there is nothing finer to open it to.
 const FEW_FAN: FanId = 0;
@@ -148,9 +149,7 @@ impl Tree {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
-            + self.fans.capacity() * size_of::<Fan>()
-            + self.tops.len() * size_of::<(u32, FanId)>()
+        self.slots.capacity() * size_of::<Slot>() + self.fans.capacity() * size_of::<Fan>()
     }
 
     #[inline]
@@ -504,7 +503,7 @@ impl Tree {
     }
 
     /// The slot that comes after the one of the base, on this level, if those above it are open;
-    /// and how many ticks ahead it begins.
+    /// and the tick at which it begins.
     #[inline]
     pub(super) fn following(&self, level: u8) -> Option<(SlotId, u64)> {
         // At the end of a ring, the next slot is in the next one of the coarser ring.
@@ -513,7 +512,7 @@ impl Tree {
             return None;
         }
         let begin = (self.base | below(level)).checked_add(1)?;
-        self.find(begin, level).map(|id| (id, begin - self.base))
+        self.find(begin, level).map(|id| (id, begin))
     }
 
     /// Whether a ring was made since this was asked last.

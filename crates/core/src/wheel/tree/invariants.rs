@@ -5,7 +5,10 @@ use alloc::vec;
 use super::super::chunk::CHUNK_PLACES;
 use super::super::filing::weight;
 use super::super::id::{FanId, NIL, SlotId, at};
-use super::{FAN_SLOTS, FEW, FEW_FAN, FEW_SLOT, Fan, MANY, NO_FAN, Slot, TOP_LEVEL, Tree, digit, high};
+use super::{
+    FAN_SLOTS, FEW, FEW_FAN, FEW_SLOT, Fan, MANY, NO_FAN, Slot, TOP_LEVEL, Tree, digit, high,
+    level_of_difference,
+};
 
 impl Tree {
     /// Panics if a fan is not reached in one way; if a slot is occupied and empty, or the reverse;
@@ -58,6 +61,12 @@ impl Tree {
             }
         }
         assert!(seen.into_iter().all(|seen| seen), "fans of nobody");
+    }
+
+    /// Whether a deadline of the few belongs to a ring that is there, and was not just made.
+    pub(in super::super) fn is_misplaced(&self, deadline: u64) -> bool {
+        let level = level_of_difference(deadline, self.base);
+        !self.made_ring && self.rings[usize::from(level)] != NO_FAN
     }
 
     fn check_few(&self, fan: &Fan) {
