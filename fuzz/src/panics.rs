@@ -1,9 +1,8 @@
 //! Panics: those that a script asks for are caught, all others are findings.
 
-use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
-use tickwheel_core::conformance::script::ON_PURPOSE;
+use tickwheel_core::conformance::script::is_on_purpose;
 
 /// Calls a closure and says whether it panicked, as [`replay`] wants it. A panic that is not the
 /// script's own goes on.
@@ -15,7 +14,7 @@ use tickwheel_core::conformance::script::ON_PURPOSE;
 pub fn catch(body: &mut dyn FnMut()) -> bool {
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => false,
-        Err(payload) if on_purpose(payload.as_ref()) => true,
+        Err(payload) if is_on_purpose(payload.as_ref()) => true,
         Err(payload) => panic::resume_unwind(payload),
     }
 }
@@ -26,21 +25,17 @@ pub fn abort_at_a_finding() {
     let _the_fuzzers = panic::take_hook();
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if !on_purpose(info.payload()) {
+        if !is_on_purpose(info.payload()) {
             report(info);
             std::process::abort();
         }
     }));
 }
 
-fn on_purpose(payload: &(dyn Any + Send)) -> bool {
-    // A panic's text is a `String` when it was put together.
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)) == Some(ON_PURPOSE)
-}
-
 #[cfg(test)]
 mod tests {
+    use tickwheel_core::conformance::script::ON_PURPOSE;
+
     use super::*;
 
     #[test]

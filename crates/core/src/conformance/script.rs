@@ -2,8 +2,10 @@
 //!
 //! Make [`Step`]s with a generator (proptest, a fuzzer, a loop) and give them to [`replay`].
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use super::book::{Book, Tracked};
 use super::family::{Catch, Family};
@@ -79,6 +81,15 @@ pub enum Step {
 
 /// What the panics of [`Step::Panic`] say, so that a panic hook can keep silent about them.
 pub const ON_PURPOSE: &str = "a body fails, on purpose";
+
+/// Whether what a panic carries is the script's own, [`ON_PURPOSE`]. Any other panic is a finding, and
+/// not to be caught.
+#[must_use]
+pub fn is_on_purpose(payload: &(dyn Any + Send)) -> bool {
+    // A text is a `String` when it was put together.
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)) == Some(ON_PURPOSE)
+}
 
 /// What a queue handed out while time passed, and whether `fire` panicked at the last of it.
 type HandedOut = (Vec<(u64, usize)>, bool);

@@ -7,7 +7,7 @@ use super::home::{COMMONS, DRAIN};
 use super::id::{Place, SlotId, at};
 use super::number::Number;
 use super::spot::Entry;
-use super::tree::{FEW, MANY, Slot};
+use super::tree::{FEW, Slot};
 use crate::Handle;
 
 impl<T> Wheel<T> {
@@ -78,7 +78,7 @@ impl<T> Wheel<T> {
         slot.min_low = slot.min_low.min(entry.deadline_low);
         let place = self.chunks.put(&mut slot.home, entry);
         self.tree.occupy(id);
-        if weight(self.tree.slot(id)) >= MANY {
+        if weight(self.tree.slot(id)) >= self.tree.many {
             self.tree.open(id);
         }
         Ok(place)

@@ -96,6 +96,9 @@ pub(super) struct Tree {
     tops: BTreeMap<u32, FanId>,
     /// A ring was made, and some of the few may belong to it.
     made_ring: bool,
+    /// A slot with so many entries takes no more, but is opened, so that what is left to do when its
+    /// time comes has a bound.
+    pub(super) many: usize,
 }
 
 /// The slot of the few: of entries, in the high word of the base, for which no ring was made. They may
@@ -106,8 +109,7 @@ const FEW_FAN: FanId = 0;
 /// So many entries may be in it.
 pub(super) const FEW: usize = 16;
 
-/// A slot with so many entries takes no more, but is opened, so that what is left to do when its
-/// time comes has a bound.
+/// What is many, but for tests.
 pub(super) const MANY: usize = 1 << 20;
 
 /// Stands for the slots of a ring that is not there. No index in a fan leads from here to a slot.
@@ -145,6 +147,7 @@ impl Tree {
             rings: [NO_FAN; 8],
             tops: BTreeMap::new(),
             made_ring: false,
+            many: MANY,
         }
     }
 
@@ -345,7 +348,7 @@ impl Tree {
     #[inline(never)]
     fn file_first(&mut self, id: SlotId) {
         self.occupy(id);
-        if self.slot(id).list.len() > MANY && self.level(id) > 0 {
+        if self.slot(id).list.len() > self.many && self.level(id) > 0 {
             self.open(id);
         }
     }

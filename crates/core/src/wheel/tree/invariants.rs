@@ -6,8 +6,7 @@ use super::super::chunk::CHUNK_PLACES;
 use super::super::filing::weight;
 use super::super::id::{FanId, NIL, SlotId, at};
 use super::{
-    FAN_SLOTS, FEW, FEW_FAN, FEW_SLOT, Fan, MANY, NO_FAN, Slot, TOP_LEVEL, Tree, digit, high,
-    level_of_difference,
+    FAN_SLOTS, FEW, FEW_FAN, FEW_SLOT, Fan, NO_FAN, Slot, TOP_LEVEL, Tree, digit, high, level_of_difference,
 };
 
 impl Tree {
@@ -84,6 +83,6 @@ impl Tree {
         assert!(occupied == expected || id == FEW_SLOT, "slot {id} is occupied: {occupied}");
         assert!(occupied || slot.min_low == u32::MAX, "the least of slot {id}, which is empty");
         assert!(slot.home.count() == 0 || fan.level > 0, "chunks in slot {id}, of one tick");
-        assert!(weight(slot) <= MANY + 2 * CHUNK_PLACES, "slot {id} has too many");
+        assert!(weight(slot) <= self.many + 2 * CHUNK_PLACES, "slot {id} has too many");
     }
 }
