@@ -1,10 +1,11 @@
 //! Figures as they were written by a [`report`](crate::report), read again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
 
-use crate::report::HEADER;
+use crate::report::{HEADER, median};
 
 /// A line of the CSV.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,20 +31,18 @@ impl Figure {
 pub(crate) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// Reads files, one after the other. A figure that stands in two of them is an error: nobody could say which is meant.
+    /// Reads files, one for each run. Of a figure that stands in several of them, the medians' median, and the least and
+    /// the greatest of all runs.
     pub(crate) fn load(files: &[impl AsRef<Path>]) -> anyhow::Result<Self> {
-        let mut all = Vec::new();
+        let mut runs: BTreeMap<(String, String, u64, String), Vec<Figure>> = BTreeMap::new();
         for file in files.iter().map(AsRef::as_ref) {
             let csv = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-            all.extend(Self::read(&csv).with_context(|| format!("read {}", file.display()))?.0);
+            for figure in Self::read(&csv).with_context(|| format!("read {}", file.display()))?.0 {
+                let Figure { implementation, workload, n, metric, .. } = figure.clone();
+                runs.entry((implementation, workload, n, metric)).or_default().push(figure);
+            }
         }
-        let all = Self(all);
-        for (index, figure) in all.0.iter().enumerate() {
-            let Figure { implementation, workload, n, metric, .. } = figure;
-            let first = all.0.iter().position(|other| other.is(implementation, workload, *n, metric));
-            ensure!(first == Some(index), "{implementation},{workload},{n},{metric} was measured twice");
-        }
-        Ok(all)
+        Ok(Self(runs.into_values().filter_map(of_runs).collect()))
     }
 
     /// Reads a CSV.
@@ -70,6 +69,16 @@ impl Figures {
         sizes.dedup();
         sizes
     }
+}
+
+/// One figure out of those of several runs.
+fn of_runs(mut runs: Vec<Figure>) -> Option<Figure> {
+    let mut medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
+    medians.sort_by(f64::total_cmp);
+    let median = median(&medians);
+    let min = runs.iter().map(|run| run.min).fold(f64::INFINITY, f64::min);
+    let max = runs.iter().map(|run| run.max).fold(f64::NEG_INFINITY, f64::max);
+    Some(Figure { median, min, max, ..runs.pop()? })
 }
 
 fn figure(line: &str) -> anyhow::Result<Figure> {
@@ -109,13 +118,22 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_of_two_runs_is_refused() {
+    fn a_figure_of_several_runs_is_their_median() {
         let dir = tempfile::tempdir().expect("a place for files");
-        let file = dir.path().join("a.csv");
-        std::fs::write(&file, format!("{HEADER}\nwheel,w1,1,pair_ns,1,1,1\n")).expect("a file");
-        assert!(Figures::load(&[&file]).is_ok());
-        let error = Figures::load(&[&file, &file]).expect_err("twice the same").to_string();
-        assert_eq!(error, "wheel,w1,1,pair_ns was measured twice");
+        let files: Vec<_> = ["2,1,3", "7,6,7", "4,4,9"]
+            .iter()
+            .enumerate()
+            .map(|(run, figures)| {
+                let file = dir.path().join(format!("{run}.csv"));
+                std::fs::write(&file, format!("{HEADER}\nwheel,w1,1,pair_ns,{figures}\n")).expect("a file");
+                file
+            })
+            .collect();
+        for (runs, expected) in [(1, (2.0, 1.0, 3.0)), (2, (4.5, 1.0, 7.0)), (3, (4.0, 1.0, 9.0))] {
+            let figures = Figures::load(&files[..runs]).expect("they can be read");
+            let pair = figures.get("wheel", "w1", 1, "pair_ns").expect("it was measured");
+            assert_eq!((pair.median, pair.min, pair.max), expected);
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Report {
             let mut sorted = samples.clone();
             sorted.sort_by(f64::total_cmp);
             let (min, max) = (sorted[0], sorted[sorted.len() - 1]);
-            let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+            let median = median(&sorted);
             let [median, min, max] = [median, min, max].map(figure);
             let _ = writeln!(csv, "{implementation},{workload},{n},{metric},{median},{min},{max}");
         }
@@ -60,6 +60,11 @@ impl Report {
 /// Whole numbers where the fraction says nothing.
 fn figure(value: f64) -> String {
     if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+/// The one in the middle of sorted values, or the mean of the two. There has to be one.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
 #[cfg(test)]
