@@ -7,7 +7,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 ///
 /// [`insert`](crate::TimerQueue::insert) returns a handle, and
 /// [`reschedule`](crate::TimerQueue::reschedule) returns the one to use from then on. A handle
-/// goes *stale* when its entry fires or is cancelled. A stale handle finds nothing: it does not
+/// goes *stale* when its entry fires or is cancelled, and may do so when it is rescheduled. A stale handle finds nothing: it does not
 /// reach the entry that took the place afterwards. A queue may state after how many insertions a
 /// generation comes again; [`Wheel`](crate::Wheel) does.
 ///

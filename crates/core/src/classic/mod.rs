@@ -35,7 +35,8 @@
 //!     let a = queue.insert(90, 'a').unwrap();
 //!     queue.insert(50, 'b').unwrap();
 //!     queue.insert(7, 'c').unwrap();
-//!     queue.reschedule(a, 50).unwrap(); // and keeps its place before b
+//!     let a = queue.reschedule(a, 50).unwrap(); // and keeps its place before b
+//!     assert_eq!(queue.deadline(a), Some(50));
 //!     let mut fired = vec![];
 //!     queue.advance(99, &mut |deadline, value| fired.push((deadline, value)));
 //!     assert_eq!(fired, [(7, 'c'), (50, 'a'), (50, 'b')]);

@@ -19,6 +19,11 @@ use crate::Handle;
 /// Places in a chunk. A chunk of `u64` values is 1 KB.
 pub(super) const CHUNK_PLACES: usize = 64;
 
+/// So many places there may be for each entry, and so many more, before the holes of chunks with few
+/// entries are given to the commons.
+pub(super) const PLACES_FOR_EACH: usize = 16;
+pub(super) const PLACES_FOR_ALL: usize = 1 << 16;
+
 const NO_ENTRY: &str = "an entry is at the place";
 
 /// What is known of a chunk.
@@ -77,11 +82,15 @@ pub(super) struct Chunks<T> {
     cards: Cards,
     /// How many chunks there may be.
     limit: usize,
+    /// The chunk whose turn it is to be looked at by `next_sparse`.
+    hand: ChunkId,
+    /// `PLACES_FOR_ALL`, but for tests.
+    pub(super) spare: usize,
 }
 
 impl<T> Chunks<T> {
     /// So that each place is below `NIL`.
-    const LIMIT: usize = (1 << 26) - 1;
+    pub(super) const LIMIT: usize = (1 << 26) - 1;
 
     pub(super) const fn new() -> Self {
         Self {
@@ -93,6 +102,8 @@ impl<T> Chunks<T> {
             unused: NIL,
             cards: Cards::new(),
             limit: Self::LIMIT,
+            hand: 0,
+            spare: PLACES_FOR_ALL,
         }
     }
 
@@ -113,6 +124,26 @@ impl<T> Chunks<T> {
     /// Whether no chunk can be added.
     pub(super) fn is_exhausted(&self) -> bool {
         self.unused == NIL && self.chunks.len() >= self.limit
+    }
+
+    /// Whether there are so many places for so few entries that no chunk shall be added as long as
+    /// the holes of others can be had. No chunk is unused then.
+    pub(super) fn is_sparse(&self, len: usize) -> bool {
+        self.unused == NIL && self.chunks.len() * CHUNK_PLACES > PLACES_FOR_EACH * len + self.spare
+    }
+
+    /// The next chunk in turn, if it does not belong to the commons and has few entries.
+    pub(super) fn next_sparse(&mut self) -> Option<ChunkId> {
+        let id = if at(self.hand) < self.chunks.len() { self.hand } else { 0 };
+        self.hand = id + 1;
+        let chunk = self.chunks.get(at(id))?;
+        let few = 1..=(CHUNK_PLACES / PLACES_FOR_EACH) as u32;
+        (few.contains(&chunk.taken) && chunk.owner != COMMONS).then_some(id)
+    }
+
+    /// Whether the commons have a hole.
+    pub(super) fn has_room_in_commons(&self) -> bool {
+        self.commons.has_room()
     }
 
     /// The place of the entry that `handle` is a claim on.

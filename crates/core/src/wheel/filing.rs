@@ -10,6 +10,9 @@ use super::spot::Entry;
 use super::tree::{FEW, Slot};
 use crate::Handle;
 
+/// So many chunks are looked at before one is added to a wheel with many places for few entries.
+const CHUNKS_IN_SWEEP: usize = 8;
+
 impl<T> Wheel<T> {
     /// Takes an entry in. Gives the value back if there is no place left.
     #[inline(always)]
@@ -32,6 +35,11 @@ impl<T> Wheel<T> {
     /// The same, where the slot is in no ring, or has no chunk with room for the entry.
     #[inline(never)]
     fn take_in_anew(&mut self, number: Number, deadline: u64, value: T) -> Result<Place, T> {
+        let sparse = self.chunks.is_sparse(self.len);
+        if sparse {
+            self.sweep();
+        }
+        let shared = sparse && self.chunks.has_room_in_commons();
         let mut id = self.tree.slot_of(deadline);
         let entry = Entry { generation: number.generation, deadline_low: deadline as u32, value };
         loop {
@@ -41,7 +49,7 @@ impl<T> Wheel<T> {
             if same_era && slot.home.has_room() {
                 return self.take_in_at_home(id, number.high, entry);
             }
-            if level == 0 || weight(slot) < FEW {
+            if level == 0 || weight(slot) < FEW || shared {
                 break;
             }
             if self.tree.distance(deadline, level) > 1 {
@@ -66,6 +74,24 @@ impl<T> Wheel<T> {
                 Err(entry.value)
             }
         }
+    }
+
+    /// Looks at some chunks, and gives the holes of those with few entries to the commons. The entries
+    /// stay where they are, and are filed.
+    #[cold]
+    fn sweep(&mut self) {
+        for _ in 0..CHUNKS_IN_SWEEP {
+            let Some(chunk) = self.chunks.next_sparse() else {
+                continue;
+            };
+            let owner = self.chunks.owner(chunk);
+            if owner < DRAIN {
+                self.evict(chunk);
+                self.tree.prune(owner);
+            }
+            self.chunks.move_to_commons(chunk);
+        }
+        self.sort_out_few();
     }
 
     /// Takes an entry into a chunk of its slot, a new one if there is no room.

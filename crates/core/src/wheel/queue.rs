@@ -14,8 +14,7 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// The [`TimerQueue`] to use: a hierarchical wheel over all 64 bits of time, with homed entries.
 ///
 /// Rings of 256 slots, chosen by the highest byte in which the deadline differs from now; the idea
-/// of Varghese and Lauck (1987), with the levels aligned to bytes as in the Linux kernel's first
-/// wheel. What is new is where the entries are: in chunks of 64 that belong to the slot in which
+/// of Varghese and Lauck (1987), with the levels aligned to bytes. What is new is where the entries are: in chunks of 64 that belong to the slot in which
 /// they are due, where nothing links them, until the slot is opened. Deadlines up to
 /// `u64::MAX - 1` are exact; there is no horizon and no tick-by-tick loop.
 ///
@@ -31,20 +30,24 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// of 4 levels is opened in 256 equal parts while time comes nearer to it. So, beyond the entries that
 /// it fires or jumps over, a call looks at no more than 4,200 places for each tick that it lets pass,
 /// at as many more for each 256 ticks, for each 65,536 and for each 2^24, and twice at that where a slot
-/// begins; and at a few in an idle wheel. A cancel may give back a chunk, which looks at 64 places.
+/// begins; and at a few in an idle wheel. So a call that lets an hour pass does what the calls for
+/// all of its ticks would have done. Who needs short calls lets some time pass between one `next_wake` and
+/// the next. A cancel may give back a chunk, which looks at 64 places.
 /// Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) does it before for the
 /// entries, which are nearly all of it, but not for the lists of slots that are open.
 ///
 /// # Memory
-/// 8 bytes and the value for each entry, rounded up to 4 or 8: 12 bytes with a `u32`, 16 with a
-/// `u64`, besides what is free in the chunks. An entry whose slot has no more than 16, or is open
+/// 8 bytes and the value for each entry, but 12 at least, aligned like the value: 12 bytes with a
+/// `u32`, 16 with a `u64`. Chunks have 64 places, so a slot with entries has some that are free, and a
+/// wheel with one entry has 63: put large values into a `Box`. An entry whose slot has no more than 16, or is open
 /// because its time is near, takes 16 bytes more. Each ring that is needed is 10 KB, and so is each
 /// slot that is open. A new wheel holds no memory on the heap.
 ///
 /// A cancelled entry's place is free at once and is the next one to be taken in its slot; but once the
 /// slot is open, the 64 places of a chunk are free together, when the last of its entries has gone. A
-/// chunk without entries goes to whichever slot needs one next. So one entry can hold a chunk, 1 KB
-/// with a `u64`, if the 63 that came beside it are gone. The memory follows the highest need there was
+/// chunk without entries goes to whichever slot needs one next. So one entry can hold a chunk if the 63
+/// that came beside it are gone. But once there are more than 65,536 places and 16 for each entry, the
+/// free ones of such chunks are taken first, by entries of any slot. The memory follows the highest need there was
 /// and is given back when the wheel is dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
@@ -114,11 +117,14 @@ impl<T> Wheel<T> {
     /// Slots and lists take more, as they are needed.
     ///
     /// # Panics
-    /// If so much memory cannot be had.
+    /// If `capacity` is more than 2^32 - 64. If it is less, but so much memory cannot be had, the
+    /// process ends, as it does with a `Vec`; and so it does in any other call that needs memory.
     #[must_use]
     pub fn with_capacity(start: u64, capacity: usize) -> Self {
         let mut wheel = Self::new(start);
-        wheel.chunks.reserve(capacity.div_ceil(CHUNK_PLACES));
+        let chunks = capacity.div_ceil(CHUNK_PLACES);
+        assert!(chunks <= Chunks::<T>::LIMIT, "a wheel has 2^32 - 64 places at the most, not {capacity}");
+        wheel.chunks.reserve(chunks);
         wheel
     }
 

@@ -9,7 +9,7 @@ use std::boxed::Box;
 use std::sync::Once;
 
 use super::Wheel;
-use super::chunk::{CHUNK_PLACES, Chunks};
+use super::chunk::{CHUNK_PLACES, Chunks, PLACES_FOR_ALL, PLACES_FOR_EACH};
 use super::filing::weight;
 use super::number::Number;
 use super::tree::MANY;
@@ -244,6 +244,28 @@ fn empty_chunks_are_given_back() {
     assert_eq!(wheel.advance_with(3_000, |_, _| ()), 500);
 }
 
+/// One in 64 is put off for long, and so one in each chunk. The 63 other places of the chunk are for
+/// others, by and by.
+#[test]
+fn places_follow_the_entries_that_are_left_in_chunks() {
+    let mut wheel = Wheel::new(0);
+    for now in 1..=40_000 {
+        for value in 0..64 {
+            let handle = wheel.insert(now + 600, value).expect("it is ahead");
+            if value == 0 {
+                wheel.reschedule(handle, now + 3_600_000).expect("it is pending");
+            }
+        }
+        wheel.advance_with(now, |_, _| ());
+        let (places, len) = (wheel.chunks.count() as usize * CHUNK_PLACES, wheel.len());
+        let most = (PLACES_FOR_EACH * len + PLACES_FOR_ALL) * 9 / 8;
+        assert!(places <= most, "{places} places for {len} entries at {now}");
+        if now % 4_000 == 0 {
+            wheel.check();
+        }
+    }
+}
+
 /// Sessions: each is put off again and again, and now and then one ends and another begins. What the
 /// chunks hold follows how many there are, although each was in many slots by and by.
 #[test]
@@ -344,6 +366,10 @@ impl Family for CheckedWheels {
         // Slots that are opened because they have many, and not because their time is near.
         if start.is_multiple_of(3) {
             wheel.tree.many = 200;
+        }
+        // Holes that are handed to the commons.
+        if start.is_multiple_of(2) {
+            wheel.chunks.spare = 64;
         }
         Checked { wheel, calls: 0 }
     }
