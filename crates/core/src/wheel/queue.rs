@@ -141,7 +141,8 @@ impl<T> Wheel<T> {
     /// [`advance`](TimerQueue::advance) without a virtual call for each entry.
     ///
     /// # Panics
-    /// If `fire` panics, as [`advance`](TimerQueue::advance) says.
+    /// If `fire` panics, as [`advance`](TimerQueue::advance) says. The other entries of that tick are
+    /// filed again, at the cost of each of them.
     ///
     /// ```
     /// use tickwheel_core::{TimerQueue, Wheel};
