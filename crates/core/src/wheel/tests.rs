@@ -182,27 +182,32 @@ fn a_sparse_slot_is_opened_in_equal_parts() {
     assert_eq!(wheel.advance_with(800, |_, _| ()), CHUNKS);
 }
 
-/// The same where the entries are in the list of the slot, as they come out of a coarser one.
+/// The same where the entries are in the list of the slot, as they come out of a coarser one; also if
+/// it is the first in there, and so comes after the last of a ring.
 #[test]
 fn a_list_is_opened_in_equal_parts() {
     const ENTRIES: usize = 25_600;
-    const COARSER: u64 = 2 << 16;
-    let mut wheel = Wheel::new(0);
-    for entry in 0..ENTRIES as u64 {
-        wheel.insert(COARSER + 512 + entry % 256, entry).expect("it is ahead");
+    const PART: usize = ENTRIES / 256;
+    for begin in [2 << 16, (2 << 16) + 512] {
+        let mut wheel = Wheel::new(0);
+        for entry in 0..ENTRIES as u64 {
+            wheel.insert(begin + entry % 256, entry).expect("it is ahead");
+        }
+        for tick in (1 << 16)..begin - 256 {
+            wheel.advance_with(tick, |_, _| panic!("nothing is due"));
+        }
+        let slot = wheel.tree.slot_of(begin);
+        let mut before = wheel.tree.slot(slot).list.len();
+        assert!(before >= ENTRIES - 2 * PART, "the slot has {before}, and is not the next one yet");
+        for tick in begin - 256..begin {
+            wheel.advance_with(tick, |_, _| panic!("nothing is due"));
+            let after = wheel.tree.slot(slot).list.len();
+            assert!(before <= after + PART + 1, "from {before} to {after} in tick {tick}");
+            before = after;
+        }
+        assert_eq!(before, 0, "it is open when its time comes");
+        assert_eq!(wheel.advance_with(begin + 255, |_, _| ()), ENTRIES);
     }
-    wheel.advance_with(COARSER + 255, |_, _| panic!("nothing is due"));
-    let slot = wheel.tree.slot_of(COARSER + 512);
-    let mut before = wheel.tree.slot(slot).list.len();
-    assert_eq!(before, ENTRIES, "the slot has all of them, and is not the next one yet");
-    for tick in 256..=511 {
-        wheel.advance_with(COARSER + tick, |_, _| panic!("nothing is due"));
-        let after = wheel.tree.slot(slot).list.len();
-        assert!(before - after <= ENTRIES / 256 + 1, "{} entries in tick {tick}", before - after);
-        before = after;
-    }
-    assert_eq!(before, 0, "it is open when its time comes");
-    assert_eq!(wheel.advance_with(COARSER + 767, |_, _| ()), ENTRIES);
 }
 
 /// What is left to do for one slot has a bound, however many entries it gets.
