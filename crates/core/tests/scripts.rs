@@ -1,12 +1,12 @@
 //! Random scripts: every queue against the model, near the edges of slots and levels.
 
 mod families;
-
-use std::sync::Once;
+mod panics;
 
 use families::{
     Bytes, Calendars, HashedWheels, HeapQueues, HierarchicalWheels, Models, SimpleWheels, SortedLists, Wheels,
 };
+use panics::{catch, quiet};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tickwheel_core::conformance::Family;
@@ -85,27 +85,6 @@ fn crowd() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..400_u64, 0..100_usize).prop_map(|(ahead, after)| Step::Panic(Aim::Ahead(ahead), after)),
     ];
     prop::collection::vec(step, 200..800)
-}
-
-/// Bodies that fail on purpose do not fill the terminal.
-fn quiet() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let loud = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !is_on_purpose(info.payload()) {
-                loud(info);
-            }
-        }));
-    });
-}
-
-fn catch(body: &mut dyn FnMut()) -> bool {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
-        Ok(()) => false,
-        Err(payload) if is_on_purpose(payload.as_ref()) => true,
-        Err(payload) => std::panic::resume_unwind(payload),
-    }
 }
 
 /// Replays `cases` scripts of both kinds on a queue.

@@ -1,12 +1,15 @@
 //! What has to be seen from inside: the end of the generations, the end of the places, and how
 //! much is opened at a time.
 
+#[path = "../../tests/panics/mod.rs"]
+mod panics;
+
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::ops::Range;
-use std::boxed::Box;
-use std::sync::Once;
+
+use panics::{catch, quiet};
 
 use super::Wheel;
 use super::chunk::{CHUNK_PLACES, Chunks, PLACES_FOR_ALL, PLACES_FOR_EACH};
@@ -377,27 +380,6 @@ impl Family for CheckedWheels {
             wheel.chunks.spare = 64;
         }
         Checked { wheel, calls: 0 }
-    }
-}
-
-/// Bodies that fail on purpose do not fill the terminal.
-fn quiet() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let loud = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !is_on_purpose(info.payload()) {
-                loud(info);
-            }
-        }));
-    });
-}
-
-fn catch(body: &mut dyn FnMut()) -> bool {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
-        Ok(()) => false,
-        Err(payload) if is_on_purpose(payload.as_ref()) => true,
-        Err(payload) => std::panic::resume_unwind(payload),
     }
 }
 
