@@ -202,10 +202,9 @@ impl Tree {
     /// The finest slot for a deadline; `None` if there is no ring for it.
     #[inline]
     pub(super) fn ring_slot(&mut self, deadline: u64) -> Option<&mut Slot> {
-        let (mut id, _) = self.in_ring(deadline);
-        while let Some(fan) = self.fans.get(at(self.slots.get(at(id))?.fan)) {
-            id = fan.first + u32::from(digit(deadline, fan.level));
-        }
+        let (id, _) = self.in_ring(deadline);
+        self.slots.get(at(id))?;
+        let id = self.finest_in(id, deadline);
         self.slots.get_mut(at(id))
     }
 
