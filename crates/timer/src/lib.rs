@@ -32,6 +32,7 @@
 mod clock;
 mod manual;
 mod monotonic;
+mod sync;
 mod system;
 
 pub use clock::Clock;
