@@ -30,12 +30,23 @@
 //! ```
 
 mod clock;
+mod executor;
 mod manual;
+mod missed;
 mod monotonic;
+mod sleep;
 mod sync;
 mod system;
+mod timer;
 
-pub use clock::Clock;
+pub use clock::{Clock, Follower, Motion};
+pub use executor::{Executor, Pool};
 pub use manual::ManualClock;
+pub use missed::Missed;
 pub use monotonic::Monotonic;
+pub use sleep::{Interval, Sleep, SleepError, TimeoutError};
 pub use system::SystemClock;
+pub use timer::{
+    BuildError, Every, Fate, FixedDelay, Job, Lateness, Metrics, OnClose, Refusal, Refused, Timeout,
+    TimeoutState, Timer, TimerBuilder, Unfired, UnfiredTask,
+};

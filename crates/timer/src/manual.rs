@@ -1,13 +1,17 @@
 //! [`ManualClock`]: a clock that moves when it is told to.
 //!
-//! Ground rules: `nanos` is the only shared field and is only ever raised. `advance` releases and
-//! `now` acquires, so whoever sees a new time also sees what was done before time moved.
+//! Ground rules:
+//! - `nanos` is only ever raised. `advance` releases and `now` acquires, so whoever sees a new time
+//!   also sees what was done before time moved.
+//! - `followers` is under its lock, which is never held while a follower runs.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::{Clock, Monotonic};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, lock};
+use crate::{Clock, Follower, Monotonic, Motion};
 
 /// A clock for tests and simulations. It stands still until [`advance`](Self::advance) moves it, by
 /// exactly what was asked for.
@@ -23,9 +27,15 @@ use crate::{Clock, Monotonic};
 /// clock.advance(Duration::from_millis(3));
 /// assert_eq!(shared.now(), Monotonic::from_nanos(3_000_000));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ManualClock {
-    nanos: Arc<AtomicU64>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    nanos: AtomicU64,
+    followers: Mutex<Vec<Weak<dyn Follower>>>,
 }
 
 impl ManualClock {
@@ -38,25 +48,62 @@ impl ManualClock {
     /// A clock that already shows `start`.
     #[must_use]
     pub fn starting_at(start: Monotonic) -> Self {
-        Self { nanos: Arc::new(AtomicU64::new(start.as_nanos())) }
+        let inner = Inner { nanos: AtomicU64::new(start.as_nanos()), followers: Mutex::default() };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Moves the clock and returns the new reading. It stays at [`Monotonic::MAX`] once it is
     /// there.
+    ///
+    /// Whatever waits by this clock and is due by then has been handed over when this returns: the
+    /// bodies of a [`Timer`](crate::Timer) to its executor, the wakers of futures have been woken.
+    /// It is done on the calling thread, timer by timer, each in order of deadlines. Time moves in
+    /// one step: a body that looks at the clock sees the new reading, and what it schedules is
+    /// counted from there. What bodies schedule meanwhile on this very thread waits for the next
+    /// call, even with no delay; `advance(Duration::ZERO)` is one.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self
+            .inner
             .nanos
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |nanos| Some(later(nanos).as_nanos()));
-        match moved {
+        let now = match moved {
             Ok(before) | Err(before) => later(before),
+        };
+        for follower in self.followers() {
+            follower.moved();
         }
+        now
+    }
+
+    /// Those who are still there; the others are forgotten.
+    fn followers(&self) -> Vec<Arc<dyn Follower>> {
+        let mut alive = Vec::new();
+        lock(&self.inner.followers).retain(|follower| match follower.upgrade() {
+            Some(follower) => {
+                alive.push(follower);
+                true
+            }
+            None => false,
+        });
+        alive
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Monotonic {
-        Monotonic::from_nanos(self.nanos.load(Ordering::Acquire))
+        Monotonic::from_nanos(self.inner.nanos.load(Ordering::Acquire))
+    }
+
+    fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
+        lock(&self.inner.followers).push(follower);
+        Motion::ByHand
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManualClock").field("now", &self.now()).finish_non_exhaustive()
     }
 }
 

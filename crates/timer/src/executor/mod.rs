@@ -1,0 +1,64 @@
+//! Where bodies run: [`Executor`], and the [`Pool`] that a timer brings if it is given none.
+
+mod pool;
+
+use std::sync::Arc;
+
+pub use pool::Pool;
+
+use crate::Job;
+
+/// Where the bodies of a [`Timer`](crate::Timer) run.
+///
+/// The driver of a timer hands over what is due and goes on; it never runs a body. So `execute`
+/// should take the job and return: queue it, spawn it. An executor that cannot take a job drops
+/// it, and it comes again in 100 ms.
+///
+/// Every `Fn(Job)` is one. On tokio, for bodies that do not block:
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Job, Timer};
+///
+/// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+/// let handle = runtime.handle().clone();
+/// let timer = Timer::builder()
+///     .executor(move |job: Job| { handle.spawn(async move { job.run() }); })
+///     .build()?;
+/// let (done, ran) = std::sync::mpsc::channel();
+/// timer.schedule(Duration::from_millis(1), move || done.send(()).unwrap()).unwrap();
+/// ran.recv().unwrap();
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+///
+/// [`Job::run`] itself is an executor, too, which runs each body on the thread that hands it over.
+/// It is what tests with a [`ManualClock`](crate::ManualClock) want: `advance` then returns after
+/// the bodies have run. With a clock that runs by itself a body then keeps all others waiting.
+pub trait Executor: Send + Sync {
+    /// Takes a job, to run it soon.
+    fn execute(&self, job: Job);
+
+    /// Takes jobs in the order in which they came due. An executor with one lock for all brings its
+    /// own.
+    fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        for job in jobs {
+            self.execute(job);
+        }
+    }
+}
+
+impl<F: Fn(Job) + Send + Sync> Executor for F {
+    fn execute(&self, job: Job) {
+        self(job);
+    }
+}
+
+impl<E: Executor + ?Sized> Executor for Arc<E> {
+    fn execute(&self, job: Job) {
+        (**self).execute(job);
+    }
+
+    fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        (**self).execute_all(jobs);
+    }
+}

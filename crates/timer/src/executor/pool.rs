@@ -1,0 +1,175 @@
+//! [`Pool`]: a few threads that run bodies.
+//!
+//! Ground rules:
+//! - `state` is under its lock, which is never held while a job runs or is dropped.
+//! - `idle + calls` threads wait for `called`. Whoever brings a job turns an idle one into a call, so
+//!   that two jobs do not count on one thread; a thread that wakes takes a call, or was idle.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::Executor;
+use crate::Job;
+
+/// A thread that had nothing to do for so long ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// A few threads that run bodies, in the order in which they came due.
+///
+/// Threads start when there is work for them, up to a limit, and end after ten idle seconds; a pool
+/// that nobody uses has none. Bodies that block for long should have a pool of their own, or they
+/// keep the others waiting. To share one pool between timers, share it in an
+/// [`Arc`].
+///
+/// Dropping a pool drops what still waits in it, which goes back to the timers it came from; what
+/// runs goes on.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::sync::Arc;
+/// use tickwheel::{Pool, Timer};
+///
+/// let pool = Arc::new(Pool::new(NonZeroUsize::new(8).unwrap()));
+/// let requests = Timer::builder().executor(Arc::clone(&pool)).build()?;
+/// let sessions = Timer::builder().executor(pool).build()?;
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    most: NonZeroUsize,
+    state: Mutex<State>,
+    called: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    calls: usize,
+    closed: bool,
+}
+
+impl Pool {
+    /// A pool of at most so many threads.
+    #[must_use]
+    pub fn new(threads: NonZeroUsize) -> Self {
+        let shared = Shared { most: threads, state: Mutex::default(), called: Condvar::new() };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Default for Pool {
+    /// As many threads as the machine runs at once, and at least two, so that one body that blocks
+    /// does not block all.
+    fn default() -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self::new(NonZeroUsize::MIN.saturating_add(cores.max(2) - 1))
+    }
+}
+
+impl Executor for Pool {
+    fn execute(&self, job: Job) {
+        self.execute_all(&mut std::iter::once(job));
+    }
+
+    fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        let mut state = self.shared.lock();
+        let before = state.jobs.len();
+        state.jobs.extend(jobs);
+        let new = state.jobs.len() - before;
+        let called = new.min(state.idle);
+        state.idle -= called;
+        state.calls += called;
+        let started = (new - called).min(self.shared.most.get() - state.threads);
+        state.threads += started;
+        drop(state);
+        for _ in 0..called {
+            self.shared.called.notify_one();
+        }
+        for _ in 0..started {
+            self.shared.start();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a thread that is counted already.
+    fn start(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let started = thread::Builder::new().name("tickwheel-pool".into()).spawn(move || shared.work());
+        if started.is_err() {
+            let mut state = self.lock();
+            state.threads -= 1;
+            if state.threads == 0 {
+                // Nobody is left to run them. Dropped, they go back to their timer and come again.
+                let jobs = std::mem::take(&mut state.jobs);
+                drop(state);
+                drop(jobs);
+            }
+        }
+    }
+
+    /// The life of a thread.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                drop(state);
+                job.run();
+                state = self.lock();
+                continue;
+            }
+            if state.closed {
+                break;
+            }
+            state.idle += 1;
+            let waited = self.called.wait_timeout(state, IDLE);
+            let (woken, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if state.calls > 0 {
+                state.calls -= 1;
+                continue;
+            }
+            state.idle -= 1;
+            if waited.timed_out() {
+                break;
+            }
+        }
+        state.threads -= 1;
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        let jobs = std::mem::take(&mut state.jobs);
+        drop(state);
+        drop(jobs);
+        self.shared.called.notify_all();
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("Pool")
+            .field("most", &self.shared.most)
+            .field("threads", &state.threads)
+            .field("idle", &state.idle)
+            .field("waiting", &state.jobs.len())
+            .finish_non_exhaustive()
+    }
+}

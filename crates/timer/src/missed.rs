@@ -1,0 +1,103 @@
+//! [`Missed`]: what happens to runs that could not take place on time.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use crate::Monotonic;
+
+/// A run that begins up to this long after its tick is on time: a little lateness is no reason to
+/// leave the grid. The figure is tokio's.
+const TOLERANCE: Duration = Duration::from_millis(5);
+
+/// What happens to the runs of a periodic task, or the ticks of an interval, that were missed: a
+/// body took longer than its period, nobody asked for the next tick, or the process stood still.
+///
+/// A run is missed if it begins more than 5 ms after its tick. With a period of 300, and a stall
+/// that begins with the run of 300 and ends at 950:
+///
+/// | | the run of 600 begins at | then |
+/// |---|---|---|
+/// | `Burst` | 950 | 900 (at once), 1200, 1500 |
+/// | `Delay` | 950 | 1250, 1550, 1850 |
+/// | `Skip` | 950 | 1200, 1500, 1800 |
+///
+/// The three policies, and their names, are tokio's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Missed {
+    /// They all run, back to back, until the task has caught up. After a long halt that may be many.
+    Burst,
+    /// One of them runs, and the grid begins anew from there.
+    Delay,
+    /// One of them runs, and the next is the next one on the old grid.
+    #[default]
+    Skip,
+}
+
+impl Missed {
+    /// When to run after the run of `scheduled`, which begins at `started`.
+    pub(crate) fn next(
+        self,
+        scheduled: Monotonic,
+        started: Monotonic,
+        period: Duration,
+        tick_nanos: NonZeroU64,
+    ) -> Monotonic {
+        let on_grid = scheduled.saturating_add(period);
+        let tick = Monotonic::from_tick(scheduled.ceil_ticks(tick_nanos), tick_nanos);
+        if started.saturating_since(tick) <= TOLERANCE {
+            return on_grid;
+        }
+        match self {
+            Self::Burst => on_grid,
+            Self::Delay => started.saturating_add(period),
+            Self::Skip => {
+                let late = started.saturating_since(scheduled).as_nanos();
+                // Both fit into 64 bits: the remainder is below `late`, which is a difference of readings.
+                let over = u64::try_from(late % period.as_nanos().max(1)).unwrap_or(0);
+                started.saturating_add(period.saturating_sub(Duration::from_nanos(over)))
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(tickwheel_shuttle)))]
+mod tests {
+    use super::*;
+
+    fn next(missed: Missed, scheduled: u64, started: u64) -> u64 {
+        let ms = |ms: u64| Monotonic::from_nanos(ms * 1_000_000);
+        let tick = NonZeroU64::new(1_000_000).expect("not 0");
+        missed.next(ms(scheduled), ms(started), Duration::from_millis(300), tick).as_nanos() / 1_000_000
+    }
+
+    #[test]
+    fn pt8_up_to_5_ms_late_is_on_time() {
+        for missed in [Missed::Burst, Missed::Delay, Missed::Skip] {
+            for started in 600..=605 {
+                assert_eq!(next(missed, 600, started), 900, "{missed:?}, begun at {started}");
+            }
+        }
+        assert_eq!(next(Missed::Burst, 600, 606), 900);
+        assert_eq!(next(Missed::Delay, 600, 606), 906);
+        assert_eq!(next(Missed::Skip, 600, 606), 900);
+    }
+
+    /// As the documentation has it, and the edges of the grid.
+    #[test]
+    fn a_stall_is_answered_by_the_policy() {
+        assert_eq!(next(Missed::Burst, 600, 950), 900);
+        assert_eq!(next(Missed::Delay, 600, 950), 1_250);
+        for (started, expected) in [(899, 900), (900, 1_200), (901, 1_200), (950, 1_200), (1_200, 1_500)] {
+            assert_eq!(next(Missed::Skip, 600, started), expected, "begun at {started}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_time_is_not_the_past() {
+        let tick = NonZeroU64::new(1_000_000).expect("not 0");
+        for missed in [Missed::Burst, Missed::Delay, Missed::Skip] {
+            let far = missed.next(Monotonic::ZERO, Monotonic::from_nanos(10_000_000), Duration::MAX, tick);
+            assert_eq!(far, Monotonic::MAX);
+        }
+    }
+}

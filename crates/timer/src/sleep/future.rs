@@ -1,0 +1,129 @@
+//! [`Sleep`]: a future that is ready at a deadline.
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::timer::{AnyEntry, Phase, Waiter};
+use crate::{Monotonic, Refusal, Timer};
+
+/// A future that is ready at a deadline, by [`Timer::sleep`].
+///
+/// It enters the timer when it is first polled, and leaves it when it is dropped. It needs no
+/// runtime: the timer's driver wakes whatever task polled it last.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::Timer;
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let timer = Timer::new().unwrap();
+/// let mut idle = timer.sleep(Duration::from_secs(60));
+/// // Traffic: the connection is not idle.
+/// idle.reset(Duration::from_millis(1));
+/// (&mut idle).await?;
+/// # Ok::<(), tickwheel::SleepError>(())
+/// # }).unwrap();
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct Sleep {
+    timer: Timer,
+    deadline: Monotonic,
+    /// In the timer, from the first poll to the end.
+    entry: Option<Arc<AnyEntry>>,
+}
+
+/// Why a sleep ended before its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SleepError {
+    /// The timer was shut down, or had no place for the sleep.
+    pub why: Refusal,
+}
+
+impl Sleep {
+    pub(crate) fn new(timer: Timer, deadline: Monotonic) -> Self {
+        Self { timer, deadline, entry: None }
+    }
+
+    /// When it is ready, by the timer's clock.
+    #[must_use]
+    pub fn deadline(&self) -> Monotonic {
+        self.deadline
+    }
+
+    /// Moves it to `delay` from now, earlier or later; one that has ended begins anew.
+    pub fn reset(&mut self, delay: Duration) {
+        self.reset_at(self.timer.now().saturating_add(delay));
+    }
+
+    /// As [`reset`](Self::reset), to a reading of the timer's clock. One in the past is ready at the
+    /// next poll.
+    pub fn reset_at(&mut self, deadline: Monotonic) {
+        self.deadline = deadline;
+        if self.entry.as_ref().is_some_and(|entry| !entry.reschedule(deadline)) {
+            self.entry = None;
+        }
+    }
+
+    /// Enters the timer.
+    fn enter(&mut self, context: &Context<'_>) -> Poll<Result<(), SleepError>> {
+        if self.deadline <= self.timer.now() {
+            return Poll::Ready(Ok(()));
+        }
+        match self.timer.core().accept(self.deadline, Waiter::new(context.waker().clone())) {
+            Ok(entry) => {
+                self.entry = Some(entry);
+                Poll::Pending
+            }
+            Err((_, why)) => Poll::Ready(Err(SleepError { why })),
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = Result<(), SleepError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(entry) = &self.entry else { return self.enter(context) };
+        if let Some(waiter) = entry.body.waiter() {
+            waiter.set(context.waker());
+        }
+        // After the waker was left: see the rule of `Waiter`.
+        let ended = match entry.word.look().phase() {
+            Phase::Fired => Ok(()),
+            Phase::Returned | Phase::Cancelled => Err(SleepError { why: Refusal::ShutDown }),
+            Phase::Pending | Phase::Due | Phase::Firing | Phase::Stopping => return Poll::Pending,
+        };
+        self.entry = None;
+        Poll::Ready(ended)
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(entry) = &self.entry {
+            entry.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SleepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the sleep ended before its time: {}", self.why)
+    }
+}
+
+impl Error for SleepError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.why)
+    }
+}

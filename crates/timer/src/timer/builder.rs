@@ -1,0 +1,178 @@
+//! [`TimerBuilder`]: how a timer is set up.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Timer;
+use super::common::{Common, Source};
+use super::core::Core;
+use super::lateness::Recorder;
+use super::limit::Limit;
+use super::nap::{Nap, Sleeper};
+use crate::executor::{Executor, Pool};
+use crate::sync::atomic::AtomicU64;
+use crate::{Clock, Motion, SystemClock};
+
+/// The shortest tick: below it the driver would do nothing but wake up.
+const SHORTEST: Duration = Duration::from_micros(1);
+
+/// The longest tick: a deadline is rounded up to one, and nobody wants to wait longer for that.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// Each core gets a few shards, so that threads rarely meet on one.
+const SHARDS_PER_CORE: usize = 4;
+const SHARDS_AT_MOST: usize = 64;
+
+/// How a [`Timer`] is set up: every key has a default, and the defaults are for a server.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::Timer;
+///
+/// let timer = Timer::builder().tick(Duration::from_millis(10)).max_pending(1_000_000).build()?;
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+#[must_use = "a timer is made by `build`"]
+pub struct TimerBuilder {
+    tick: Duration,
+    max_pending: Option<usize>,
+    executor: Option<Box<dyn Executor>>,
+    clock: Source,
+    lateness: bool,
+}
+
+/// Why a timer could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The tick is zero, or shorter or longer than a timer can do with.
+    Tick {
+        /// What was asked for.
+        tick: Duration,
+    },
+    /// A limit of no pending tasks at all.
+    NoRoom,
+    /// The system gave no thread for the driver.
+    Thread(io::Error),
+}
+
+impl TimerBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            tick: Duration::from_millis(1),
+            max_pending: None,
+            executor: None,
+            clock: Source::System(SystemClock::new()),
+            lateness: false,
+        }
+    }
+
+    /// The grid on which tasks fire: a deadline is rounded up to the next tick, so a task is up to one
+    /// tick late, and never early. The default is 1 ms; from 1 us to an hour.
+    ///
+    /// A shorter tick makes the driver wake up more often while tasks come due, and never while none
+    /// does.
+    pub fn tick(self, tick: Duration) -> Self {
+        Self { tick, ..self }
+    }
+
+    /// At most so many tasks and sleeps may be pending; more are [refused](crate::Refused). The
+    /// default is no limit: then a flood of tasks ends when memory does.
+    ///
+    /// The limit is exact. It costs one counter that all threads share.
+    pub fn max_pending(self, most: usize) -> Self {
+        Self { max_pending: Some(most), ..self }
+    }
+
+    /// Where bodies run. The default is a [`Pool`] of the timer's own, with as many threads as the
+    /// machine has cores, and at least two.
+    pub fn executor(self, executor: impl Executor + 'static) -> Self {
+        Self { executor: Some(Box::new(executor)), ..self }
+    }
+
+    /// The clock; the default is a [`SystemClock`] that starts with this builder. With one that is
+    /// moved by hand, such as [`ManualClock`](crate::ManualClock), the timer has no thread.
+    pub fn clock(self, clock: impl Clock + 'static) -> Self {
+        Self { clock: Source::Other(Arc::new(clock)), ..self }
+    }
+
+    /// Records how late each body begins, for [`Metrics::lateness`](crate::Metrics::lateness). It
+    /// costs one reading of the clock for each body.
+    pub fn measure_lateness(self) -> Self {
+        Self { lateness: true, ..self }
+    }
+
+    /// Makes the timer, and starts its driver.
+    ///
+    /// # Errors
+    /// [`BuildError`]: a tick out of range, a limit of zero, or no thread for the driver.
+    pub fn build(self) -> Result<Timer, BuildError> {
+        if !(SHORTEST..=LONGEST).contains(&self.tick) {
+            return Err(BuildError::Tick { tick: self.tick });
+        }
+        let tick_nanos = u64::try_from(self.tick.as_nanos()).ok().and_then(NonZeroU64::new);
+        let tick_nanos = tick_nanos.ok_or(BuildError::Tick { tick: self.tick })?;
+        let most = match self.max_pending {
+            Some(most) => Some(NonZeroUsize::new(most).ok_or(BuildError::NoRoom)?),
+            None => None,
+        };
+        let common = Common {
+            clock: self.clock,
+            tick_nanos,
+            nap: Nap::new(),
+            limit: Limit::new(most),
+            refused: AtomicU64::new(0),
+            lateness: self.lateness.then(Recorder::new),
+        };
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let shards = (cores * SHARDS_PER_CORE).next_power_of_two().min(SHARDS_AT_MOST);
+        let executor = self.executor.unwrap_or_else(|| Box::new(Pool::default()));
+        let core = Arc::new(Core::new(Arc::new(common), shards, executor));
+        if core.follow() == Motion::Real {
+            let driven = Arc::clone(&core);
+            let driver = std::thread::Builder::new()
+                .name("tickwheel-timer".into())
+                .spawn(move || driven.drive())
+                .map_err(BuildError::Thread)?;
+            core.common.nap.belongs_to(Sleeper::Thread(driver.thread().clone()));
+        }
+        Ok(Timer::of(core))
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tick { tick } => {
+                write!(f, "a tick of {tick:?} is outside {SHORTEST:?} to {LONGEST:?}; 1 ms suits most")
+            }
+            Self::NoRoom => {
+                f.write_str("`max_pending` of 0 would refuse every task; leave it out for no limit")
+            }
+            Self::Thread(_) => f.write_str("the system gave no thread for the timer's driver"),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Thread(error) => Some(error),
+            Self::Tick { .. } | Self::NoRoom => None,
+        }
+    }
+}
+
+impl fmt::Debug for TimerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimerBuilder")
+            .field("tick", &self.tick)
+            .field("max_pending", &self.max_pending)
+            .field("lateness", &self.lateness)
+            .finish_non_exhaustive()
+    }
+}

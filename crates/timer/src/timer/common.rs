@@ -1,0 +1,35 @@
+//! [`Common`]: what all shards of a timer have in common, and every entry reaches by its shard.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use super::lateness::Recorder;
+use super::limit::Limit;
+use super::nap::Nap;
+use crate::sync::atomic::AtomicU64;
+use crate::{Clock, Monotonic, SystemClock};
+
+/// See the module.
+pub(crate) struct Common {
+    pub(super) clock: Source,
+    pub(super) tick_nanos: NonZeroU64,
+    pub(super) nap: Nap,
+    pub(super) limit: Limit,
+    pub(super) refused: AtomicU64,
+    pub(super) lateness: Option<Recorder>,
+}
+
+/// The timer's clock; the usual one without a detour.
+pub(super) enum Source {
+    System(SystemClock),
+    Other(Arc<dyn Clock>),
+}
+
+impl Common {
+    pub(super) fn now(&self) -> Monotonic {
+        match &self.clock {
+            Source::System(clock) => clock.now(),
+            Source::Other(clock) => clock.now(),
+        }
+    }
+}

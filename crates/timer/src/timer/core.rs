@@ -1,0 +1,238 @@
+//! [`Core`]: a timer without its owner: what the driver, the executors and the handles share.
+//!
+//! Ground rules:
+//! - `turn` is under its lock, which is held for one turn and never while anything of the user's
+//!   runs: no body, no waker, no executor, no drop of a task. So all of those may call the timer.
+//! - The lock of a shard may be taken while `turn` is held, never the other way round.
+//! - `turning` names the threads that are having a turn by hand; such a thread does not begin
+//!   another one inside, so a body that runs there and schedules something due only leaves it.
+
+use std::sync::Arc;
+
+use super::body::Body;
+use super::common::Common;
+use super::entry::{AnyEntry, Entry};
+use super::firing::guarded;
+use super::metrics::{Counts, Metrics};
+use super::nap::Sleeper;
+use super::refused::Refusal;
+use super::shard::{self, Door, Shard};
+use super::turn::{Handout, Pace, Turn};
+use super::unfired::{Fate, OnClose, Unfired, UnfiredTask};
+use crate::executor::Executor;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Mutex, lock};
+use crate::{Follower, Monotonic, Motion};
+
+/// See the module.
+pub(crate) struct Core {
+    pub(super) common: Arc<Common>,
+    shards: Box<[Arc<Shard>]>,
+    turn: Mutex<Turn>,
+    executor: Box<dyn Executor>,
+    turning: Mutex<Vec<ThreadId>>,
+    shut: AtomicBool,
+}
+
+impl Core {
+    /// `shards` is a power of two.
+    pub(super) fn new(common: Arc<Common>, shards: usize, executor: Box<dyn Executor>) -> Self {
+        let turn = Turn::new(common.now(), common.tick_nanos);
+        Self {
+            shards: (0..shards).map(|_| Arc::new(Shard::new(Arc::clone(&common)))).collect(),
+            common,
+            turn: Mutex::new(turn),
+            executor,
+            turning: Mutex::default(),
+            shut: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Monotonic {
+        self.common.now()
+    }
+
+    pub(crate) fn tick_nanos(&self) -> std::num::NonZeroU64 {
+        self.common.tick_nanos
+    }
+
+    /// Accepts a body for a deadline, or gives it back.
+    pub(crate) fn accept<B: Body + 'static>(
+        &self,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        if !self.common.limit.take() {
+            return Err((body, self.refuse(Refusal::Full)));
+        }
+        let shard = shard::of_this_thread(&self.shards);
+        let entry = Arc::new(Entry::new(deadline, Arc::clone(shard), body));
+        if shard.accept(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
+            return Ok(entry);
+        }
+        self.common.limit.release();
+        let entry = Arc::into_inner(entry).expect("an entry that was refused has one owner");
+        Err((entry.body, self.refuse(Refusal::ShutDown)))
+    }
+
+    /// Counts it.
+    pub(super) fn refuse(&self, why: Refusal) -> Refusal {
+        self.common.refused.fetch_add(1, Ordering::Relaxed);
+        why
+    }
+
+    /// The life of the driver's thread.
+    pub(super) fn drive(&self) {
+        let nap = &self.common.nap;
+        while !self.shut.load(Ordering::SeqCst) {
+            let mut turn = lock(&self.turn);
+            let handout = turn.run(&self.shards, self.now(), Pace::Bounded);
+            let rest = turn.rest();
+            drop(turn);
+            let more = handout.more;
+            self.deliver(handout);
+            if more {
+                continue;
+            }
+            nap.prepare(rest.until);
+            let called = self.shards.iter().any(|shard| shard.needs_the_driver(rest.until));
+            if called || self.shut.load(Ordering::SeqCst) {
+                nap.awake();
+                continue;
+            }
+            match rest.wake {
+                None => nap.sleep(None),
+                Some(wake) => match wake.checked_since(self.now()) {
+                    Some(left) if !left.is_zero() => nap.sleep(Some(left)),
+                    _ => nap.awake(),
+                },
+            }
+        }
+    }
+
+    fn deliver(&self, handout: Handout) {
+        let Handout { jobs, wakers, .. } = handout;
+        if !jobs.is_empty() {
+            // A job that an executor drops, or panics over, comes back to us.
+            guarded(|| self.executor.execute_all(&mut jobs.into_iter()));
+        }
+        for waker in wakers {
+            guarded(|| waker.wake());
+        }
+    }
+
+    /// The whole timer, counted.
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        // The ends first: see the rules of `Shard`.
+        for shard in &self.shards {
+            shard.add_ends(&mut counts);
+        }
+        for shard in &self.shards {
+            shard.add_accepted(&mut counts);
+        }
+        counts
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        usize::try_from(self.counts().pending()).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn metrics(&self) -> Metrics {
+        let refused = self.common.refused.load(Ordering::Relaxed);
+        Metrics::new(self.counts(), refused, self.common.lateness.as_ref().map(|lateness| lateness.read()))
+    }
+
+    /// See [`Timer::shutdown`](crate::Timer::shutdown).
+    pub(super) fn shut_down(&self) -> Unfired {
+        let nothing = OnClose { one_shots: Fate::Return, periodic: Fate::Return };
+        let unfired = self.end(Door::Shut, nothing);
+        self.shut.store(true, Ordering::SeqCst);
+        // By hand there is nobody to wake, and whoever moves the clock finds nothing.
+        self.common.nap.wake();
+        unfired
+    }
+
+    /// See [`Timer::close`](crate::Timer::close).
+    pub(super) fn close(&self, on_close: OnClose) -> Unfired {
+        let door = match on_close.periodic {
+            Fate::Run => Door::Closing,
+            Fate::Return => Door::ClosingOnce,
+        };
+        self.end(door, on_close)
+    }
+
+    /// Closes the doors and gives back what is not to run.
+    fn end(&self, door: Door, on_close: OnClose) -> Unfired {
+        for shard in &self.shards {
+            shard.close(door);
+        }
+        let mut returned = Vec::new();
+        let mut wakers = Vec::new();
+        let mut turn = lock(&self.turn);
+        let mut all = turn.drain();
+        for shard in &self.shards {
+            shard.empty(&mut all);
+        }
+        for entry in all {
+            let fate = if entry.body.is_periodic() { on_close.periodic } else { on_close.one_shots };
+            if fate == Fate::Run {
+                turn.restore(entry);
+            } else if let Some(deadline) = entry.word.give_back() {
+                entry.home.count_returned();
+                match entry.body.waiter() {
+                    Some(waiter) => wakers.extend(waiter.take_waker()),
+                    None => returned.extend(entry.body.take().map(|task| UnfiredTask::new(deadline, task))),
+                }
+            }
+        }
+        drop(turn);
+        for waker in wakers {
+            guarded(|| waker.wake());
+        }
+        // What was kept may be due earlier than the driver sleeps.
+        self.common.nap.wake();
+        returned.sort_by_key(UnfiredTask::deadline);
+        Unfired::new(returned)
+    }
+
+    /// Says how the clock moves, and who follows it.
+    pub(super) fn follow(self: &Arc<Self>) -> Motion {
+        let follower: Arc<dyn Follower> = Arc::clone(self) as Arc<dyn Follower>;
+        let motion = match &self.common.clock {
+            super::common::Source::System(_) => Motion::Real,
+            super::common::Source::Other(clock) => clock.follow(Arc::downgrade(&follower)),
+        };
+        if motion == Motion::ByHand {
+            self.common.nap.belongs_to(Sleeper::ByHand(Arc::downgrade(&follower)));
+            self.rest_by_hand();
+        }
+        motion
+    }
+
+    /// From now on, whoever schedules something due already has the turn.
+    fn rest_by_hand(&self) {
+        let tick_nanos = self.common.tick_nanos;
+        let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
+        self.common.nap.prepare(begun.saturating_add(std::time::Duration::from_nanos(1)));
+    }
+}
+
+impl Follower for Core {
+    /// A turn by hand: everything that is there and due goes out.
+    fn moved(&self) {
+        let me = thread::current().id();
+        {
+            let mut turning = lock(&self.turning);
+            if turning.contains(&me) {
+                return;
+            }
+            turning.push(me);
+        }
+        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
+        self.rest_by_hand();
+        self.deliver(handout);
+        lock(&self.turning).retain(|thread| *thread != me);
+    }
+}

@@ -1,0 +1,68 @@
+//! [`Metrics`]: what a timer has done, in numbers.
+
+use super::lateness::Lateness;
+
+/// A reading of a timer's counters, by [`Timer::metrics`](crate::Timer::metrics).
+///
+/// Whenever no call is under way, `accepted = fired + cancelled + returned + pending`. While threads
+/// are at work the counters are read one after the other: `pending` may then be off by what happened
+/// meanwhile, and is never negative. A periodic task is accepted anew for each of its runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Tasks and sleeps that were taken in.
+    pub accepted: u64,
+    /// Bodies that began, and sleeps that ended. A one-shot that runs is counted when it begins.
+    pub fired: u64,
+    /// Those whose `cancel` said yes, and sleeps that were dropped before their time.
+    pub cancelled: u64,
+    /// Those among the cancelled that the driver never saw: they cost it nothing.
+    pub cancelled_unfiled: u64,
+    /// Those that [`shutdown`](crate::Timer::shutdown) and [`close`](crate::Timer::close) gave
+    /// back, and sleeps that they ended.
+    pub returned: u64,
+    /// What waits for its deadline, or has come due and has not begun.
+    pub pending: u64,
+    /// Tasks that were given back at once. They are not among the accepted.
+    pub refused: u64,
+    /// Bodies among the fired that panicked.
+    pub panicked: u64,
+    /// How late bodies began; `None` unless [`measure_lateness`](crate::TimerBuilder::measure_lateness)
+    /// was called.
+    pub lateness: Option<Lateness>,
+}
+
+/// The sums over all shards.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) accepted: u64,
+    pub(super) fired: u64,
+    pub(super) cancelled: u64,
+    pub(super) cancelled_unfiled: u64,
+    pub(super) returned: u64,
+    pub(super) panicked: u64,
+}
+
+impl Counts {
+    pub(super) fn pending(&self) -> u64 {
+        let ended = self.fired + self.cancelled + self.returned;
+        debug_assert!(self.accepted >= ended, "{self:?} ended more than it accepted");
+        self.accepted.saturating_sub(ended)
+    }
+}
+
+impl Metrics {
+    pub(super) fn new(counts: Counts, refused: u64, lateness: Option<Lateness>) -> Self {
+        Self {
+            accepted: counts.accepted,
+            fired: counts.fired,
+            cancelled: counts.cancelled,
+            cancelled_unfiled: counts.cancelled_unfiled,
+            returned: counts.returned,
+            pending: counts.pending(),
+            refused,
+            panicked: counts.panicked,
+            lateness,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! [`Every`] and [`FixedDelay`]: tasks that run again and again.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::Timer;
+use super::body::{Body, Task};
+use super::refused::{Refusal, Refused};
+use super::timeout::Timeout;
+use crate::sync::{Mutex, lock};
+use crate::{Missed, Monotonic};
+
+/// A task at a fixed rate, being set up by [`Timer::every`].
+///
+/// Runs are scheduled at start + first, then one period after another, on a grid that does not
+/// drift: a run counts from when the one before was scheduled, not from when it began. Runs of one
+/// task never overlap. What happens to those that were missed, because a body took long or the
+/// process stood still, is said by [`missed`](Self::missed).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::time::Duration;
+/// use tickwheel::{Job, ManualClock, Missed, Timer};
+///
+/// let clock = ManualClock::new();
+/// let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+/// let runs = Arc::new(AtomicU32::new(0));
+/// let counted = Arc::clone(&runs);
+/// let task = timer
+///     .every(Duration::from_secs(60))
+///     .missed(Missed::Skip)
+///     .start(move || { counted.fetch_add(1, Ordering::Relaxed); })
+///     .unwrap();
+/// clock.advance(Duration::from_secs(60));
+/// // Five hours in which nothing could run: one run makes up for all.
+/// clock.advance(Duration::from_secs(5 * 3_600));
+/// assert_eq!(runs.load(Ordering::Relaxed), 2);
+/// assert!(task.cancel());
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+#[must_use = "nothing runs until `start` is called"]
+#[derive(Clone, Debug)]
+pub struct Every<'a> {
+    timer: &'a Timer,
+    period: Duration,
+    first: Duration,
+    missed: Missed,
+}
+
+/// A task that runs a fixed delay after it ended, being set up by [`Timer::fixed_delay`].
+///
+/// Each run begins `delay` or more after the run before has *ended*; so nothing is ever missed.
+#[must_use = "nothing runs until `start` is called"]
+#[derive(Clone, Debug)]
+pub struct FixedDelay<'a> {
+    timer: &'a Timer,
+    delay: Duration,
+    first: Duration,
+}
+
+impl<'a> Every<'a> {
+    pub(super) fn new(timer: &'a Timer, period: Duration) -> Self {
+        Self { timer, period, first: period, missed: Missed::default() }
+    }
+
+    /// The delay of the first run. The default is one period; zero is at once.
+    pub fn first(self, delay: Duration) -> Self {
+        Self { first: delay, ..self }
+    }
+
+    /// What happens to runs that were missed. The default is [`Missed::Skip`].
+    pub fn missed(self, missed: Missed) -> Self {
+        Self { missed, ..self }
+    }
+
+    /// Starts it. A run that panics is counted, and the next one comes all the same.
+    ///
+    /// # Errors
+    /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod), [`Full`](Refusal::Full) or
+    /// [`ShutDown`](Refusal::ShutDown).
+    pub fn start<F: FnMut() + Send + 'static>(self, task: F) -> Result<Timeout, Refused<F>> {
+        let rule = Rule::Rate { period: self.period, missed: self.missed };
+        start(self.timer, self.period, self.first, rule, task)
+    }
+}
+
+impl<'a> FixedDelay<'a> {
+    pub(super) fn new(timer: &'a Timer, delay: Duration) -> Self {
+        Self { timer, delay, first: delay }
+    }
+
+    /// The delay of the first run. The default is that of the others; zero is at once.
+    pub fn first(self, delay: Duration) -> Self {
+        Self { first: delay, ..self }
+    }
+
+    /// Starts it. A run that panics is counted, and the next one comes all the same.
+    ///
+    /// # Errors
+    /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod) for a delay of zero,
+    /// [`Full`](Refusal::Full) or [`ShutDown`](Refusal::ShutDown).
+    pub fn start<F: FnMut() + Send + 'static>(self, task: F) -> Result<Timeout, Refused<F>> {
+        start(self.timer, self.delay, self.first, Rule::Delay(self.delay), task)
+    }
+}
+
+fn start<F: FnMut() + Send + 'static>(
+    timer: &Timer,
+    period: Duration,
+    first: Duration,
+    rule: Rule,
+    task: F,
+) -> Result<Timeout, Refused<F>> {
+    let core = timer.core();
+    if period.is_zero() {
+        return Err(Refused { task, why: core.refuse(Refusal::NoPeriod) });
+    }
+    let scheduled = core.now().saturating_add(first);
+    let body = Periodic {
+        task: Mutex::new(Some(task)),
+        scheduled: Mutex::new(scheduled),
+        rule,
+        tick_nanos: core.common.tick_nanos,
+    };
+    core.accept(scheduled, body).map(Timeout::new).map_err(|(body, why)| {
+        let task = body.take_task().expect("a task that was refused has not run");
+        Refused { task, why }
+    })
+}
+
+/// Runs again and again.
+///
+/// Ground rule: the thread that runs it has it for itself; the locks only say so to the compiler.
+/// The task is taken out while it runs, so that no lock is held then.
+struct Periodic<F> {
+    task: Mutex<Option<F>>,
+    /// The run that is due next, exactly, while the entry's deadline is rounded up.
+    scheduled: Mutex<Monotonic>,
+    rule: Rule,
+    tick_nanos: NonZeroU64,
+}
+
+#[derive(Clone, Copy)]
+enum Rule {
+    Rate { period: Duration, missed: Missed },
+    Delay(Duration),
+}
+
+impl<F> Periodic<F> {
+    fn take_task(&self) -> Option<F> {
+        lock(&self.task).take()
+    }
+}
+
+/// Puts the task back, however its run ended.
+struct PutBack<'a, F> {
+    slot: &'a Mutex<Option<F>>,
+    task: Option<F>,
+}
+
+impl<F> Drop for PutBack<'_, F> {
+    fn drop(&mut self) {
+        *lock(self.slot) = self.task.take();
+    }
+}
+
+impl<F: FnMut() + Send + 'static> Body for Periodic<F> {
+    fn run(&self, deadline: Monotonic, started: Monotonic) {
+        if let Rule::Rate { period, missed } = self.rule {
+            let mut scheduled = lock(&self.scheduled);
+            // Moved by a reschedule, it goes on from there.
+            let moved = deadline.checked_since(*scheduled).is_none_or(|off| off.as_nanos() >= 16);
+            let this = if moved { deadline } else { *scheduled };
+            *scheduled = missed.next(this, started, period, self.tick_nanos);
+        }
+        let mut running = PutBack { slot: &self.task, task: self.take_task() };
+        if let Some(task) = &mut running.task {
+            task();
+        }
+    }
+
+    fn next(&self, ended: Monotonic) -> Option<Monotonic> {
+        match self.rule {
+            Rule::Rate { .. } => Some(*lock(&self.scheduled)),
+            Rule::Delay(delay) => Some(ended.saturating_add(delay)),
+        }
+    }
+
+    fn is_periodic(&self) -> bool {
+        true
+    }
+
+    fn give_up(&self) {
+        drop(self.take_task());
+    }
+
+    fn take(&self) -> Option<Task> {
+        self.take_task().map(|task| Box::new(task) as Task)
+    }
+}

@@ -1,0 +1,58 @@
+//! [`Refused`]: a task that was not taken in comes back.
+
+use std::error::Error;
+use std::fmt;
+
+/// A task that a timer did not take in, and why. Nothing was counted as pending.
+pub struct Refused<F> {
+    /// The task, as it was given.
+    pub task: F,
+    /// Why it was refused.
+    pub why: Refusal,
+}
+
+/// Why a timer did not take something in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// As many tasks are pending as [`max_pending`](crate::TimerBuilder::max_pending) allows.
+    Full,
+    /// The timer was shut down, or closed.
+    ShutDown,
+    /// A period, or a fixed delay, of zero.
+    NoPeriod,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => {
+                "as many tasks are pending as `max_pending` allows; cancel some, wait, or allow more"
+            }
+            Self::ShutDown => "the timer is shut down; make another one",
+            Self::NoPeriod => {
+                "a period of zero has no next run; the least is a nanosecond, and a tick is sensible"
+            }
+        })
+    }
+}
+
+impl Error for Refusal {}
+
+impl<F> fmt::Debug for Refused<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for Refused<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the task was refused: {}", self.why)
+    }
+}
+
+impl<F> Error for Refused<F> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.why)
+    }
+}

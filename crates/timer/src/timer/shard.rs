@@ -1,0 +1,284 @@
+//! [`Shard`]: where the threads of a program leave what they ask of a timer, without meeting.
+//!
+//! Each thread has a shard, so a thread that schedules and cancels has lines of memory and locks to
+//! itself. The driver comes by when it has to: before the earliest deadline that is left there.
+//! Until then an entry that is cancelled costs the driver nothing: it is dropped by the thread that
+//! brought it, when its shard has grown to twice what was alive the last time. This is why a
+//! timeout that is cancelled soon, as most are, never gets as far as the wheel.
+//!
+//! # Ground rules
+//! - `inbox` is under its lock, which is held for a push, a look through the inbox or a swap, and
+//!   never while a body, a waker or the drop of a task runs.
+//! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
+//!   the inbox under the same lock, either finds it or refuses it.
+//! - The counters are relaxed sums. A counter of an end is raised after the acceptance it ends, and
+//!   [`Shard::counts`] reads the ends first and the acceptances last, so `pending` never is
+//!   negative.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::common::Common;
+use super::entry::AnyEntry;
+use super::metrics::Counts;
+use crate::Monotonic;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex, lock};
+
+/// An inbox is looked through for what is over when it has grown to this.
+const LEAST_TO_PRUNE: usize = 256;
+
+/// More entries than this, alive, are for the driver to file: it needs 0.1 us for each, and must
+/// not find too many at once when something is due.
+const SPILL: usize = 4_096;
+
+/// See the module. Aligned so that neighbours do not share lines of memory, of which processors
+/// fetch two at a time.
+#[repr(align(128))]
+pub(crate) struct Shard {
+    inbox: Mutex<Inbox>,
+    cancelled: AtomicU64,
+    cancelled_unfiled: AtomicU64,
+    ends: Ends,
+    pub(super) common: Arc<Common>,
+}
+
+/// What the threads that run bodies count.
+#[repr(align(128))]
+#[derive(Default)]
+struct Ends {
+    fired: AtomicU64,
+    panicked: AtomicU64,
+    returned: AtomicU64,
+}
+
+#[derive(Default)]
+struct Inbox {
+    entries: Vec<Arc<AnyEntry>>,
+    /// No entry in here is due before.
+    earliest: Option<Monotonic>,
+    prune_at: usize,
+    /// So many are alive that the driver should come.
+    spills: bool,
+    accepted: u64,
+    door: Door,
+}
+
+/// Who may still come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Door {
+    /// Everybody.
+    #[default]
+    Open,
+    /// What was accepted before, to be filed again; nothing new.
+    Closing,
+    /// As `Closing`, but nothing periodic.
+    ClosingOnce,
+    /// Nobody.
+    Shut,
+}
+
+impl Shard {
+    pub(super) fn new(common: Arc<Common>) -> Self {
+        Self {
+            inbox: Mutex::default(),
+            cancelled: AtomicU64::default(),
+            cancelled_unfiled: AtomicU64::default(),
+            ends: Ends::default(),
+            common,
+        }
+    }
+
+    /// Accepts a new entry; false if the door is closed.
+    pub(super) fn accept(&self, entry: Arc<AnyEntry>, deadline: Monotonic) -> bool {
+        let mut inbox = lock(&self.inbox);
+        if inbox.door != Door::Open {
+            return false;
+        }
+        inbox.accepted += 1;
+        let spills = inbox.push(entry, Some(deadline));
+        drop(inbox);
+        self.call(spills, Some(deadline));
+        true
+    }
+
+    /// Asks the driver to look at an entry that it has, or that is on its way to it.
+    pub(super) fn send(&self, entry: Arc<AnyEntry>, deadline: Option<Monotonic>) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.door == Door::Shut {
+            return;
+        }
+        let spills = inbox.push(entry, deadline);
+        drop(inbox);
+        self.call(spills, deadline);
+    }
+
+    /// Makes a due entry, whose body has not begun, pending again. False after a shutdown; `None`
+    /// if it is not due any more.
+    pub(super) fn revive(&self, entry: &Arc<AnyEntry>, deadline: Monotonic) -> Option<bool> {
+        let mut inbox = lock(&self.inbox);
+        if inbox.door == Door::Shut {
+            return Some(false);
+        }
+        if !entry.word.take_back(deadline) {
+            return None;
+        }
+        let spills = inbox.push(Arc::clone(entry), Some(deadline));
+        drop(inbox);
+        self.call(spills, Some(deadline));
+        Some(true)
+    }
+
+    /// Accepts the next run of a periodic entry that has just run. False if there is to be none.
+    pub(super) fn again(&self, entry: &Arc<AnyEntry>, deadline: Monotonic) -> bool {
+        let mut inbox = lock(&self.inbox);
+        let open = matches!(inbox.door, Door::Open | Door::Closing);
+        if !open || !entry.word.again(deadline) {
+            return false;
+        }
+        inbox.accepted += 1;
+        let spills = inbox.push(Arc::clone(entry), Some(deadline));
+        drop(inbox);
+        self.call(spills, Some(deadline));
+        true
+    }
+
+    fn call(&self, spills: bool, deadline: Option<Monotonic>) {
+        if spills {
+            self.common.nap.wake();
+        } else if let Some(deadline) = deadline {
+            self.common.nap.wake_before(deadline);
+        }
+    }
+
+    /// Moves everything to `into` if something is due before `until`, or if there is too much of it.
+    pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Arc<AnyEntry>>) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.needs_the_driver(until) {
+            inbox.empty(into);
+        }
+    }
+
+    /// Whether [`collect`](Self::collect) would move anything.
+    pub(super) fn needs_the_driver(&self, until: Monotonic) -> bool {
+        lock(&self.inbox).needs_the_driver(until)
+    }
+
+    /// Lets nobody in from now on but whom `door` lets in. A door never opens again.
+    pub(super) fn close(&self, door: Door) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.door != Door::Shut {
+            inbox.door = door;
+        }
+    }
+
+    /// Moves everything to `into`.
+    pub(super) fn empty(&self, into: &mut Vec<Arc<AnyEntry>>) {
+        lock(&self.inbox).empty(into);
+    }
+
+    pub(super) fn count_cancelled(&self, filed: bool) {
+        if !filed {
+            self.cancelled_unfiled.fetch_add(1, Ordering::Relaxed);
+        }
+        self.cancelled.fetch_add(1, Ordering::Release);
+        self.common.limit.release();
+    }
+
+    /// A periodic entry that runs will not run again: its next run is accepted and cancelled.
+    pub(super) fn count_stopped(&self) {
+        lock(&self.inbox).accepted += 1;
+        self.cancelled.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn count_fired(&self) {
+        self.ends.fired.fetch_add(1, Ordering::Release);
+    }
+
+    /// A future was woken, this late.
+    pub(super) fn count_woken(&self, late: std::time::Duration) {
+        self.count_fired();
+        self.common.limit.release();
+        if let Some(lateness) = &self.common.lateness {
+            lateness.record(late);
+        }
+    }
+
+    pub(super) fn count_panicked(&self) {
+        self.ends.panicked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_returned(&self) {
+        self.ends.returned.fetch_add(1, Ordering::Release);
+        self.common.limit.release();
+    }
+
+    /// Adds this shard's counters to `counts`, the ends.
+    pub(super) fn add_ends(&self, counts: &mut Counts) {
+        counts.fired += self.ends.fired.load(Ordering::Acquire);
+        counts.returned += self.ends.returned.load(Ordering::Acquire);
+        counts.cancelled += self.cancelled.load(Ordering::Acquire);
+        counts.cancelled_unfiled += self.cancelled_unfiled.load(Ordering::Relaxed);
+        counts.panicked += self.ends.panicked.load(Ordering::Relaxed);
+    }
+
+    /// Adds this shard's counters to `counts`, the acceptances.
+    pub(super) fn add_accepted(&self, counts: &mut Counts) {
+        counts.accepted += lock(&self.inbox).accepted;
+    }
+}
+
+impl Inbox {
+    /// Pushes an entry; true if the driver should come and take some.
+    fn push(&mut self, entry: Arc<AnyEntry>, deadline: Option<Monotonic>) -> bool {
+        self.entries.push(entry);
+        if let Some(deadline) = deadline {
+            self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+        }
+        self.entries.len() >= self.prune_at.max(LEAST_TO_PRUNE) && self.prune()
+    }
+
+    /// Drops what was cancelled before the driver saw it. So each push pays for one look, and the
+    /// inbox is at most twice what is alive, and a few.
+    #[cold]
+    fn prune(&mut self) -> bool {
+        self.entries.retain(|entry| {
+            let seen = entry.word.look();
+            !seen.is_over() || seen.is_filed()
+        });
+        self.prune_at = 2 * self.entries.len();
+        self.spills = self.entries.len() > SPILL;
+        self.spills
+    }
+
+    fn needs_the_driver(&self, until: Monotonic) -> bool {
+        self.spills || self.earliest.is_some_and(|earliest| earliest < until)
+    }
+
+    fn empty(&mut self, into: &mut Vec<Arc<AnyEntry>>) {
+        self.earliest = None;
+        self.spills = false;
+        self.prune_at = 0;
+        if into.is_empty() {
+            std::mem::swap(&mut self.entries, into);
+        } else {
+            into.append(&mut self.entries);
+        }
+    }
+}
+
+/// The calling thread's share of `shards`, always the same.
+pub(super) fn of_this_thread(shards: &[Arc<Shard>]) -> &Arc<Shard> {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    let number = NUMBER.try_with(|cell| {
+        if cell.get() == usize::MAX {
+            cell.set(THREADS.fetch_add(1, Ordering::Relaxed));
+        }
+        cell.get()
+    });
+    // A thread that is being torn down has no number any more.
+    &shards[number.unwrap_or(0) & (shards.len() - 1)]
+}

@@ -1,0 +1,245 @@
+//! [`Turn`]: the wheel, and one turn of the timer: what came in is filed, what is due goes out.
+//!
+//! Pure: it takes the time as an argument, runs nothing and wakes nobody; it gives a [`Handout`] to
+//! whoever holds its lock, who delivers it after letting go.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::task::Waker;
+
+use tickwheel_core::{TimerQueue, Wheel};
+
+use super::entry::AnyEntry;
+use super::job::Job;
+use super::shard::Shard;
+use super::word::{HandOver, Phase};
+use crate::Monotonic;
+
+/// So many entries are filed in one turn, which takes 0.4 ms: a flood of them does not keep what is
+/// due from going out.
+const FILED_AT_MOST: usize = 4_096;
+
+/// So many entries go out in one turn: a flood of them does not keep others from being filed.
+const HANDED_AT_MOST: usize = 1_024;
+
+/// The list of what executors have is looked through when it has grown to this.
+const LEAST_TO_CHECK: usize = 1_024;
+
+/// See the module.
+pub(super) struct Turn {
+    wheel: Wheel<Arc<AnyEntry>>,
+    tick_nanos: NonZeroU64,
+    /// From the shards, not looked at yet.
+    incoming: VecDeque<Arc<AnyEntry>>,
+    /// Keeps its memory from shard to shard.
+    collected: Vec<Arc<AnyEntry>>,
+    /// Out of the wheel, in the order in which they go out.
+    due: VecDeque<Arc<AnyEntry>>,
+    /// What executors have, for `shutdown` to find; some of it has run.
+    handed: Vec<Arc<AnyEntry>>,
+    check_handed_at: usize,
+}
+
+/// How much a turn does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A share of each kind, so that none waits long for another.
+    Bounded,
+    /// All that is there when it begins.
+    All,
+}
+
+/// What a turn found due, to be delivered without the lock.
+#[derive(Default)]
+pub(super) struct Handout {
+    pub(super) jobs: Vec<Job>,
+    pub(super) wakers: Vec<Waker>,
+    /// There is more to do at once.
+    pub(super) more: bool,
+}
+
+/// How long the driver may sleep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// When to wake up; `None` if nothing is pending.
+    pub(super) wake: Option<Monotonic>,
+    /// A deadline before this one needs an earlier wake-up.
+    pub(super) until: Monotonic,
+}
+
+impl Turn {
+    pub(super) fn new(now: Monotonic, tick_nanos: NonZeroU64) -> Self {
+        Self {
+            wheel: Wheel::new(now.floor_ticks(tick_nanos)),
+            tick_nanos,
+            incoming: VecDeque::new(),
+            collected: Vec::new(),
+            due: VecDeque::new(),
+            handed: Vec::new(),
+            check_handed_at: LEAST_TO_CHECK,
+        }
+    }
+
+    /// Files what came in and takes out what is due.
+    pub(super) fn run(&mut self, shards: &[Arc<Shard>], now: Monotonic, pace: Pace) -> Handout {
+        if self.incoming.is_empty() || pace == Pace::All {
+            let until = self.rest().until.max(now.saturating_add(std::time::Duration::from_nanos(1)));
+            self.collect(shards, until);
+        }
+        let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST };
+        for _ in 0..most.min(self.incoming.len()) {
+            if let Some(entry) = self.incoming.pop_front() {
+                self.look(entry);
+            }
+        }
+        self.advance(now, pace);
+        let most = if pace == Pace::All { usize::MAX } else { HANDED_AT_MOST };
+        let mut handout = self.hand_out(now, most);
+        handout.more = !(self.incoming.is_empty() && self.due.is_empty());
+        handout
+    }
+
+    /// Takes the inboxes in which something is due before `until`. True if there was anything.
+    fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
+        for shard in shards {
+            shard.collect(until, &mut self.collected);
+            self.incoming.extend(self.collected.drain(..));
+        }
+    }
+
+    /// Does what an entry that came in needs: it is new, or to be looked at earlier, or cancelled.
+    fn look(&mut self, entry: Arc<AnyEntry>) {
+        let seen = entry.word.look();
+        match seen.phase() {
+            Phase::Pending if seen.is_filed() => {
+                let tick = seen.deadline().ceil_ticks(self.tick_nanos);
+                let Some(handle) = entry.place() else { return };
+                // No deadline: it is out of the wheel, and will be looked at when it goes out.
+                if self.wheel.deadline(handle).is_some_and(|filed| tick < filed) {
+                    match self.wheel.reschedule(handle, tick) {
+                        Ok(handle) => entry.set_place(handle),
+                        Err(_) => self.due.extend(self.wheel.cancel(handle)),
+                    }
+                }
+            }
+            Phase::Pending => {
+                if let Some(deadline) = entry.word.file() {
+                    self.place(entry, deadline);
+                }
+            }
+            Phase::Fired | Phase::Cancelled | Phase::Returned => {
+                if let Some(handle) = entry.place()
+                    && let Some(found) = self.wheel.cancel(handle)
+                    && !Arc::ptr_eq(&found, &entry)
+                {
+                    found.clear_place();
+                    // The place was of a wheel before `drain`, and by now it is another's.
+                    self.restore(found);
+                }
+            }
+            // Moved twice, it came in twice, and the other visit did it all.
+            Phase::Due | Phase::Firing | Phase::Stopping => {}
+        }
+    }
+
+    /// Puts an entry that is marked as filed where its deadline belongs.
+    fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
+        let tick = deadline.ceil_ticks(self.tick_nanos);
+        if tick <= self.wheel.now() {
+            self.due.push_back(entry);
+            return;
+        }
+        let handle = self.wheel.insert(tick, Arc::clone(&entry));
+        // No deadline is as far as `u64::MAX` ticks of 1 us, and 2^32 entries do not fit into memory.
+        entry.set_place(handle.expect("a deadline after now has a place in the wheel"));
+    }
+
+    fn advance(&mut self, now: Monotonic, pace: Pace) {
+        let tick = now.floor_ticks(self.tick_nanos);
+        let Self { wheel, due, .. } = self;
+        if pace == Pace::Bounded {
+            // Tick by tick, until there is enough to do.
+            while let Some(wake) = wheel.next_wake().filter(|wake| *wake <= tick) {
+                if due.len() >= HANDED_AT_MOST {
+                    return;
+                }
+                wheel.advance_with(wake, |_, entry| due.push_back(entry));
+            }
+        }
+        wheel.advance_with(tick, |_, entry| due.push_back(entry));
+    }
+
+    fn hand_out(&mut self, now: Monotonic, most: usize) -> Handout {
+        let mut handout = Handout::default();
+        for _ in 0..most.min(self.due.len()) {
+            let Some(entry) = self.due.pop_front() else { break };
+            let waits = entry.body.waiter().is_some();
+            let next = if waits { Phase::Fired } else { Phase::Due };
+            match entry.word.hand_over(now, next) {
+                HandOver::Yes if waits => {
+                    let deadline = entry.word.look().deadline();
+                    entry.home.count_woken(now.saturating_since(deadline));
+                    handout.wakers.extend(entry.body.waiter().and_then(|waiter| waiter.take_waker()));
+                }
+                HandOver::Yes => {
+                    self.handed.push(Arc::clone(&entry));
+                    handout.jobs.push(Job::new(entry));
+                }
+                HandOver::Later => {
+                    let deadline = entry.word.look().deadline();
+                    self.place(entry, deadline);
+                }
+                HandOver::Gone => {}
+            }
+        }
+        if self.handed.len() >= self.check_handed_at {
+            self.handed.retain(|entry| entry.word.look().phase() == Phase::Due);
+            self.check_handed_at = LEAST_TO_CHECK.max(2 * self.handed.len());
+        }
+        handout
+    }
+
+    /// How long nothing has to be done, as far as the wheel knows.
+    pub(super) fn rest(&self) -> Rest {
+        match self.wheel.next_wake() {
+            None => Rest { wake: None, until: Monotonic::MAX },
+            Some(tick) => {
+                // A deadline on the tick before is the last one that needs an earlier wake-up.
+                let before = Monotonic::from_tick(tick - 1, self.tick_nanos);
+                Rest {
+                    wake: Some(Monotonic::from_tick(tick, self.tick_nanos)),
+                    until: before.saturating_add(std::time::Duration::from_nanos(1)),
+                }
+            }
+        }
+    }
+
+    /// Takes out everything that it knows of, in the order in which it would go out.
+    pub(super) fn drain(&mut self) -> Vec<Arc<AnyEntry>> {
+        let mut all = std::mem::take(&mut self.handed);
+        all.extend(self.due.drain(..));
+        let now = self.wheel.now();
+        self.wheel.advance_with(u64::MAX - 1, |_, entry| all.push(entry));
+        self.wheel = Wheel::new(now);
+        all.extend(self.incoming.drain(..));
+        for entry in &all {
+            entry.clear_place();
+        }
+        all
+    }
+
+    /// Takes an entry in again that [`drain`](Self::drain) gave out, which may be more than once.
+    pub(super) fn restore(&mut self, entry: Arc<AnyEntry>) {
+        let seen = entry.word.look();
+        match seen.phase() {
+            Phase::Pending if seen.is_filed() => {
+                if entry.place().is_none() {
+                    self.place(entry, seen.deadline());
+                }
+            }
+            Phase::Due => self.handed.push(entry),
+            _ => self.look(entry),
+        }
+    }
+}

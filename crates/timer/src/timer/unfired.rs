@@ -1,0 +1,117 @@
+//! [`Unfired`]: what a timer gives back when it ends.
+
+use std::fmt;
+
+use super::body::Task;
+use crate::Monotonic;
+
+/// The tasks that had not begun when the timer was [shut down](crate::Timer::shutdown), by
+/// deadline, then in no particular order. Dropping it drops them.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{ManualClock, Timer, TimeoutState};
+///
+/// let timer = Timer::builder().clock(ManualClock::new()).build()?;
+/// let timeout = timer.schedule(Duration::from_secs(60), || println!("closing down")).unwrap();
+/// let unfired = timer.shutdown();
+/// assert_eq!(unfired.len(), 1);
+/// assert_eq!(timeout.state(), TimeoutState::Returned);
+/// for task in unfired {
+///     // Early, because you say so.
+///     task.run();
+/// }
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+#[must_use = "these tasks will not run; look at them, or drop them knowingly"]
+#[derive(Default)]
+pub struct Unfired {
+    tasks: Vec<UnfiredTask>,
+}
+
+/// A task that did not run.
+pub struct UnfiredTask {
+    deadline: Monotonic,
+    task: Task,
+}
+
+/// What [`Timer::close`](crate::Timer::close) does with what is pending. The default is the JDK's:
+/// one-shots still run, periodic tasks do not run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnClose {
+    /// Tasks that run once, and sleeps.
+    pub one_shots: Fate,
+    /// Periodic tasks.
+    pub periodic: Fate,
+}
+
+/// What becomes of pending tasks when a timer closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They run when they are due.
+    Run,
+    /// They are given back to the caller.
+    Return,
+}
+
+impl Default for OnClose {
+    fn default() -> Self {
+        Self { one_shots: Fate::Run, periodic: Fate::Return }
+    }
+}
+
+impl Unfired {
+    pub(super) fn new(tasks: Vec<UnfiredTask>) -> Self {
+        Self { tasks }
+    }
+
+    /// How many tasks there are. Sleeps are not among them: whoever waited was told.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+}
+
+impl UnfiredTask {
+    pub(super) fn new(deadline: Monotonic, task: Task) -> Self {
+        Self { deadline, task }
+    }
+
+    /// When it was due, by the timer's clock, at most 15 ns after what was asked for.
+    #[must_use]
+    pub fn deadline(&self) -> Monotonic {
+        self.deadline
+    }
+
+    /// Runs it now, on this thread; a periodic one once. A panic passes through.
+    pub fn run(self) {
+        (self.task)();
+    }
+}
+
+impl IntoIterator for Unfired {
+    type Item = UnfiredTask;
+    type IntoIter = std::vec::IntoIter<UnfiredTask>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.tasks.into_iter()
+    }
+}
+
+impl fmt::Debug for Unfired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.tasks).finish()
+    }
+}
+
+impl fmt::Debug for UnfiredTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnfiredTask").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,328 @@
+//! [`Word`]: the one word that decides every race for an entry.
+//!
+//! # Ground rules
+//! The word holds a phase, the flag `filed` and a deadline. It changes by compare-and-set alone, so
+//! of two that race exactly one wins, and the other sees what it lost to. Whoever makes a change
+//! has its right and its duty:
+//!
+//! | from | to | by | who changed it then |
+//! |---|---|---|---|
+//! | pending | pending, filed | the turn, which owns the wheel | puts it into the wheel |
+//! | pending | pending, another deadline | any thread: `reschedule` | tells the turn if it has to look earlier |
+//! | pending | due, no longer filed | the turn, when the deadline has passed | hands it to the executor |
+//! | due | pending | any thread: `reschedule`, or an executor that drops it | files it anew, under the shard's lock |
+//! | due | firing | the thread that is to run the body | runs it |
+//! | firing | fired | the same thread | nothing: it is over |
+//! | firing | pending | the same thread, if it is periodic | files it anew, under the shard's lock |
+//! | firing | stopping | any thread: `cancel` of a periodic entry | nothing: the runner ends it |
+//! | stopping | cancelled | the thread that ran the body | drops the body |
+//! | pending, due | cancelled | any thread: `cancel` | drops the body; if it was filed, tells the turn |
+//! | pending, due | returned | any thread: `shutdown` | hands the body to its caller |
+//!
+//! `fired`, `cancelled` and `returned` are final. So of *ran once*, *`cancel` said yes* and
+//! *returned by `shutdown`* exactly one is true of a one-shot in the end; and a body that has not
+//! begun to run can still be cancelled, even if an executor already has it.
+//!
+//! A success is `AcqRel` and a look is `Acquire`: the winner sees all that was written before the
+//! change it builds on.
+
+use crate::Monotonic;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+const PHASE: u64 = 0b0111;
+const FILED: u64 = 0b1000;
+/// Deadlines are in units of 16 ns, rounded up, which leaves four bits for the rest.
+const UNIT_BITS: u32 = 4;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Word(AtomicU64);
+
+/// What an entry is going through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waits for its deadline.
+    Pending,
+    /// The executor has it; its body has not begun.
+    Due,
+    /// Its body runs.
+    Firing,
+    /// Its body runs, and will not run again.
+    Stopping,
+    /// Over: it ran.
+    Fired,
+    /// Over: a `cancel` said yes.
+    Cancelled,
+    /// Over: `shutdown` gave it back.
+    Returned,
+}
+
+/// One reading of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen(u64);
+
+impl Seen {
+    const fn new(phase: Phase, filed: bool, deadline: Monotonic) -> Self {
+        Self(round_up(deadline) | if filed { FILED } else { 0 } | phase as u64)
+    }
+
+    pub(crate) const fn phase(self) -> Phase {
+        match self.0 & PHASE {
+            0 => Phase::Pending,
+            1 => Phase::Due,
+            2 => Phase::Firing,
+            3 => Phase::Stopping,
+            4 => Phase::Fired,
+            5 => Phase::Cancelled,
+            _ => Phase::Returned,
+        }
+    }
+
+    /// Whether the turn has put it into the wheel, or is about to.
+    pub(crate) const fn is_filed(self) -> bool {
+        self.0 & FILED != 0
+    }
+
+    /// Never before the instant that was asked for; at most 15 ns after it.
+    pub(crate) const fn deadline(self) -> Monotonic {
+        Monotonic::from_nanos(self.0 & !(PHASE | FILED))
+    }
+
+    /// Whether it still waits to run: pending, or due and not begun.
+    pub(crate) const fn is_open(self) -> bool {
+        matches!(self.phase(), Phase::Pending | Phase::Due)
+    }
+
+    /// Nothing will ever happen to it again.
+    pub(crate) const fn is_over(self) -> bool {
+        matches!(self.phase(), Phase::Fired | Phase::Cancelled | Phase::Returned)
+    }
+
+    const fn with_phase(self, phase: Phase) -> Self {
+        Self(self.0 & !PHASE | phase as u64)
+    }
+}
+
+/// The next multiple of the unit; the last one stands for all beyond it, 584 years from the origin.
+const fn round_up(instant: Monotonic) -> u64 {
+    let unit = 1 << UNIT_BITS;
+    match instant.as_nanos().checked_add(unit - 1) {
+        Some(nanos) => nanos & !(unit - 1),
+        None => !(unit - 1),
+    }
+}
+
+/// What came of a [`Word::cancel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancel {
+    /// It is cancelled, and the turn has to take it out of the wheel if it was filed.
+    Cancelled { filed: bool },
+    /// Its body runs now and will not run again.
+    Stopping,
+    /// It runs, is over, or will not run again anyway.
+    No,
+}
+
+/// What came of a [`Word::hand_over`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandOver {
+    /// The caller has it now.
+    Yes,
+    /// It was moved to a later deadline meanwhile.
+    Later,
+    /// It does not wait any more.
+    Gone,
+}
+
+impl Word {
+    pub(crate) const fn new(deadline: Monotonic) -> Self {
+        Self(AtomicU64::new(Seen::new(Phase::Pending, false, deadline).0))
+    }
+
+    pub(crate) fn look(&self) -> Seen {
+        Seen(self.0.load(Ordering::Acquire))
+    }
+
+    /// Changes the word by `change` until it takes. `None`, from `change`, is to leave it.
+    fn update(&self, change: impl Fn(Seen) -> Option<Seen>) -> Result<Seen, Seen> {
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| change(Seen(bits)).map(|seen| seen.0))
+            .map(Seen)
+            .map_err(Seen)
+    }
+
+    /// Takes the right to run it away from everybody. `again` says that it is periodic, so that a
+    /// cancel while it runs still has something to cancel.
+    pub(crate) fn cancel(&self, again: bool) -> Cancel {
+        let result = self.update(|seen| match seen.phase() {
+            Phase::Pending | Phase::Due => Some(seen.with_phase(Phase::Cancelled)),
+            Phase::Firing if again => Some(seen.with_phase(Phase::Stopping)),
+            _ => None,
+        });
+        match result {
+            Ok(before) if before.phase() == Phase::Firing => Cancel::Stopping,
+            Ok(before) => Cancel::Cancelled { filed: before.is_filed() },
+            Err(_) => Cancel::No,
+        }
+    }
+
+    /// Gives a pending entry another deadline. Returns what it was before.
+    pub(crate) fn reschedule(&self, deadline: Monotonic) -> Result<Seen, Seen> {
+        self.update(|seen| {
+            (seen.phase() == Phase::Pending).then(|| Seen::new(Phase::Pending, seen.is_filed(), deadline))
+        })
+    }
+
+    /// Makes a due entry pending again, with another deadline; the caller files it anew.
+    pub(crate) fn take_back(&self, deadline: Monotonic) -> bool {
+        self.update(|seen| (seen.phase() == Phase::Due).then(|| Seen::new(Phase::Pending, false, deadline)))
+            .is_ok()
+    }
+
+    /// Marks a pending entry as filed and returns its deadline; `None` if it does not wait.
+    pub(crate) fn file(&self) -> Option<Monotonic> {
+        self.update(|seen| (seen.phase() == Phase::Pending).then_some(Seen(seen.0 | FILED)))
+            .ok()
+            .map(Seen::deadline)
+    }
+
+    /// Takes a pending entry whose deadline has passed to `next`, and out of the wheel.
+    pub(crate) fn hand_over(&self, now: Monotonic, next: Phase) -> HandOver {
+        let result = self.update(|seen| {
+            (seen.phase() == Phase::Pending && seen.deadline() <= now)
+                .then(|| Seen::new(next, false, seen.deadline()))
+        });
+        match result {
+            Ok(_) => HandOver::Yes,
+            Err(seen) if seen.phase() == Phase::Pending => HandOver::Later,
+            Err(_) => HandOver::Gone,
+        }
+    }
+
+    /// The body of a due entry is about to run. `None` if it must not; else its deadline.
+    pub(crate) fn begin(&self) -> Option<Monotonic> {
+        self.update(|seen| (seen.phase() == Phase::Due).then(|| seen.with_phase(Phase::Firing)))
+            .ok()
+            .map(Seen::deadline)
+    }
+
+    /// The body has run for the last time.
+    pub(crate) fn end(&self) {
+        let result = self.update(|seen| match seen.phase() {
+            Phase::Firing => Some(seen.with_phase(Phase::Fired)),
+            Phase::Stopping => Some(seen.with_phase(Phase::Cancelled)),
+            _ => None,
+        });
+        debug_assert!(result.is_ok(), "an entry ends that was not running: {result:?}");
+    }
+
+    /// The body has run and will run again at `deadline`; the caller files it anew. False if it was
+    /// cancelled meanwhile.
+    pub(crate) fn again(&self, deadline: Monotonic) -> bool {
+        self.update(|seen| {
+            (seen.phase() == Phase::Firing).then(|| Seen::new(Phase::Pending, false, deadline))
+        })
+        .is_ok()
+    }
+
+    /// Takes the right to run it for `shutdown`, which gives it to its caller.
+    pub(crate) fn give_back(&self) -> Option<Monotonic> {
+        self.update(|seen| seen.is_open().then(|| seen.with_phase(Phase::Returned))).ok().map(Seen::deadline)
+    }
+}
+
+#[cfg(all(test, not(tickwheel_shuttle)))]
+mod tests {
+    use super::*;
+
+    const DUE: Monotonic = Monotonic::from_nanos(1_600);
+
+    #[test]
+    fn a_deadline_is_rounded_up_and_keeps_to_its_bits() {
+        for (nanos, rounded) in [(0, 0), (1, 16), (16, 16), (17, 32), (u64::MAX, u64::MAX & !15)] {
+            let word = Word::new(Monotonic::from_nanos(nanos));
+            assert_eq!(word.look().deadline(), Monotonic::from_nanos(rounded));
+            assert_eq!((word.look().phase(), word.look().is_filed()), (Phase::Pending, false));
+            assert_eq!(word.file(), Some(Monotonic::from_nanos(rounded)));
+            assert!(word.look().is_filed());
+        }
+    }
+
+    /// Each change from each phase, against the table at the top.
+    #[test]
+    fn only_the_changes_of_the_table_are_made() {
+        let phases = [
+            Phase::Pending,
+            Phase::Due,
+            Phase::Firing,
+            Phase::Stopping,
+            Phase::Fired,
+            Phase::Cancelled,
+            Phase::Returned,
+        ];
+        type Change = (&'static str, fn(&Word) -> bool, fn(Phase) -> Option<Phase>);
+        let changes: [Change; 9] = [
+            (
+                "file",
+                |word| word.file().is_some(),
+                |phase| (phase == Phase::Pending).then_some(Phase::Pending),
+            ),
+            (
+                "reschedule",
+                |word| word.reschedule(DUE).is_ok(),
+                |phase| (phase == Phase::Pending).then_some(Phase::Pending),
+            ),
+            (
+                "hand_over",
+                |word| word.hand_over(DUE, Phase::Due) == HandOver::Yes,
+                |phase| (phase == Phase::Pending).then_some(Phase::Due),
+            ),
+            (
+                "take_back",
+                |word| word.take_back(DUE),
+                |phase| (phase == Phase::Due).then_some(Phase::Pending),
+            ),
+            ("begin", |word| word.begin().is_some(), |phase| (phase == Phase::Due).then_some(Phase::Firing)),
+            ("again", |word| word.again(DUE), |phase| (phase == Phase::Firing).then_some(Phase::Pending)),
+            (
+                "cancel",
+                |word| word.cancel(false) != Cancel::No,
+                |phase| matches!(phase, Phase::Pending | Phase::Due).then_some(Phase::Cancelled),
+            ),
+            (
+                "cancel of a periodic",
+                |word| word.cancel(true) != Cancel::No,
+                |phase| match phase {
+                    Phase::Pending | Phase::Due => Some(Phase::Cancelled),
+                    Phase::Firing => Some(Phase::Stopping),
+                    _ => None,
+                },
+            ),
+            (
+                "give_back",
+                |word| word.give_back().is_some(),
+                |phase| matches!(phase, Phase::Pending | Phase::Due).then_some(Phase::Returned),
+            ),
+        ];
+        for (name, change, allowed) in changes {
+            for phase in phases {
+                let word = Word(AtomicU64::new(Seen::new(phase, false, DUE).0));
+                assert_eq!(change(&word), allowed(phase).is_some(), "{name} from {phase:?}");
+                assert_eq!(word.look().phase(), allowed(phase).unwrap_or(phase), "{name} from {phase:?}");
+            }
+        }
+        for (phase, ended) in [(Phase::Firing, Phase::Fired), (Phase::Stopping, Phase::Cancelled)] {
+            let word = Word(AtomicU64::new(Seen::new(phase, false, DUE).0));
+            word.end();
+            assert_eq!(word.look().phase(), ended);
+        }
+    }
+
+    #[test]
+    fn nothing_is_handed_over_before_its_deadline() {
+        let word = Word::new(DUE);
+        assert_eq!(word.hand_over(Monotonic::from_nanos(1_599), Phase::Due), HandOver::Later);
+        assert_eq!(word.hand_over(DUE, Phase::Due), HandOver::Yes);
+        assert_eq!(word.hand_over(DUE, Phase::Due), HandOver::Gone);
+    }
+}
