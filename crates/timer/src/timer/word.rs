@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_rounded_up_and_keeps_to_its_bits() {
-        for (nanos, rounded) in [(0, 0), (1, 16), (16, 16), (17, 32), (u64::MAX, u64::MAX & !15)] {
+        for (nanos, rounded) in [(0, 0), (1, 16), (16, 16), (17, 32), (u64::MAX, !15)] {
             let word = Word::new(Monotonic::from_nanos(nanos));
             assert_eq!(word.look().deadline(), Monotonic::from_nanos(rounded));
             assert_eq!((word.look().phase(), word.look().is_filed()), (Phase::Pending, false));
