@@ -34,16 +34,18 @@ mod executor;
 mod manual;
 mod missed;
 mod monotonic;
+mod pool;
 mod sleep;
 mod sync;
 mod system;
 mod timer;
 
 pub use clock::{Clock, Follower, Motion};
-pub use executor::{Executor, Pool};
+pub use executor::Executor;
 pub use manual::ManualClock;
 pub use missed::Missed;
 pub use monotonic::Monotonic;
+pub use pool::Pool;
 pub use sleep::{Interval, Sleep, SleepError, TimeoutError};
 pub use system::SystemClock;
 pub use timer::{

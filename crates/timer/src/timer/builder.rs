@@ -7,15 +7,14 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Timer;
 use super::common::{Common, Source};
 use super::core::Core;
 use super::lateness::Recorder;
 use super::limit::Limit;
 use super::nap::{Nap, Sleeper};
-use crate::executor::{Executor, Pool};
+use super::owner::Timer;
 use crate::sync::atomic::AtomicU64;
-use crate::{Clock, Motion, SystemClock};
+use crate::{Clock, Executor, Motion, Pool, SystemClock};
 
 /// The shortest tick: below it the driver would do nothing but wake up.
 const SHORTEST: Duration = Duration::from_micros(1);

@@ -19,11 +19,10 @@ use super::refused::Refusal;
 use super::shard::{self, Door, Shard};
 use super::turn::{Handout, Pace, Turn};
 use super::unfired::{Fate, OnClose, Unfired, UnfiredTask};
-use crate::executor::Executor;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Mutex, lock};
-use crate::{Follower, Monotonic, Motion};
+use crate::{Executor, Follower, Monotonic, Motion};
 
 /// See the module.
 pub(crate) struct Core {

@@ -3,8 +3,8 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::Timer;
 use super::body::{Body, Task};
+use super::owner::Timer;
 use super::refused::{Refusal, Refused};
 use super::timeout::Timeout;
 use crate::sync::{Mutex, lock};

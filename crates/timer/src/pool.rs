@@ -12,8 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::Executor;
-use crate::Job;
+use crate::{Executor, Job};
 
 /// A thread that had nothing to do for so long ends.
 const IDLE: Duration = Duration::from_secs(10);

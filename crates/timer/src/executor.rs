@@ -1,10 +1,6 @@
-//! Where bodies run: [`Executor`], and the [`Pool`] that a timer brings if it is given none.
-
-mod pool;
+//! [`Executor`]: where bodies run.
 
 use std::sync::Arc;
-
-pub use pool::Pool;
 
 use crate::Job;
 

@@ -1,0 +1,252 @@
+//! [`Timer`]: what a program holds of a timer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::body::OneShot;
+use super::builder::{BuildError, TimerBuilder};
+use super::core::Core;
+use super::metrics::Metrics;
+use super::periodic::{Every, FixedDelay};
+use super::refused::Refused;
+use super::timeout::Timeout;
+use super::unfired::{OnClose, Unfired};
+use crate::{Interval, Monotonic, Sleep, TimeoutError};
+
+/// Many timeouts on one thread: runs tasks later, never early, and gives each exactly one end.
+///
+/// Any number of threads schedule, cancel and reschedule; they do not meet on one lock. One thread,
+/// the driver, sleeps until the next deadline and hands what is due to an
+/// [`Executor`](crate::Executor), where bodies run. It does not wake up in between: a timer with a
+/// million far deadlines does nothing.
+///
+/// # What it promises
+/// - *Never early*: a body begins at its deadline or later, by the timer's [`Clock`](crate::Clock).
+///   A deadline is rounded up to the [tick](TimerBuilder::tick), 1 ms unless set. Tasks go to the
+///   executor in order of their ticks; within a tick, those of one thread in the order in which
+///   they were scheduled.
+/// - *One end*: of *it ran once*, *`cancel` said yes* and *`shutdown` returned it* exactly one is true.
+///   It is decided when the body begins: until then even a task that waits in an executor can be
+///   cancelled.
+/// - *A panic is contained*: it is caught and counted; everything else goes on, a periodic task too.
+/// - *Nothing waits*: no call waits for a body; all of them may be called from bodies.
+///
+/// # Families
+/// - *Schedule*: [`schedule`](Self::schedule), [`schedule_at`](Self::schedule_at); then the
+///   [`Timeout`] they give.
+/// - *Again and again*: [`every`](Self::every), [`fixed_delay`](Self::fixed_delay).
+/// - *In async code, on any runtime*: [`sleep`](Self::sleep), [`timeout`](Self::timeout),
+///   [`interval`](Self::interval).
+/// - *Ask*: [`now`](Self::now), [`pending`](Self::pending), [`metrics`](Self::metrics).
+/// - *End*: [`shutdown`](Self::shutdown), [`close`](Self::close).
+///
+/// Clones are the same timer. When the last one is dropped the timer is shut down, and tasks that
+/// have not begun are dropped with it: call `shutdown` to have them back. A task that holds a
+/// clone of its own timer keeps it, so call `shutdown` there, too.
+///
+/// # What it is not
+/// Not durable: what is pending dies with the process. Not a calendar: delays are by a monotonic
+/// clock, which stands still while the machine is suspended.
+///
+/// # Cost
+/// A `schedule` reads the clock, allocates once and takes a lock that other threads rarely want;
+/// a `cancel` is a compare-and-set and a counter. About 0.1 us for both. A task that is cancelled
+/// soon after it was scheduled never reaches the driver. One that does costs what an entry of the
+/// [`Wheel`](tickwheel_core::Wheel) costs.
+///
+/// # Where it comes from
+/// States and a compare-and-set are Netty's `HashedWheelTimer`, and so is giving back what did not
+/// run; bodies on an executor of their own are Kafka's `SystemTimer`. Cancelled tasks that never
+/// reach the wheel, and sleeping to the next wake instead of ticking, are ours.
+///
+/// # Example
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use tickwheel::Timer;
+///
+/// let timer = Timer::new()?;
+/// let (sender, receiver) = mpsc::channel();
+/// let late = sender.clone();
+/// timer.schedule(Duration::from_millis(2), move || late.send("second").unwrap()).unwrap();
+/// timer.schedule(Duration::from_millis(1), move || sender.send("first").unwrap()).unwrap();
+/// assert_eq!(receiver.iter().collect::<Vec<_>>(), ["first", "second"]);
+/// # Ok::<(), tickwheel::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct Timer {
+    owner: Arc<Owner>,
+}
+
+/// Shuts the timer down when its last clone is gone. The driver and the handles have the core alone.
+struct Owner {
+    core: Arc<Core>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        drop(self.core.shut_down());
+    }
+}
+
+impl Timer {
+    /// A timer with the defaults of [`builder`](Self::builder).
+    ///
+    /// # Errors
+    /// [`BuildError::Thread`] if the system has no thread left.
+    pub fn new() -> Result<Self, BuildError> {
+        Self::builder().build()
+    }
+
+    /// Sets up a timer.
+    pub fn builder() -> TimerBuilder {
+        TimerBuilder::new()
+    }
+
+    pub(super) fn of(core: Arc<Core>) -> Self {
+        Self { owner: Arc::new(Owner { core }) }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.owner.core
+    }
+
+    /// Runs `task` once, `delay` from now or up to a tick later. With no delay it runs on the next
+    /// tick; more than the 584 years of the clock is never.
+    ///
+    /// # Errors
+    /// Gives the task back: [`Full`](crate::Refusal::Full) or [`ShutDown`](crate::Refusal::ShutDown).
+    pub fn schedule<F: FnOnce() + Send + 'static>(
+        &self,
+        delay: Duration,
+        task: F,
+    ) -> Result<Timeout, Refused<F>> {
+        self.schedule_at(self.now().saturating_add(delay), task)
+    }
+
+    /// Runs `task` once, when the timer's clock reads `deadline` or up to a tick later; a deadline in
+    /// the past is now.
+    ///
+    /// # Errors
+    /// As [`schedule`](Self::schedule).
+    pub fn schedule_at<F: FnOnce() + Send + 'static>(
+        &self,
+        deadline: Monotonic,
+        task: F,
+    ) -> Result<Timeout, Refused<F>> {
+        match self.core().accept(deadline, OneShot::new(task)) {
+            Ok(entry) => Ok(Timeout::new(entry)),
+            Err((body, why)) => Err(Refused { task: body.into_task(), why }),
+        }
+    }
+
+    /// Runs a task at a fixed rate: [`start`](Every::start) it, after saying what happens to
+    /// [missed](Every::missed) runs.
+    pub fn every(&self, period: Duration) -> Every<'_> {
+        Every::new(self, period)
+    }
+
+    /// Runs a task again and again, each time `delay` after it ended: [`start`](FixedDelay::start) it.
+    pub fn fixed_delay(&self, delay: Duration) -> FixedDelay<'_> {
+        FixedDelay::new(self, delay)
+    }
+
+    /// A future that is ready `delay` from now.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::Timer;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let timer = Timer::new().unwrap();
+    /// timer.sleep(Duration::from_millis(1)).await?;
+    /// # Ok::<(), tickwheel::SleepError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn sleep(&self, delay: Duration) -> Sleep {
+        self.sleep_until(self.now().saturating_add(delay))
+    }
+
+    /// A future that is ready when the timer's clock reads `deadline`.
+    pub fn sleep_until(&self, deadline: Monotonic) -> Sleep {
+        Sleep::new(self.clone(), deadline)
+    }
+
+    /// Waits for a future, at most `delay` from now.
+    ///
+    /// The future is polled first: a value that is ready together with the deadline, or after it at
+    /// the first poll, wins.
+    ///
+    /// # Errors
+    /// [`Elapsed`](TimeoutError::Elapsed) if it was not ready in time, or
+    /// [`Refused`](TimeoutError::Refused). The future is dropped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Timer, TimeoutError};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let timer = Timer::new().unwrap();
+    /// let never = std::future::pending::<()>();
+    /// assert_eq!(timer.timeout(Duration::from_millis(1), never).await, Err(TimeoutError::Elapsed));
+    /// # });
+    /// ```
+    pub fn timeout<F: Future>(
+        &self,
+        delay: Duration,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, TimeoutError>> + use<F> {
+        crate::sleep::within(self.sleep(delay), future)
+    }
+
+    /// Ticks at a fixed rate, the first at once.
+    ///
+    /// # Panics
+    /// If the period is zero.
+    pub fn interval(&self, period: Duration) -> Interval {
+        Interval::new(self.clone(), period)
+    }
+
+    /// What the timer's clock reads.
+    #[must_use]
+    pub fn now(&self) -> Monotonic {
+        self.core().now()
+    }
+
+    /// How many tasks and sleeps wait: for their deadline, or, being due, for their body to begin.
+    ///
+    /// Exact whenever no other thread is in a call. It visits every shard.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.core().pending()
+    }
+
+    /// What the timer has done so far. It visits every shard.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.core().metrics()
+    }
+
+    /// Ends the timer now. No body begins after this has returned, and nothing is taken in any more.
+    /// What had not begun is given back; whoever waits in a sleep is told. Bodies that run go on, and
+    /// are not waited for, so it may be called from a body.
+    ///
+    /// A second call, or one beside the first, gives back what is left: nothing.
+    pub fn shutdown(&self) -> Unfired {
+        self.core().shut_down()
+    }
+
+    /// Takes nothing new in, and lets what is pending end as `on_close` says; gives back what is not
+    /// to run. May be called again, to end more of it, until [`shutdown`](Self::shutdown) ends it all.
+    /// When [`pending`](Self::pending) is 0, all is over but bodies that still run.
+    pub fn close(&self, on_close: OnClose) -> Unfired {
+        self.core().close(on_close)
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer").field("now", &self.now()).field("pending", &self.pending()).finish()
+    }
+}

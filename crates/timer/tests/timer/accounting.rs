@@ -1,0 +1,167 @@
+//! Threads do everything at once, and nothing is lost or done twice.
+
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+
+use tickwheel::{Clock, ManualClock, SystemClock, Timeout, TimeoutState, Timer};
+
+use super::stage::{Dice, ms};
+
+const THREADS: usize = 8;
+
+/// What a round saw from outside.
+#[derive(Default)]
+struct Tally {
+    accepted: AtomicUsize,
+    cancelled: AtomicUsize,
+    ran: AtomicUsize,
+    twice: AtomicUsize,
+}
+
+fn span() -> Duration {
+    let long = std::env::var_os("TICKWHEEL_LONG").is_some();
+    if long { Duration::from_secs(60) } else { Duration::from_secs(2) }
+}
+
+/// Random schedules, cancels, moves and steps of the clock by eight threads on shared handles; every few rounds also a shutdown in
+/// the middle.
+#[test]
+fn t17_every_task_has_exactly_one_end() {
+    let clock = SystemClock::new();
+    let end = clock.now().saturating_add(span());
+    let mut round = 0;
+    while clock.now() < end {
+        round += 1;
+        let by_hand = round % 2 == 0;
+        let shuts = round % 3 == 0;
+        let manual = ManualClock::new();
+        let builder = Timer::builder();
+        let timer = if by_hand { builder.clock(manual.clone()) } else { builder }.build().unwrap();
+        play(&timer, by_hand.then_some(&manual), shuts, round);
+    }
+    assert!(round > 3, "only {round} rounds");
+}
+
+fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
+    let tally = Arc::new(Tally::default());
+    let handles: Mutex<Vec<Timeout>> = Mutex::default();
+    let returned = AtomicUsize::new(0);
+    let quiet = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (tally, handles, returned, quiet) = (&tally, &handles, &returned, &quiet);
+            scope.spawn(move || {
+                let mut dice = Dice(round << 8 | thread as u64);
+                for phase in 0..3 {
+                    for _ in 0..300 {
+                        act(timer, manual, tally, handles, &mut dice);
+                    }
+                    if shuts && phase == 1 && thread == 0 {
+                        returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
+                    }
+                    // Nobody is in a call now. Only bodies run, which move tasks from pending to fired.
+                    if quiet.wait().is_leader() {
+                        check(timer, tally, handles, returned.load(Ordering::SeqCst));
+                    }
+                    quiet.wait();
+                }
+            });
+        }
+    });
+    returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
+    // What began before the end may still be running.
+    let metrics = timer.metrics();
+    while (tally.ran.load(Ordering::SeqCst) as u64) < metrics.fired {
+        std::thread::yield_now();
+    }
+    assert_eq!(metrics.pending, 0, "round {round}");
+    let ended = tally.ran.load(Ordering::SeqCst)
+        + tally.cancelled.load(Ordering::SeqCst)
+        + returned.load(Ordering::SeqCst);
+    assert_eq!(tally.accepted.load(Ordering::SeqCst), ended, "round {round}");
+    assert_eq!(tally.twice.load(Ordering::SeqCst), 0, "round {round}: a body ran twice");
+}
+
+fn act(
+    timer: &Timer,
+    manual: Option<&ManualClock>,
+    tally: &Arc<Tally>,
+    handles: &Mutex<Vec<Timeout>>,
+    dice: &mut Dice,
+) {
+    let delay = Duration::from_micros(dice.below(4_000));
+    let pick = |dice: &mut Dice| {
+        let handles = handles.lock().unwrap();
+        let index = dice.below(handles.len().max(1) as u64) as usize;
+        handles.get(index).cloned()
+    };
+    match dice.below(8) {
+        0..=3 => {
+            let runs = AtomicU8::new(0);
+            let counted = Arc::clone(tally);
+            let body = move || {
+                let before = runs.fetch_add(1, Ordering::SeqCst);
+                counted.twice.fetch_add(usize::from(before), Ordering::SeqCst);
+                counted.ran.fetch_add(1, Ordering::SeqCst);
+            };
+            if let Ok(timeout) = timer.schedule(delay, body) {
+                tally.accepted.fetch_add(1, Ordering::SeqCst);
+                handles.lock().unwrap().push(timeout);
+            }
+        }
+        4 | 5 => {
+            if pick(dice).is_some_and(|timeout| timeout.cancel()) {
+                tally.cancelled.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        6 => {
+            if let Some(timeout) = pick(dice) {
+                timeout.reschedule(delay);
+            }
+        }
+        _ => {
+            if let Some(manual) = manual {
+                manual.advance(Duration::from_micros(dice.below(500)));
+            }
+        }
+    }
+}
+
+fn check(timer: &Timer, tally: &Tally, handles: &Mutex<Vec<Timeout>>, returned: usize) {
+    let handles = handles.lock().unwrap();
+    let scan = || handles.iter().filter(|timeout| timeout.state() == TimeoutState::Pending).count() as u64;
+    let before = scan();
+    let metrics = timer.metrics();
+    let after = scan();
+    assert!(after <= metrics.pending && metrics.pending <= before, "{before}, {metrics:?}, {after}");
+    assert_eq!(metrics.accepted as usize, tally.accepted.load(Ordering::SeqCst));
+    assert_eq!(metrics.cancelled as usize, tally.cancelled.load(Ordering::SeqCst));
+    assert_eq!(metrics.returned as usize, returned);
+    assert_eq!(metrics.accepted, metrics.fired + metrics.cancelled + metrics.returned + metrics.pending);
+}
+
+/// Handles of one task in many hands: of all that cancel it, and the body, one wins.
+#[test]
+fn t16_of_many_who_cancel_one_is_told_yes() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).build().unwrap();
+    for round in 0..2_000 {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&ran);
+        let timeout = timer
+            .schedule(ms(1), move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+            })
+            .unwrap();
+        let said: usize = std::thread::scope(|scope| {
+            let cancels: Vec<_> = (0..3).map(|_| scope.spawn(|| usize::from(timeout.cancel()))).collect();
+            clock.advance(ms(1));
+            cancels.into_iter().map(|cancel| cancel.join().unwrap()).sum()
+        });
+        while timeout.state() == TimeoutState::Firing || said == 0 && ran.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(said + ran.load(Ordering::SeqCst), 1, "round {round}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The timer on the system's clock: a thread drives it. These tests wait for events.
+
+use std::num::NonZeroUsize;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tickwheel::{Job, Monotonic, Pool, Timer};
+
+use super::stage::ms;
+
+#[test]
+fn t3_nobody_has_to_drive_it() {
+    let timer = Timer::new().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    for delay in [3, 1, 2] {
+        let (sender, inner) = (sender.clone(), timer.clone());
+        let scheduled = timer.now().saturating_add(ms(delay));
+        timer
+            .schedule_at(scheduled, move || sender.send((delay, inner.now() >= scheduled)).unwrap())
+            .unwrap();
+    }
+    drop(sender);
+    let mut ran: Vec<(u64, bool)> = receiver.iter().collect();
+    // Two threads run them, so that neighbours may swap places.
+    ran.sort_unstable();
+    assert_eq!(ran, [(1, true), (2, true), (3, true)]);
+}
+
+/// The driver sleeps for an hour when something much earlier comes, and again something earlier.
+#[test]
+fn t27_an_earlier_deadline_wakes_the_driver() {
+    let timer = Timer::new().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let send = |name: &'static str| {
+        let sender = sender.clone();
+        move || sender.send(name).unwrap()
+    };
+    let far = timer.schedule(Duration::from_secs(3_600), send("hour")).unwrap();
+    timer.schedule(ms(2), send("soon")).unwrap();
+    assert_eq!(receiver.recv(), Ok("soon"));
+    // Moved closer, while the driver sleeps until it.
+    assert!(far.reschedule(ms(1)));
+    assert_eq!(receiver.recv(), Ok("hour"));
+}
+
+#[test]
+fn t19_bodies_run_on_the_executor_and_never_on_the_driver() {
+    let (sender, receiver) = mpsc::channel();
+    let timer = Timer::new().unwrap();
+    for _ in 0..10 {
+        let sender = sender.clone();
+        let name = move || sender.send(std::thread::current().name().map(String::from)).unwrap();
+        timer.schedule(ms(1), name).unwrap();
+    }
+    for name in receiver.iter().take(10) {
+        assert_eq!(name.as_deref(), Some("tickwheel-pool"));
+    }
+    // An executor of the caller's own.
+    let (jobs, queue) = mpsc::channel::<Job>();
+    let timer = Timer::builder().executor(move |job| jobs.send(job).unwrap()).build().unwrap();
+    timer
+        .schedule(ms(1), move || sender.send(std::thread::current().name().map(String::from)).unwrap())
+        .unwrap();
+    queue.recv().unwrap().run();
+    assert_eq!(receiver.recv().unwrap().as_deref(), std::thread::current().name());
+}
+
+#[test]
+fn t19_a_body_that_blocks_delays_nobody() {
+    let timer = Timer::builder().executor(Pool::new(NonZeroUsize::new(2).unwrap())).build().unwrap();
+    let (release, blocked) = mpsc::channel::<()>();
+    let (sender, receiver) = mpsc::channel();
+    timer.schedule(Duration::ZERO, move || assert!(blocked.recv().is_err())).unwrap();
+    for number in 0..100 {
+        let sender = sender.clone();
+        timer.schedule(Duration::from_micros(number * 50), move || sender.send(number).unwrap()).unwrap();
+    }
+    let mut ran: Vec<u64> = receiver.iter().take(100).collect();
+    ran.sort_unstable();
+    assert_eq!(ran, (0..100).collect::<Vec<_>>());
+    drop(release);
+}
+
+/// A body that schedules itself without delay, for ever, on a pool: others come to their turn all the same.
+#[test]
+fn t9_a_restless_body_starves_nobody() {
+    fn again(timer: &Timer) {
+        let next = timer.clone();
+        // Refused once the timer is shut down, which ends it.
+        let _ = timer.schedule(Duration::ZERO, move || again(&next));
+    }
+    let timer = Timer::new().unwrap();
+    again(&timer);
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..50 {
+        let sender = sender.clone();
+        timer.schedule(ms(number % 5), move || sender.send(()).unwrap()).unwrap();
+    }
+    assert_eq!(receiver.iter().take(50).count(), 50);
+    let _ = timer.shutdown();
+}
+
+/// A flood of what is due at once, and one that comes in meanwhile: both get through.
+#[test]
+fn a_flood_of_either_kind_does_not_starve_the_other() {
+    let timer = Timer::new().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let due = timer.now().saturating_add(ms(20));
+    for _ in 0..50_000 {
+        let sender = sender.clone();
+        timer.schedule_at(due, move || sender.send(0).unwrap()).unwrap();
+    }
+    for _ in 0..50_000 {
+        let sender = sender.clone();
+        timer.schedule(ms(1), move || sender.send(1).unwrap()).unwrap();
+    }
+    drop(sender);
+    let ran: Vec<u32> = receiver.iter().collect();
+    assert_eq!((ran.len(), ran.iter().sum::<u32>()), (100_000, 50_000));
+    assert_eq!(timer.pending(), 0);
+}
+
+/// Never early, by the timer's own clock, whatever the delay.
+#[test]
+fn no_body_begins_before_its_deadline() {
+    let timer = Timer::builder().tick(Duration::from_micros(100)).build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..2_000_u64 {
+        let (sender, inner) = (sender.clone(), timer.clone());
+        let deadline = timer.now().saturating_add(Duration::from_nanos(number * 7_919 % 5_000_000));
+        let body = move || {
+            let begun: Monotonic = inner.now();
+            sender.send(begun >= deadline).unwrap();
+        };
+        timer.schedule_at(deadline, body).unwrap();
+    }
+    drop(sender);
+    let ran: Vec<bool> = receiver.iter().collect();
+    assert_eq!(ran.len(), 2_000);
+    assert!(ran.into_iter().all(|on_time| on_time), "a body began early");
+}

@@ -1,0 +1,330 @@
+//! Time in async code.
+
+use std::cell::RefCell;
+use std::future::{Ready, pending, ready};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use tickwheel::{Missed, Refusal, Sleep, SleepError, TimeoutError, Timer};
+
+use super::stage::{Stage, at_ms, ms};
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Bell {
+    fn rung(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(bell));
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn a_sleep_is_ready_at_its_deadline_and_wakes_whoever_polled_last() {
+    let stage = Stage::new();
+    let (first, last) = (Arc::new(Bell::default()), Arc::new(Bell::default()));
+    let mut sleep = stage.timer.sleep(ms(10));
+    assert_eq!(stage.timer.pending(), 0, "it enters when it is polled");
+    assert_eq!(poll(&mut sleep, &first), Poll::Pending);
+    assert_eq!(poll(&mut sleep, &last), Poll::Pending);
+    assert_eq!(stage.timer.pending(), 1);
+    stage.advance(9);
+    assert_eq!((last.rung(), poll(&mut sleep, &last)), (0, Poll::Pending));
+    stage.advance(1);
+    assert_eq!((first.rung(), last.rung()), (0, 1));
+    assert_eq!(poll(&mut sleep, &last), Poll::Ready(Ok(())));
+    assert_eq!(stage.timer.pending(), 0);
+    // A late first poll is ready at once.
+    let mut sleep = stage.timer.sleep(ms(10));
+    stage.advance(10);
+    assert_eq!(poll(&mut sleep, &first), Poll::Ready(Ok(())));
+    // One that is dropped has left.
+    let mut sleep = stage.timer.sleep(ms(10));
+    assert_eq!(poll(&mut sleep, &first), Poll::Pending);
+    drop(sleep);
+    assert_eq!(stage.timer.pending(), 0);
+    stage.advance(10);
+    assert_eq!(first.rung(), 0);
+}
+
+#[test]
+fn t7_a_sleep_that_is_moved_is_ready_at_its_last_deadline() {
+    for (to, polled_before) in [(200, false), (200, true), (80, false), (80, true)] {
+        let stage = Stage::new();
+        let bell = Arc::new(Bell::default());
+        let mut sleep = stage.timer.sleep(ms(100));
+        if polled_before {
+            assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+            stage.advance(1);
+        }
+        sleep.reset_at(at_ms(to));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+        stage.advance(to - 1 - u64::from(polled_before));
+        assert_eq!((bell.rung(), poll(&mut sleep, &bell)), (0, Poll::Pending), "to {to}");
+        stage.advance(1);
+        assert_eq!((bell.rung(), poll(&mut sleep, &bell)), (1, Poll::Ready(Ok(()))), "to {to}");
+        // Armed again, after it was ready.
+        sleep.reset(ms(50));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+        stage.advance(49);
+        assert_eq!(bell.rung(), 1);
+        stage.advance(1);
+        assert_eq!((bell.rung(), poll(&mut sleep, &bell)), (2, Poll::Ready(Ok(()))));
+        // To the past, unpolled and pending.
+        sleep.reset_at(at_ms(1));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Ready(Ok(())));
+        sleep.reset(ms(50));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+        sleep.reset_at(at_ms(1));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Ready(Ok(())));
+    }
+}
+
+/// A task that wakes itself at once, for ever, on one thread. The timer's driver is another one.
+#[test]
+fn t11_a_busy_task_still_sees_its_sleep_end() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let timer = Timer::new().unwrap();
+    let polls = runtime.block_on(async {
+        let mut sleep = timer.sleep(ms(10));
+        let mut polls = 0_u64;
+        std::future::poll_fn(|context| {
+            polls += 1;
+            context.waker().wake_by_ref();
+            Pin::new(&mut sleep).poll(context)
+        })
+        .await
+        .unwrap();
+        polls
+    });
+    assert!(polls > 1);
+}
+
+#[test]
+fn t12_a_value_that_is_ready_in_time_or_with_the_deadline_wins() {
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    // Both are ready at the first poll, long after the deadline.
+    let mut both = pin!(stage.timer.timeout(ms(5), ready(7)));
+    stage.advance(100);
+    assert_eq!(poll(&mut both, &bell), Poll::Ready(Ok(7)));
+    // Both become ready in the same step.
+    let value: Mutex<Option<u32>> = Mutex::new(None);
+    let waits = std::future::poll_fn(|_| match *value.lock().unwrap() {
+        Some(value) => Poll::Ready(value),
+        None => Poll::Pending,
+    });
+    let mut together = pin!(stage.timer.timeout(ms(5), waits));
+    assert_eq!(poll(&mut together, &bell), Poll::Pending);
+    *value.lock().unwrap() = Some(8);
+    stage.advance(5);
+    assert_eq!(poll(&mut together, &bell), Poll::Ready(Ok(8)));
+    // No value.
+    let mut never = pin!(stage.timer.timeout(ms(5), pending::<()>()));
+    assert_eq!(poll(&mut never, &bell), Poll::Pending);
+    stage.advance(4);
+    assert_eq!(poll(&mut never, &bell), Poll::Pending);
+    stage.advance(1);
+    assert_eq!(poll(&mut never, &bell), Poll::Ready(Err(TimeoutError::Elapsed)));
+    // The time runs from the call, not from the first poll.
+    let mut late = pin!(stage.timer.timeout(ms(5), pending::<()>()));
+    stage.advance(5);
+    assert_eq!(poll(&mut late, &bell), Poll::Ready(Err(TimeoutError::Elapsed)));
+    assert_eq!(stage.timer.pending(), 0);
+}
+
+#[test]
+fn t13_the_longest_timeout_lasts_ten_years_and_more() {
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    let value: Arc<Mutex<Option<u32>>> = Arc::default();
+    let given = Arc::clone(&value);
+    let waits = std::future::poll_fn(move |_| match *given.lock().unwrap() {
+        Some(value) => Poll::Ready(value),
+        None => Poll::Pending,
+    });
+    let mut future = pin!(stage.timer.timeout(Duration::MAX, waits));
+    for _ in 0..10 {
+        assert_eq!(poll(&mut future, &bell), Poll::Pending);
+        stage.clock.advance(Duration::from_secs(365 * 86_400));
+    }
+    assert_eq!((bell.rung(), poll(&mut future, &bell)), (0, Poll::Pending));
+    *value.lock().unwrap() = Some(1);
+    assert_eq!(poll(&mut future, &bell), Poll::Ready(Ok(1)));
+}
+
+/// A waker that drops a hundred sleeps of the same timer, some due in this very turn, and moves another to now.
+#[test]
+fn t14_a_wake_up_may_drop_and_move_sleeps() {
+    struct Drops {
+        sleeps: Mutex<Vec<Sleep>>,
+        moved: Mutex<Option<Sleep>>,
+    }
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            let sleeps = std::mem::take(&mut *self.sleeps.lock().unwrap());
+            drop(sleeps);
+            if let Some(sleep) = &mut *self.moved.lock().unwrap() {
+                sleep.reset(Duration::ZERO);
+            }
+        }
+    }
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    let enter = |delay| {
+        let mut sleep = stage.timer.sleep(ms(delay));
+        assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+        sleep
+    };
+    let drops = Arc::new(Drops {
+        sleeps: Mutex::new((0..100).map(|number| enter(10 + number % 3)).collect()),
+        moved: Mutex::new(Some(enter(50))),
+    });
+    let waker = Waker::from(Arc::clone(&drops));
+    let mut first = stage.timer.sleep(ms(9));
+    assert_eq!(Pin::new(&mut first).poll(&mut Context::from_waker(&waker)), Poll::Pending);
+    assert_eq!(stage.timer.pending(), 102);
+    stage.advance(20);
+    stage.clock.advance(Duration::ZERO);
+    let mut moved = drops.moved.lock().unwrap().take().unwrap();
+    assert_eq!(poll(&mut moved, &bell), Poll::Ready(Ok(())));
+    assert_eq!(stage.timer.pending(), 0);
+}
+
+#[test]
+fn t29_whoever_waits_is_told_that_the_timer_ended() {
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    let mut sleep = stage.timer.sleep(ms(10));
+    let mut limit = pin!(stage.timer.timeout(ms(10), pending::<()>()));
+    let mut interval = stage.timer.interval(ms(10));
+    assert!(poll(&mut sleep, &bell).is_pending() && poll(&mut limit, &bell).is_pending());
+    {
+        let mut tick = pin!(interval.tick());
+        assert_eq!(poll(&mut tick, &bell), Poll::Ready(Ok(at_ms(0))));
+    }
+    let mut tick = pin!(interval.tick());
+    assert_eq!(poll(&mut tick, &bell), Poll::Pending);
+    assert!(stage.timer.shutdown().is_empty(), "a sleep is no task");
+    assert_eq!(bell.rung(), 3);
+    let shut_down = SleepError { why: Refusal::ShutDown };
+    assert_eq!(poll(&mut sleep, &bell), Poll::Ready(Err(shut_down)));
+    assert_eq!(poll(&mut limit, &bell), Poll::Ready(Err(TimeoutError::Refused(Refusal::ShutDown))));
+    assert_eq!(poll(&mut tick, &bell), Poll::Ready(Err(shut_down)));
+    // And whoever comes later.
+    assert_eq!(poll(&mut stage.timer.sleep(ms(1)), &bell), Poll::Ready(Err(shut_down)));
+    assert_eq!(stage.timer.metrics().pending, 0);
+}
+
+#[test]
+fn a_sleep_beyond_the_limit_is_refused() {
+    let stage = Stage::with(|builder| builder.max_pending(1));
+    let bell = Arc::new(Bell::default());
+    let mut first = stage.timer.sleep(ms(10));
+    assert_eq!(poll(&mut first, &bell), Poll::Pending);
+    let mut second = stage.timer.sleep(ms(10));
+    assert_eq!(poll(&mut second, &bell), Poll::Ready(Err(SleepError { why: Refusal::Full })));
+    drop(first);
+    assert_eq!(poll(&mut second, &bell), Poll::Pending);
+}
+
+/// Asks for ticks, every ms, but not while it stalls from 301 to 950. Gives when it got each.
+fn ticks(missed: Missed) -> Vec<(u64, u64)> {
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    let mut interval = stage.timer.interval(ms(300)).missed(missed);
+    let got = RefCell::new(Vec::new());
+    let mut ask = || {
+        let waker = Waker::from(Arc::clone(&bell));
+        let mut context = Context::from_waker(&waker);
+        while let Poll::Ready(tick) = interval.poll_tick(&mut context) {
+            let now = stage.timer.now().as_nanos() / 1_000_000;
+            got.borrow_mut().push((now, tick.unwrap().as_nanos() / 1_000_000));
+        }
+    };
+    ask();
+    for now in 1..=1_850 {
+        stage.advance(1);
+        if !(301..950).contains(&now) {
+            ask();
+        }
+    }
+    got.into_inner()
+}
+
+#[test]
+fn pt4_the_first_tick_is_at_once() {
+    assert_eq!(ticks(Missed::Skip)[0], (0, 0));
+}
+
+#[test]
+fn pt5_an_interval_bursts() {
+    let expected =
+        [(0, 0), (300, 300), (950, 600), (950, 900), (1_200, 1_200), (1_500, 1_500), (1_800, 1_800)];
+    assert_eq!(ticks(Missed::Burst), expected);
+}
+
+#[test]
+fn pt6_an_interval_delays() {
+    let expected = [(0, 0), (300, 300), (950, 600), (1_250, 1_250), (1_550, 1_550), (1_850, 1_850)];
+    assert_eq!(ticks(Missed::Delay), expected);
+}
+
+#[test]
+fn pt7_an_interval_skips() {
+    let expected = [(0, 0), (300, 300), (950, 600), (1_200, 1_200), (1_500, 1_500), (1_800, 1_800)];
+    assert_eq!(ticks(Missed::Skip), expected);
+}
+
+#[test]
+#[should_panic(expected = "no next tick")]
+fn pt1_an_interval_of_zero_is_a_mistake() {
+    let _ = Stage::new().timer.interval(Duration::ZERO);
+}
+
+#[test]
+fn a_future_that_is_ready_needs_no_timer() {
+    let stage = Stage::new();
+    let _ = stage.timer.shutdown();
+    let bell = Arc::new(Bell::default());
+    let future: Ready<u32> = ready(3);
+    assert_eq!(poll(&mut pin!(stage.timer.timeout(ms(1), future)), &bell), Poll::Ready(Ok(3)));
+}
+
+/// On a runtime of several threads, many at once, on the system's clock.
+#[test]
+fn sleeps_work_on_a_runtime() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let timer = Timer::new().unwrap();
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..200_u64)
+            .map(|number| {
+                let timer = timer.clone();
+                tokio::spawn(async move {
+                    let begun = timer.now();
+                    let delay = Duration::from_micros(number * 37);
+                    timer.sleep(delay).await.unwrap();
+                    timer.now().saturating_since(begun) >= delay
+                })
+            })
+            .collect();
+        for task in tasks {
+            assert!(task.await.unwrap(), "a sleep ended early");
+        }
+    });
+    assert_eq!(timer.pending(), 0);
+}

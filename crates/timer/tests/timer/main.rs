@@ -1,0 +1,18 @@
+//! The timer, behaviour by behaviour, on clocks that the tests move; a few on the system's clock, which wait for events.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed unwrap is a failed test; clippy sees no test in the functions that tests share"
+)]
+
+mod accounting;
+mod cancel;
+mod driver;
+mod futures;
+mod limits;
+mod memory;
+mod periodic;
+mod queued;
+mod scheduling;
+mod shutdown;
+mod stage;

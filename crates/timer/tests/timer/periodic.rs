@@ -1,0 +1,255 @@
+//! Tasks that run again and again.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+use tickwheel::{Missed, Refusal, Timeout, TimeoutState, Timer};
+
+use super::cancel::quietly;
+use super::stage::{Dice, Stage, ms};
+
+#[test]
+fn pt1_a_period_of_zero_is_refused() {
+    let stage = Stage::new();
+    assert_eq!(stage.timer.every(Duration::ZERO).start(|| ()).unwrap_err().why, Refusal::NoPeriod);
+    assert_eq!(stage.timer.fixed_delay(Duration::ZERO).start(|| ()).unwrap_err().why, Refusal::NoPeriod);
+    assert_eq!(stage.timer.pending(), 0);
+    // A nanosecond is a period: it runs on every tick.
+    let log = stage.log();
+    stage.timer.every(Duration::from_nanos(1)).start(move || log.write(1)).unwrap();
+    for _ in 0..3 {
+        stage.advance(1);
+    }
+    assert_eq!(stage.ran(), [(1, 1), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn pt2_a_fixed_delay_counts_from_the_end() {
+    let stage = Stage::new();
+    let (log, clock) = (stage.log(), stage.clock.clone());
+    let mut took = 0;
+    let start = stage.timer.fixed_delay(ms(10)).start(move || {
+        log.write(1);
+        took += 7;
+        clock.advance(ms(took));
+    });
+    start.unwrap();
+    let mut expected = Vec::new();
+    let mut begins = 10;
+    for cycle in 1..=8 {
+        expected.push((begins, 1));
+        begins += 7 * cycle + 10;
+    }
+    while stage.timer.now().as_nanos() < 400_000_000 {
+        stage.advance(1);
+    }
+    let ran = stage.ran();
+    assert_eq!(ran[..8], expected);
+}
+
+#[test]
+fn pt2_the_first_run_may_have_a_delay_of_its_own() {
+    let stage = Stage::new();
+    let (rate, delay) = (stage.log(), stage.log());
+    stage.timer.every(ms(10)).first(ms(3)).start(move || rate.write(1)).unwrap();
+    stage.timer.fixed_delay(ms(10)).first(Duration::ZERO).start(move || delay.write(2)).unwrap();
+    assert_eq!(stage.ran(), [(0, 2)]);
+    for _ in 0..25 {
+        stage.advance(1);
+    }
+    assert_eq!(stage.ran(), [(3, 1), (10, 2), (13, 1), (20, 2), (23, 1)]);
+}
+
+/// 1.5 ms does not fit the tick of 1 ms: single runs are up to a tick late, and a thousand of them are no later.
+#[test]
+fn pt3_a_fixed_rate_does_not_drift() {
+    let stage = Stage::new();
+    let log = stage.log();
+    stage.timer.every(Duration::from_micros(1_500)).start(move || log.write(1)).unwrap();
+    for _ in 0..1_500 {
+        stage.advance(1);
+    }
+    let ran = stage.ran();
+    assert_eq!(ran.len(), 1_000);
+    for (number, (at, _)) in ran.into_iter().enumerate() {
+        let scheduled = 1_500 * (number as u64 + 1);
+        assert_eq!(at, scheduled.div_ceil(1_000), "run {number}");
+    }
+}
+
+/// On the system's clock and a pool: a body that takes longer than its period runs alone.
+#[test]
+fn pt3_runs_of_one_task_never_overlap() {
+    let timer = Timer::new().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let running = AtomicBool::new(false);
+    let task = timer.every(Duration::from_micros(100)).missed(Missed::Burst).start(move || {
+        let alone = !running.swap(true, Ordering::SeqCst);
+        for _ in 0..2_000 {
+            std::hint::spin_loop();
+        }
+        running.store(false, Ordering::SeqCst);
+        let _ = sender.send(alone);
+    });
+    let task = task.unwrap();
+    assert!(receiver.iter().take(200).all(|alone| alone));
+    assert!(task.cancel());
+}
+
+/// The run of 300 takes 650. After it, each turn of the timer is a step of nothing, as a thread would take them.
+fn after_a_stall(missed: Missed) -> Vec<u64> {
+    let stage = Stage::new();
+    let (log, clock) = (stage.log(), stage.clock.clone());
+    let mut first = true;
+    let body = move || {
+        log.write(1);
+        if std::mem::take(&mut first) {
+            clock.advance(ms(650));
+        }
+    };
+    stage.timer.every(ms(300)).missed(missed).start(body).unwrap();
+    stage.advance(300);
+    while stage.timer.now().as_nanos() < 1_900_000_000 {
+        for _ in 0..3 {
+            stage.clock.advance(Duration::ZERO);
+        }
+        stage.advance(1);
+    }
+    stage.ran().into_iter().map(|(at, _)| at).collect()
+}
+
+#[test]
+fn pt5_a_burst_catches_up() {
+    assert_eq!(after_a_stall(Missed::Burst), [300, 950, 950, 1_200, 1_500, 1_800]);
+}
+
+#[test]
+fn pt6_a_delay_begins_a_new_grid() {
+    assert_eq!(after_a_stall(Missed::Delay), [300, 950, 1_250, 1_550, 1_850]);
+}
+
+#[test]
+fn pt7_a_skip_keeps_the_old_grid() {
+    assert_eq!(after_a_stall(Missed::Skip), [300, 950, 1_200, 1_500, 1_800]);
+}
+
+#[test]
+fn pt9_a_periodic_task_lives_on_after_a_panic() {
+    for fixed_delay in [false, true] {
+        let stage = Stage::new();
+        let log = stage.log();
+        let mut run = 0;
+        let body = move || {
+            run += 1;
+            log.write(run);
+            assert!(run % 2 == 0, "a run that panics on purpose");
+        };
+        let task = match fixed_delay {
+            true => stage.timer.fixed_delay(ms(10)).start(body).unwrap(),
+            false => stage.timer.every(ms(10)).start(body).unwrap(),
+        };
+        quietly(|| {
+            for _ in 0..4 {
+                stage.advance(10);
+            }
+        });
+        assert_eq!(stage.ran(), [(10, 1), (20, 2), (30, 3), (40, 4)]);
+        let metrics = stage.timer.metrics();
+        assert_eq!((metrics.panicked, metrics.fired, metrics.pending), (2, 4, 1));
+        assert!(task.cancel());
+    }
+}
+
+/// After ten minutes of suspend each policy runs as often as it says.
+#[test]
+fn pt10_a_long_halt_is_answered_by_the_policy() {
+    for (missed, runs) in [(Missed::Skip, 1), (Missed::Delay, 1), (Missed::Burst, 600)] {
+        let stage = Stage::new();
+        let log = stage.log();
+        stage.timer.every(ms(1_000)).missed(missed).start(move || log.write(1)).unwrap();
+        stage.advance(600_000);
+        for _ in 0..1_000 {
+            stage.clock.advance(Duration::ZERO);
+        }
+        assert_eq!(stage.ran().len(), runs, "{missed:?}");
+    }
+}
+
+#[test]
+fn pt11_the_longest_delay_does_not_turn_into_the_past() {
+    for long in [Duration::from_nanos(i64::MAX as u64), Duration::MAX] {
+        let stage = Stage::starting_at(7, |builder| builder);
+        let (delay, rate) = (stage.log(), stage.log());
+        stage.timer.fixed_delay(long).first(Duration::ZERO).start(move || delay.write(1)).unwrap();
+        stage.timer.every(long).first(Duration::ZERO).start(move || rate.write(2)).unwrap();
+        for _ in 0..100 {
+            stage.advance(1_000);
+        }
+        assert_eq!(stage.ran(), [(7, 1), (7, 2)]);
+        assert_eq!(stage.timer.pending(), 2);
+    }
+}
+
+/// Ten thousand timers at random, twice: the same list to the last line.
+#[test]
+fn pt12_a_clock_moved_by_hand_gives_the_same_run_twice() {
+    let run = || {
+        let stage = Stage::new();
+        let mut dice = Dice(12);
+        for name in 0..10_000 {
+            stage.schedule(Duration::from_nanos(dice.below(3_600_000_000_000)), name);
+        }
+        while stage.timer.pending() > 0 {
+            stage.clock.advance(Duration::from_nanos(dice.below(60_000_000_000)));
+        }
+        stage.ran()
+    };
+    let first = run();
+    assert_eq!(first.len(), 10_000);
+    assert_eq!(first, run());
+}
+
+#[test]
+fn a_periodic_task_is_cancelled_between_runs_and_inside_one() {
+    let stage = Stage::new();
+    let log = stage.log();
+    let task = stage.timer.every(ms(10)).start(move || log.write(1)).unwrap();
+    stage.advance(10);
+    assert!(task.cancel() && !task.cancel());
+    stage.advance(100);
+    assert_eq!(stage.ran(), [(10, 1)]);
+
+    let own: Arc<OnceLock<Timeout>> = Arc::default();
+    let (seen, said) = (Arc::clone(&own), Arc::new(AtomicU64::new(0)));
+    let counted = Arc::clone(&said);
+    let held = Arc::new(());
+    let captured = Arc::clone(&held);
+    let task = stage.timer.every(ms(10)).start(move || {
+        let _ = &captured;
+        let own: &Timeout = seen.get().unwrap();
+        counted.fetch_add(u64::from(own.cancel()) + 10 * u64::from(own.cancel()), Ordering::Relaxed);
+    });
+    let task = task.unwrap();
+    own.set(task.clone()).unwrap();
+    stage.advance(10);
+    stage.advance(100);
+    assert_eq!(said.load(Ordering::Relaxed), 1, "it ran once, and cancel said yes once");
+    assert_eq!((task.state(), stage.timer.pending()), (TimeoutState::Cancelled, 0));
+    assert_eq!(Arc::strong_count(&held), 1, "what it captured is dropped");
+    let metrics = stage.timer.metrics();
+    assert_eq!(metrics.accepted, metrics.fired + metrics.cancelled);
+}
+
+#[test]
+fn a_periodic_task_that_is_moved_goes_on_from_there() {
+    let stage = Stage::new();
+    let log = stage.log();
+    let task = stage.timer.every(ms(10)).start(move || log.write(1)).unwrap();
+    stage.advance(5);
+    assert!(task.reschedule(ms(2)));
+    for _ in 0..25 {
+        stage.advance(1);
+    }
+    assert_eq!(stage.ran(), [(7, 1), (17, 1), (27, 1)]);
+}

@@ -1,0 +1,252 @@
+//! When tasks run: never early, in order, once.
+
+use std::time::Duration;
+
+use tickwheel::{Clock, TimeoutState};
+
+use super::stage::{Dice, Stage, at_ms, ms};
+
+#[test]
+fn t1_what_is_due_already_runs_at_once() {
+    let stage = Stage::starting_at(100, |builder| builder);
+    for early in 1..=5 {
+        let log = stage.log();
+        stage.timer.schedule_at(at_ms(100 - early), move || log.write(early)).unwrap();
+    }
+    assert_eq!(stage.ran(), [(100, 1), (100, 2), (100, 3), (100, 4), (100, 5)]);
+    // At this very reading, too; a nanosecond later is the next tick.
+    let log = stage.log();
+    stage.timer.schedule_at(at_ms(100), move || log.write(6)).unwrap();
+    assert_eq!(stage.ran(), [(100, 6)]);
+    stage.schedule(Duration::from_nanos(1), 7);
+    assert_eq!(stage.ran(), []);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(101, 7)]);
+}
+
+#[test]
+fn t2_no_delay_is_the_next_turn_and_once() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(Duration::ZERO, 1);
+    assert_eq!(timeout.deadline(), stage.clock.now());
+    assert_eq!(stage.ran(), [(0, 1)]);
+    // In the middle of a tick it is the next one: a deadline is rounded up.
+    stage.clock.advance(Duration::from_micros(500));
+    stage.schedule(Duration::ZERO, 2);
+    assert_eq!(stage.ran(), []);
+    stage.clock.advance(Duration::from_micros(499));
+    assert_eq!(stage.ran(), []);
+    stage.clock.advance(Duration::from_micros(1));
+    assert_eq!(stage.ran(), [(1, 2)]);
+    stage.advance(10_000);
+    assert_eq!(stage.ran(), []);
+}
+
+#[test]
+fn t4_a_task_waits_for_its_own_deadline_and_not_for_others() {
+    let stage = Stage::new();
+    let long = stage.schedule(ms(10_000), 10);
+    let short = stage.schedule(ms(2_000), 2);
+    stage.advance(1_999);
+    assert_eq!(stage.ran(), []);
+    stage.advance(1_001);
+    assert_eq!(stage.ran(), [(3_000, 2)]);
+    assert_eq!((long.state(), short.state()), (TimeoutState::Pending, TimeoutState::Fired));
+    stage.advance(6_999);
+    assert_eq!(stage.ran(), []);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(10_000, 10)]);
+}
+
+#[test]
+fn t5_a_nanosecond_beyond_a_tick_is_the_next_tick() {
+    for (nanos, fires_at) in [(999_984, 1), (1_000_000, 1), (1_000_001, 2), (1_999_999, 2), (2_000_000, 2)] {
+        for start in [0, 16, 500_000, 999_999] {
+            let stage = Stage::new();
+            stage.clock.advance(Duration::from_nanos(start));
+            stage.schedule(Duration::from_nanos(nanos), 1);
+            // To the last nanosecond before the tick of start + delay.
+            let deadline = (start + nanos).div_ceil(1_000_000) * 1_000_000;
+            if start == 0 {
+                assert_eq!(deadline, fires_at * 1_000_000);
+            }
+            stage.clock.advance(Duration::from_nanos(deadline - start - 1));
+            assert_eq!(stage.ran(), [], "{nanos} ns from {start}");
+            stage.clock.advance(Duration::from_nanos(1));
+            assert_eq!(stage.ran().len(), 1, "{nanos} ns from {start}");
+        }
+    }
+}
+
+#[test]
+fn t6_the_longest_delay_is_not_the_past() {
+    for delay in [ms(i64::MAX as u64), Duration::MAX, Duration::from_nanos(u64::MAX)] {
+        let stage = Stage::starting_at(5, |builder| builder);
+        let timeout = stage.schedule(delay, 1);
+        assert!(timeout.deadline() > stage.clock.now());
+        stage.advance(1_000);
+        assert_eq!((stage.ran(), timeout.state()), (vec![], TimeoutState::Pending));
+        assert_eq!(stage.timer.pending(), 1);
+        assert!(timeout.cancel());
+        assert_eq!(stage.timer.pending(), 0);
+    }
+}
+
+#[test]
+fn t8_a_body_may_schedule_itself() {
+    let stage = Stage::with(|builder| builder.tick(ms(100)));
+    fn again(stage: &Stage) {
+        let next = stage.clone();
+        let scheduled = stage.timer.schedule(ms(100), move || {
+            next.log().write(0);
+            again(&next);
+        });
+        scheduled.unwrap();
+    }
+    again(&stage);
+    for _ in 0..50 {
+        stage.advance(100);
+    }
+    let ran = stage.ran();
+    assert_eq!(
+        ran.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
+        (1..=50).map(|n| n * 100).collect::<Vec<_>>()
+    );
+    assert_eq!(stage.timer.shutdown().len(), 1);
+    stage.advance(1_000);
+    assert_eq!(stage.ran(), []);
+}
+
+#[test]
+fn t9_a_body_that_schedules_without_delay_keeps_nobody_from_running() {
+    let stage = Stage::new();
+    fn again(stage: &Stage) {
+        let next = stage.clone();
+        let scheduled = stage.timer.schedule(Duration::ZERO, move || {
+            next.log().write(0);
+            again(&next);
+        });
+        scheduled.unwrap();
+    }
+    // It runs in this call, and what it schedules waits for the next.
+    again(&stage);
+    assert_eq!(stage.ran(), [(0, 0)]);
+    stage.schedule(ms(1), 1);
+    stage.schedule(ms(2), 2);
+    stage.ran();
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(1, 0), (1, 1)]);
+    stage.clock.advance(Duration::ZERO);
+    assert_eq!(stage.ran(), [(1, 0)]);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(2, 0), (2, 2)]);
+    assert_eq!(stage.timer.shutdown().len(), 1);
+}
+
+#[test]
+fn t10_a_late_turn_fires_what_is_due_and_nothing_else() {
+    let stage = Stage::new();
+    for deadline in (1..=20).rev() {
+        stage.schedule(ms(deadline), deadline);
+    }
+    stage.clock.advance(Duration::from_micros(7_999));
+    assert_eq!(stage.ran(), (1..=7).map(|name| (7, name)).collect::<Vec<_>>());
+    stage.clock.advance(Duration::ZERO);
+    assert_eq!(stage.ran(), []);
+    stage.clock.advance(Duration::from_micros(1));
+    assert_eq!(stage.ran(), [(8, 8)]);
+    stage.advance(100);
+    assert_eq!(stage.ran(), (9..=20).map(|name| (108, name)).collect::<Vec<_>>());
+}
+
+#[test]
+fn t30_a_moved_task_runs_at_its_last_deadline_alone() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(ms(10), 1);
+    let other = stage.schedule(ms(30), 2);
+    for _ in 0..100 {
+        stage.advance(5);
+        assert!(timeout.reschedule(ms(10)));
+    }
+    assert_eq!(stage.ran(), [(30, 2)]);
+    assert!(!other.reschedule(ms(1)), "it has run");
+    // Earlier, later and earlier again, before the timer has looked and after.
+    assert!(timeout.reschedule(ms(3)) && timeout.reschedule(ms(50)) && timeout.reschedule(ms(7)));
+    stage.advance(6);
+    assert_eq!(stage.ran(), []);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(507, 1)]);
+    assert!(!timeout.reschedule(ms(1)));
+    stage.advance(1_000);
+    assert_eq!((stage.ran(), stage.timer.pending()), (vec![], 0));
+}
+
+#[test]
+fn a_task_moved_to_now_runs_at_once() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(ms(10), 1);
+    stage.advance(1);
+    assert!(timeout.reschedule(Duration::ZERO));
+    assert_eq!(stage.ran(), [(1, 1)]);
+    let timeout = stage.schedule(ms(10), 2);
+    stage.advance(1);
+    assert!(timeout.reschedule_at(at_ms(0)));
+    assert_eq!(stage.ran(), [(2, 2)]);
+}
+
+#[test]
+fn k7_a_task_fires_at_its_deadline_and_not_one_tick_later() {
+    let stage = Stage::new();
+    stage.schedule(ms(100), 1);
+    stage.advance(100);
+    assert_eq!(stage.ran(), [(100, 1)]);
+}
+
+/// Random scripts against a list sorted by (tick, number), from several starts and with several ticks.
+#[test]
+fn tasks_fire_as_a_sorted_list_says() {
+    for seed in 0..200 {
+        let mut dice = Dice(seed);
+        let tick_us = [1_000, 100, 7_000][dice.below(3) as usize];
+        let start_ns = dice.below(50_000_000);
+        let stage = Stage::with(|builder| builder.tick(Duration::from_micros(tick_us)));
+        stage.clock.advance(Duration::from_nanos(start_ns));
+        let tick = tick_us * 1_000;
+        let mut model: Vec<(u64, u64)> = Vec::new();
+        let mut handles = Vec::new();
+        let mut now = start_ns;
+        for name in 0..dice.below(200) {
+            match dice.below(4) {
+                0 | 1 => {
+                    let delay = dice.below(40_000_000);
+                    handles.push((name, stage.schedule(Duration::from_nanos(delay), name)));
+                    // Deadlines are held in steps of 16 ns, rounded up, and so are ticks.
+                    model.push(((now + delay).next_multiple_of(16).div_ceil(tick), name));
+                }
+                2 if !handles.is_empty() => {
+                    let (name, timeout) = &handles[dice.below(handles.len() as u64) as usize];
+                    let pending = model.iter().any(|(_, pending)| pending == name);
+                    assert_eq!(timeout.cancel(), pending, "seed {seed}");
+                    model.retain(|(_, pending)| pending != name);
+                }
+                _ => {
+                    let step = dice.below(20_000_000);
+                    now += step;
+                    stage.clock.advance(Duration::from_nanos(step));
+                }
+            }
+            let mut due: Vec<(u64, u64)> = Vec::new();
+            model.retain(|entry| {
+                let waits = entry.0 > now / tick;
+                if !waits {
+                    due.push(*entry);
+                }
+                waits
+            });
+            due.sort_unstable();
+            let ran: Vec<u64> = stage.ran().into_iter().map(|(_, name)| name).collect();
+            assert_eq!(ran, due.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), "seed {seed}");
+            assert_eq!(stage.timer.pending(), model.len(), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! How a timer ends: nothing starts afterwards, and nothing vanishes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
+
+use tickwheel::{Fate, Job, OnClose, Refusal, Timeout, TimeoutState, Timer};
+
+use super::queued::Queued;
+use super::stage::{Stage, at_ms, ms};
+
+#[test]
+fn t23_what_did_not_run_is_given_back_and_what_ran_is_not() {
+    let stage = Stage::new();
+    for name in 0..3 {
+        stage.schedule(ms(1), name);
+    }
+    stage.advance(1);
+    stage.ran();
+    assert!(stage.timer.shutdown().is_empty());
+
+    let stage = Stage::new();
+    let timeouts: Vec<Timeout> = (0..5).rev().map(|name| stage.schedule(ms(5_000 + name), name)).collect();
+    stage.advance(1);
+    let unfired = stage.timer.shutdown();
+    assert_eq!(unfired.len(), 5);
+    for timeout in &timeouts {
+        assert_eq!(timeout.state(), TimeoutState::Returned);
+        assert!(timeout.is_cancelled() && !timeout.cancel() && !timeout.reschedule(ms(1)));
+    }
+    stage.advance(10_000);
+    assert_eq!(stage.ran(), []);
+    // They come by deadline, and whoever wants them to run runs them.
+    let deadlines: Vec<_> = unfired
+        .into_iter()
+        .map(|task| {
+            let deadline = task.deadline();
+            task.run();
+            deadline
+        })
+        .collect();
+    assert_eq!(deadlines, (5_000..5_005).map(at_ms).collect::<Vec<_>>());
+    assert_eq!(stage.ran(), (0..5).map(|name| (10_001, name)).collect::<Vec<_>>());
+    let metrics = stage.timer.metrics();
+    assert_eq!((metrics.accepted, metrics.returned, metrics.pending), (5, 5, 0));
+}
+
+#[test]
+fn t24_a_timer_that_ended_refuses_and_counts_nothing_for_it() {
+    let stage = Stage::with(|builder| builder.max_pending(1));
+    stage.schedule(ms(1), 1);
+    assert_eq!(stage.timer.shutdown().len(), 1);
+    for _ in 0..3 {
+        let refused = stage.timer.schedule(ms(1), || ()).unwrap_err();
+        assert_eq!(refused.why, Refusal::ShutDown);
+        assert_eq!(stage.timer.every(ms(1)).start(|| ()).unwrap_err().why, Refusal::ShutDown);
+    }
+    let metrics = stage.timer.metrics();
+    assert_eq!((metrics.pending, metrics.accepted, metrics.refused), (0, 1, 6));
+    assert!(stage.timer.shutdown().is_empty());
+    // One that never had anything to do.
+    assert!(Timer::new().unwrap().shutdown().is_empty());
+}
+
+/// Of ten that are due together the first ends the timer. None of the others begins, and all come back.
+#[test]
+fn t25_shutdown_inside_a_body_lets_none_begin_after_it() {
+    let stage = Stage::new();
+    let returned = Arc::new(AtomicUsize::new(0));
+    let (inner, count) = (stage.clone(), Arc::clone(&returned));
+    stage
+        .timer
+        .schedule(ms(1), move || {
+            count.store(inner.timer.shutdown().len(), Ordering::Relaxed);
+        })
+        .unwrap();
+    for name in 0..9 {
+        stage.schedule(ms(1 + name % 2), name);
+    }
+    stage.advance(5);
+    assert_eq!((stage.ran(), returned.load(Ordering::Relaxed)), (vec![], 9));
+    assert_eq!(stage.timer.pending(), 0);
+}
+
+/// The same where the body runs on the very thread that drives the timer.
+#[test]
+fn t25_shutdown_on_the_driver_itself_does_not_hang() {
+    let timer = Timer::builder().executor(Job::run).build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let inner = timer.clone();
+    timer.schedule(ms(50), || panic!("it runs after the end")).unwrap();
+    timer.schedule(Duration::ZERO, move || sender.send(inner.shutdown().len()).unwrap()).unwrap();
+    assert_eq!(receiver.recv(), Ok(1));
+    assert_eq!(timer.metrics().panicked, 0);
+}
+
+#[test]
+fn t25_what_an_executor_has_not_begun_is_given_back() {
+    let queued = Queued::default();
+    let stage = Stage::with(|builder| builder.executor(queued.clone()));
+    for name in 0..3 {
+        stage.schedule(ms(1), name);
+    }
+    stage.advance(1);
+    assert_eq!(queued.len(), 3);
+    let unfired = stage.timer.shutdown();
+    assert_eq!(unfired.len(), 3);
+    queued.run_all();
+    assert_eq!(stage.ran(), []);
+}
+
+/// Threads schedule while another one ends the timer: every task is refused, given back, or has run.
+#[test]
+fn t26_a_task_that_races_with_the_end_does_not_vanish() {
+    for round in 0..200 {
+        let timer = Timer::new().unwrap();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let start = Barrier::new(4);
+        let (accepted, returned) = std::thread::scope(|scope| {
+            let producers: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        (0..50)
+                            .filter(|number| {
+                                let ran = Arc::clone(&ran);
+                                let delay = Duration::from_micros(number % 3 * 600);
+                                let body = move || {
+                                    ran.fetch_add(1, Ordering::SeqCst);
+                                };
+                                timer.schedule(delay, body).is_ok()
+                            })
+                            .count()
+                    })
+                })
+                .collect();
+            start.wait();
+            for _ in 0..round {
+                std::hint::spin_loop();
+            }
+            let returned = timer.shutdown().len();
+            (producers.into_iter().map(|producer| producer.join().unwrap()).sum::<usize>(), returned)
+        });
+        let metrics = timer.metrics();
+        assert_eq!(metrics.pending, 0, "round {round}");
+        assert_eq!(metrics.returned as usize, returned, "round {round}");
+        assert_eq!(metrics.accepted as usize, accepted, "round {round}");
+        while (ran.load(Ordering::SeqCst) as u64) < metrics.fired {
+            std::thread::yield_now();
+        }
+        assert_eq!(ran.load(Ordering::SeqCst) + returned, accepted, "round {round}");
+    }
+}
+
+/// The driver has the executor; it is dropped when the driver has ended, though a task was an hour away.
+#[test]
+fn t27_the_end_wakes_the_driver_at_once() {
+    struct Tells(mpsc::Sender<()>);
+    impl tickwheel::Executor for Tells {
+        fn execute(&self, job: Job) {
+            job.run();
+        }
+    }
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+    let (sender, receiver) = mpsc::channel();
+    let timer = Timer::builder().executor(Tells(sender)).build().unwrap();
+    let timeout = timer.schedule(Duration::from_secs(3_600), || ()).unwrap();
+    drop(timer);
+    receiver.recv_timeout(Duration::from_secs(60)).expect("the driver ends long before the hour");
+    assert_eq!(timeout.state(), TimeoutState::Returned);
+}
+
+#[test]
+fn t28_what_a_closed_timer_still_runs_is_said_when_it_closes() {
+    let both = [Fate::Run, Fate::Return];
+    for one_shots in both {
+        for periodic in both {
+            let stage = Stage::new();
+            stage.schedule(ms(10), 1);
+            stage.advance(1);
+            stage.schedule(ms(20), 2);
+            let log = stage.log();
+            stage.timer.every(ms(10)).start(move || log.write(3)).unwrap();
+            let unfired = stage.timer.close(OnClose { one_shots, periodic });
+            let kept = |fate, count| if fate == Fate::Run { 0 } else { count };
+            assert_eq!(unfired.len(), kept(one_shots, 2) + kept(periodic, 1));
+            assert_eq!(stage.timer.schedule(ms(1), || ()).unwrap_err().why, Refusal::ShutDown);
+            stage.advance(10);
+            stage.advance(11);
+            let mut expected = Vec::new();
+            if one_shots == Fate::Run {
+                expected.extend([(11, 1), (22, 2)]);
+            }
+            if periodic == Fate::Run {
+                expected.extend([(11, 3), (22, 3)]);
+            }
+            let mut ran = stage.ran();
+            ran.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(ran, expected, "one-shots {one_shots:?}, periodic {periodic:?}");
+        }
+    }
+}
+
+#[test]
+fn t28_the_policy_can_be_changed_afterwards() {
+    let stage = Stage::new();
+    stage.schedule(ms(10), 1);
+    let log = stage.log();
+    let periodic = stage.timer.every(ms(10)).start(move || log.write(3)).unwrap();
+    let all = OnClose { one_shots: Fate::Run, periodic: Fate::Run };
+    assert!(stage.timer.close(all).is_empty());
+    stage.advance(10);
+    assert_eq!(stage.ran(), [(10, 1), (10, 3)]);
+    assert_eq!(stage.timer.close(OnClose::default()).len(), 1);
+    assert_eq!(periodic.state(), TimeoutState::Returned);
+    assert_eq!(stage.timer.pending(), 0);
+    assert!(stage.timer.shutdown().is_empty());
+}
+
+/// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
+#[test]
+fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
+    let stage = Stage::new();
+    let filed: Vec<Timeout> = (0..10).map(|name| stage.schedule(ms(10 + name), name)).collect();
+    stage.advance(1);
+    let unfiled: Vec<Timeout> = (10..20).map(|name| stage.schedule(ms(10 + name), name)).collect();
+    assert!(filed[0].cancel() && unfiled[0].cancel());
+    assert!(stage.timer.close(OnClose::default()).is_empty());
+    assert!(filed[1].cancel() && unfiled[1].cancel());
+    assert!(filed[2].reschedule(ms(1)) && unfiled[2].reschedule(ms(2)));
+    stage.advance(1);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(2, 2), (3, 12)]);
+    stage.advance(100);
+    assert_eq!(stage.ran().len(), 14);
+    assert_eq!(stage.timer.pending(), 0);
+}
+
+/// A periodic task whose timer ends while it runs does not run again.
+#[test]
+fn t25_a_periodic_task_may_end_its_own_timer() {
+    let stage = Stage::new();
+    let inner = stage.clone();
+    let task = stage
+        .timer
+        .every(ms(10))
+        .start(move || {
+            inner.log().write(1);
+            assert!(inner.timer.shutdown().is_empty());
+        })
+        .unwrap();
+    stage.advance(10);
+    stage.advance(10);
+    assert_eq!(stage.ran(), [(10, 1)]);
+    assert_eq!((task.state(), stage.timer.pending()), (TimeoutState::Fired, 0));
+}
+
+#[test]
+fn dropping_the_last_timer_ends_it() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(ms(10), 1);
+    let clone = stage.timer.clone();
+    let Stage { clock, timer, .. } = stage.clone();
+    drop((stage, timer));
+    clock.advance(ms(5));
+    assert_eq!(timeout.state(), TimeoutState::Pending);
+    drop(clone);
+    assert_eq!(timeout.state(), TimeoutState::Returned);
+    assert!(!timeout.cancel() && !timeout.reschedule(ms(1)));
+}
