@@ -215,7 +215,7 @@ impl Core {
     fn rest_by_hand(&self) {
         let tick_nanos = self.common.tick_nanos;
         let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
-        self.common.nap.prepare(begun.saturating_add(std::time::Duration::from_nanos(1)));
+        self.common.nap.raise(begun.saturating_add(std::time::Duration::from_nanos(1)));
     }
 }
 
@@ -230,8 +230,9 @@ impl Follower for Core {
             }
             turning.push(me);
         }
-        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
+        // First, as a driver does before it sleeps: what comes in after the turn has looked finds the new limit.
         self.rest_by_hand();
+        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
         self.deliver(handout);
         lock(&self.turning).retain(|thread| *thread != me);
     }
