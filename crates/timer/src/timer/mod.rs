@@ -45,7 +45,7 @@ pub use timeout::{Timeout, TimeoutState};
 pub use unfired::{Fate, OnClose, Unfired, UnfiredTask};
 pub(crate) use word::Phase;
 
-use crate::{Interval, Monotonic, Sleep, TimeoutError};
+use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 
 /// Many timeouts on one thread: runs tasks later, never early, and gives each exactly one end.
 ///
@@ -115,6 +115,7 @@ pub struct Timer {
 /// Shuts the timer down when its last clone is gone. The driver and the handles have the core alone.
 struct Owner {
     core: Arc<Core>,
+    motion: Motion,
 }
 
 impl Drop for Owner {
@@ -137,12 +138,17 @@ impl Timer {
         TimerBuilder::new()
     }
 
-    fn of(core: Arc<Core>) -> Self {
-        Self { owner: Arc::new(Owner { core }) }
+    fn of(core: Arc<Core>, motion: Motion) -> Self {
+        Self { owner: Arc::new(Owner { core, motion }) }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.owner.core
+    }
+
+    /// How its clock moves.
+    pub(crate) fn motion(&self) -> Motion {
+        self.owner.motion
     }
 
     /// Runs `task` once, `delay` from now or up to a tick later. With no delay it runs on the next
