@@ -84,7 +84,8 @@ impl TimerBuilder {
     /// At most so many tasks and sleeps may be pending; more are [refused](crate::Refused). The
     /// default is no limit: then a flood of tasks ends when memory does.
     ///
-    /// The limit is exact. It costs one counter that all threads share.
+    /// A waiter of a [`DelayQueue`](crate::DelayQueue) counts, and is never refused. The limit is exact.
+    /// It costs one counter that all threads share.
     pub fn max_pending(self, most: usize) -> Self {
         Self { max_pending: Some(most), ..self }
     }

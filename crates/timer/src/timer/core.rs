@@ -66,6 +66,22 @@ impl Core {
         if !self.common.limit.take() {
             return Err((body, self.refuse(Refusal::Full)));
         }
+        self.file(deadline, body)
+    }
+
+    /// As [`accept`](Self::accept), also beyond the limit: for what wakes others on this timer's behalf, who would sleep for ever
+    /// without it.
+    pub(crate) fn accept_anyway<B: Body + 'static>(
+        &self,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        self.common.limit.take_anyway();
+        self.file(deadline, body)
+    }
+
+    /// Files a body that has its place.
+    fn file<B: Body + 'static>(&self, deadline: Monotonic, body: B) -> Result<Arc<AnyEntry>, (B, Refusal)> {
         let shard = shard::of_this_thread(&self.shards);
         let entry = Arc::new(Entry::new(deadline, Arc::clone(shard), body));
         if shard.accept(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
