@@ -98,9 +98,11 @@ impl<T> DelayQueue<T> {
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
     pub fn push_at(&self, value: T, at: Monotonic) -> Result<DelayHandle, Closed<T>> {
-        self.shared.with(|state, called| match state.closed {
-            true => Err(Closed(value)),
-            false => Ok(state.change(called, |elements| elements.push(at, value))),
+        self.shared.with(|state, called| {
+            if state.closed {
+                return Err(Closed(value));
+            }
+            Ok(state.change(called, |elements| elements.push(at, value)))
         })
     }
 

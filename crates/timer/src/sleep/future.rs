@@ -81,9 +81,11 @@ impl Sleep {
             return Poll::Ready(Ok(()));
         }
         let waiter = Waiter::new(context.waker().clone());
-        let accepted = match self.anyway {
-            true => self.timer.core().accept_anyway(self.deadline, waiter),
-            false => self.timer.core().accept(self.deadline, waiter),
+        let core = self.timer.core();
+        let accepted = if self.anyway {
+            core.accept_anyway(self.deadline, waiter)
+        } else {
+            core.accept(self.deadline, waiter)
         };
         match accepted {
             Ok(entry) => {

@@ -90,3 +90,13 @@ fn handles_are_small_and_one_for_each_element() {
         handles.iter().copied().chain(by_hand.queue.peek().map(|peek| peek.0)).collect();
     assert_eq!(distinct.len(), 100);
 }
+
+/// Whatever can be sent can be queued; it need not be shared.
+#[test]
+fn a_queue_and_its_futures_go_from_thread_to_thread() {
+    fn is_send_and_sync<T: Send + Sync>(_: &T) {}
+    fn is_send_and_unpin<T: Send + Unpin>(_: &T) {}
+    let by_hand = ByHand::<std::cell::Cell<u8>>::new();
+    is_send_and_sync(&by_hand.queue);
+    is_send_and_unpin(&by_hand.queue.next());
+}

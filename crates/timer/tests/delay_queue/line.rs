@@ -87,17 +87,22 @@ fn d3_when_somebody_else_takes_the_head_the_leader_minds_the_next_one() {
     assert_eq!(leader.poll(), Poll::Ready(Some('b')));
 }
 
-/// The one who waits is a task that moved: what it left last is what is woken.
+/// A future that went to another task: the waker it left last is the one to wake, by the clock and by a push.
 #[test]
 fn d3_the_waker_of_the_last_poll_is_woken() {
-    let by_hand = ByHand::new();
-    by_hand.queue.push('a', ms(5)).expect("it is open");
-    let first = Hand::waiting(by_hand.queue.wait_next());
-    let mut moved = first.moved();
-    assert_eq!(moved.0.poll(), Poll::Pending);
-    by_hand.advance_to(5);
-    assert!(moved.0.woken() && !moved.1.woken());
-    assert_eq!(moved.0.poll(), Poll::Ready(Some('a')));
+    for pushed in [false, true] {
+        let by_hand = ByHand::new();
+        by_hand.queue.push('a', ms(5)).expect("it is open");
+        let (mut moved, left) = Hand::waiting(by_hand.queue.wait_next()).moved();
+        assert_eq!(moved.poll(), Poll::Pending);
+        if pushed {
+            by_hand.queue.push('a', ms(0)).expect("it is open");
+        } else {
+            by_hand.advance_to(5);
+        }
+        assert!(moved.woken() && !left.woken());
+        assert_eq!(moved.poll(), Poll::Ready(Some('a')));
+    }
 }
 
 /// Dropped asleep, woken, and woken with the element due.

@@ -51,6 +51,7 @@ fn d7_a_waiting_stream_is_woken_on_time_and_not_before() {
     by_hand.advance_to(6);
     assert!(stream.woken());
     assert_eq!(stream.poll(), Poll::Ready(Some('a')));
+    assert!(!stream.woken(), "it has the last element, and is not told that there is none left");
 }
 
 #[test]
