@@ -30,6 +30,7 @@
 //! ```
 
 mod clock;
+mod delay_queue;
 mod executor;
 mod manual;
 mod missed;
@@ -41,6 +42,7 @@ mod system;
 mod timer;
 
 pub use clock::{Clock, Follower, Motion};
+pub use delay_queue::{Closed, DelayHandle, DelayQueue, Next};
 pub use executor::Executor;
 pub use manual::ManualClock;
 pub use missed::Missed;

@@ -32,6 +32,8 @@ use crate::{Monotonic, Refusal, Timer};
 pub struct Sleep {
     timer: Timer,
     deadline: Monotonic,
+    /// Whether it enters even a timer that is full.
+    anyway: bool,
     /// In the timer, from the first poll to the end.
     entry: Option<Arc<AnyEntry>>,
 }
@@ -45,7 +47,12 @@ pub struct SleepError {
 
 impl Sleep {
     pub(crate) fn new(timer: Timer, deadline: Monotonic) -> Self {
-        Self { timer, deadline, entry: None }
+        Self { timer, deadline, anyway: false, entry: None }
+    }
+
+    /// One that a full timer does not refuse.
+    pub(crate) fn alarm(timer: Timer, deadline: Monotonic) -> Self {
+        Self { timer, deadline, anyway: true, entry: None }
     }
 
     /// When it is ready, by the timer's clock.
@@ -73,7 +80,14 @@ impl Sleep {
         if self.deadline <= self.timer.now() {
             return Poll::Ready(Ok(()));
         }
-        match self.timer.core().accept(self.deadline, Waiter::new(context.waker().clone())) {
+        let waiter = Waiter::new(context.waker().clone());
+        let core = self.timer.core();
+        let accepted = if self.anyway {
+            core.accept_anyway(self.deadline, waiter)
+        } else {
+            core.accept(self.deadline, waiter)
+        };
+        match accepted {
             Ok(entry) => {
                 self.entry = Some(entry);
                 Poll::Pending

@@ -14,6 +14,7 @@ use super::limit::Limit;
 use super::nap::{Nap, Sleeper};
 use super::owner::Timer;
 use crate::sync::atomic::AtomicU64;
+use crate::sync::thread;
 use crate::{Clock, Executor, Motion, Pool, SystemClock};
 
 /// The shortest tick: below it the driver would do nothing but wake up.
@@ -82,7 +83,8 @@ impl TimerBuilder {
     /// At most so many tasks and sleeps may be pending; more are [refused](crate::Refused). The
     /// default is no limit: then a flood of tasks ends when memory does.
     ///
-    /// The limit is exact. It costs one counter that all threads share.
+    /// A waiter of a [`DelayQueue`](crate::DelayQueue) counts, and is never refused. The limit is exact.
+    /// It costs one counter that all threads share.
     pub fn max_pending(self, most: usize) -> Self {
         Self { max_pending: Some(most), ..self }
     }
@@ -131,15 +133,16 @@ impl TimerBuilder {
         let shards = (cores * SHARDS_PER_CORE).next_power_of_two().min(SHARDS_AT_MOST);
         let executor = self.executor.unwrap_or_else(|| Box::new(Pool::default()));
         let core = Arc::new(Core::new(Arc::new(common), shards, executor));
-        if core.follow() == Motion::Real {
+        let motion = core.follow();
+        if motion == Motion::Real {
             let driven = Arc::clone(&core);
-            let driver = std::thread::Builder::new()
+            let driver = thread::Builder::new()
                 .name("tickwheel-timer".into())
                 .spawn(move || driven.drive())
                 .map_err(BuildError::Thread)?;
             core.common.nap.belongs_to(Sleeper::Thread(driver.thread().clone()));
         }
-        Ok(Timer::of(core))
+        Ok(Timer::of(core, motion))
     }
 }
 

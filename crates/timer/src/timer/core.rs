@@ -65,6 +65,22 @@ impl Core {
         if !self.common.limit.take() {
             return Err((body, self.refuse(Refusal::Full)));
         }
+        self.file(deadline, body)
+    }
+
+    /// As [`accept`](Self::accept), also beyond the limit: for what wakes others on this timer's behalf, who would sleep for ever
+    /// without it.
+    pub(crate) fn accept_anyway<B: Body + 'static>(
+        &self,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        self.common.limit.take_anyway();
+        self.file(deadline, body)
+    }
+
+    /// Files a body that has its place.
+    fn file<B: Body + 'static>(&self, deadline: Monotonic, body: B) -> Result<Arc<AnyEntry>, (B, Refusal)> {
         let shard = shard::of_this_thread(&self.shards);
         let entry = Arc::new(Entry::new(deadline, Arc::clone(shard), body));
         if shard.accept(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
@@ -214,7 +230,7 @@ impl Core {
     fn rest_by_hand(&self) {
         let tick_nanos = self.common.tick_nanos;
         let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
-        self.common.nap.prepare(begun.saturating_add(std::time::Duration::from_nanos(1)));
+        self.common.nap.raise(begun.saturating_add(std::time::Duration::from_nanos(1)));
     }
 }
 
@@ -229,8 +245,9 @@ impl Follower for Core {
             }
             turning.push(me);
         }
-        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
+        // First, as a driver does before it sleeps: what comes in after the turn has looked finds the new limit.
         self.rest_by_hand();
+        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
         self.deliver(handout);
         lock(&self.turning).retain(|thread| *thread != me);
     }

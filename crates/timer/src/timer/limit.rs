@@ -1,8 +1,8 @@
 //! [`Limit`]: how many entries a timer holds at most.
 //!
 //! Ground rule: `held` is raised by a compare-and-set that never takes it beyond `most`, and lowered
-//! once for each entry that ends. It is exact, and it is one line of memory that all threads
-//! share; a timer without a limit does not touch it.
+//! once for each entry that ends. Only the alarms of a delay queue take it beyond. It is exact, and
+//! it is one line of memory that all threads share; a timer without a limit does not touch it.
 
 use std::num::NonZeroUsize;
 
@@ -25,6 +25,13 @@ impl Limit {
         self.held
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |held| (held < most.get()).then_some(held + 1))
             .is_ok()
+    }
+
+    /// Takes a place whether or not there is one left.
+    pub(super) fn take_anyway(&self) {
+        if self.most.is_some() {
+            self.held.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Gives the place of an entry back.

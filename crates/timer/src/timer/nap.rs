@@ -72,6 +72,11 @@ impl Nap {
         self.until.store(until.as_nanos(), Ordering::SeqCst);
     }
 
+    /// As [`prepare`](Self::prepare), by hand, where several may have turns and the latest time counts.
+    pub(super) fn raise(&self, until: Monotonic) {
+        self.until.fetch_max(until.as_nanos(), Ordering::SeqCst);
+    }
+
     /// The driver does not sleep after all, or has slept.
     pub(super) fn awake(&self) {
         self.until.store(AWAKE, Ordering::SeqCst);

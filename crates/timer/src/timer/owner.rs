@@ -12,7 +12,7 @@ use super::periodic::{Every, FixedDelay};
 use super::refused::Refused;
 use super::timeout::Timeout;
 use super::unfired::{OnClose, Unfired};
-use crate::{Interval, Monotonic, Sleep, TimeoutError};
+use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 
 /// Many timeouts on one thread: runs tasks later, never early, and gives each exactly one end.
 ///
@@ -82,6 +82,7 @@ pub struct Timer {
 /// Shuts the timer down when its last clone is gone. The driver and the handles have the core alone.
 struct Owner {
     core: Arc<Core>,
+    motion: Motion,
 }
 
 impl Drop for Owner {
@@ -104,12 +105,17 @@ impl Timer {
         TimerBuilder::new()
     }
 
-    pub(super) fn of(core: Arc<Core>) -> Self {
-        Self { owner: Arc::new(Owner { core }) }
+    pub(super) fn of(core: Arc<Core>, motion: Motion) -> Self {
+        Self { owner: Arc::new(Owner { core, motion }) }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.owner.core
+    }
+
+    /// How its clock moves.
+    pub(crate) fn motion(&self) -> Motion {
+        self.owner.motion
     }
 
     /// Runs `task` once, `delay` from now or up to a tick later. With no delay it runs on the next

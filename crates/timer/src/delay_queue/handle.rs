@@ -1,0 +1,49 @@
+//! [`DelayHandle`]: the claim on one element of a delay queue.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use crate::Monotonic;
+
+/// A claim on one element of a [`DelayQueue`](crate::DelayQueue): to remove it, to move it, to ask when it is due.
+///
+/// It goes *stale* when its element leaves the queue, by whatever door. A stale handle finds nothing, for ever: elements are
+/// numbered, and no number is given twice. A reschedule does not change it.
+///
+/// A handle belongs to the queue that made it. Another queue may have an element of its own under the same number, so do
+/// not mix them. Of two handles of one queue the smaller one was pushed earlier.
+///
+/// It is 16 bytes and `Copy`.
+#[derive(Clone, Copy, Debug)]
+pub struct DelayHandle {
+    pub(super) number: u64,
+    /// When the element was due when the handle was made. It saves a look-up for all those that are never moved, and has no
+    /// part in what the handle means.
+    pub(super) deadline: Monotonic,
+}
+
+impl PartialEq for DelayHandle {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for DelayHandle {}
+
+impl PartialOrd for DelayHandle {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DelayHandle {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number.cmp(&other.number)
+    }
+}
+
+impl Hash for DelayHandle {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}

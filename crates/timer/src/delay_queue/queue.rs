@@ -1,0 +1,260 @@
+//! [`DelayQueue`]: elements that can be taken when their delay has passed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::closed::Closed;
+use super::handle::DelayHandle;
+use super::line::Wish;
+use super::next::Next;
+use super::park;
+use super::shared::Shared;
+use super::wait::Wait;
+use crate::{Monotonic, Motion, Timer};
+
+/// Elements that can be taken when their delay has passed, and not before.
+///
+/// Cheap to clone; all clones are one queue. Threads and futures may wait side by side.
+///
+/// - [`push`](Self::push) and [`push_at`](Self::push_at) bring an element in, and its [`DelayHandle`] out.
+/// - [`take`](Self::take), [`poll`](Self::poll) and [`try_take`](Self::try_take) take the next one: without limit, for a while,
+///   at once. [`wait_next`](Self::wait_next) and [`next`](Self::next) are awaited.
+/// - [`remove`](Self::remove), [`reschedule`](Self::reschedule) and [`deadline`](Self::deadline) go by the handle;
+///   [`peek`](Self::peek) names the head.
+/// - [`drain`](Self::drain), [`clear`](Self::clear), [`compact`](Self::compact) and [`close`](Self::close) concern all.
+///
+/// # Order
+/// By deadline, to the nanosecond; equal deadlines first in, first out. A rescheduled element keeps its place among its equals.
+/// Elements whose delay has passed stay in the queue until somebody takes them.
+///
+/// # Who waits
+/// Waiters stand in line by their arrival. The first alone minds the deadline of the head; the others sleep without limit and
+/// move up when it leaves, for whatever reason. This is the leader and the followers of the JDK's `DelayQueue`, with the first
+/// comer as the leader. It is an order of waking, not a right: who comes by just when an element is due may take it.
+///
+/// On a clock that runs by itself a waiting thread wakes on its own. Futures, and threads on a clock that is moved by hand, are
+/// woken by the timer, up to one of its ticks after the deadline, and need it: once it is closed or shut down, they take what is due
+/// and otherwise get `None` at once.
+///
+/// # Cost
+/// O(log n) for n elements, and one lock, which is held neither while a waker or a clock runs nor while a value is dropped.
+/// Memory follows the number of elements, also back.
+///
+/// # What it is not
+/// Durable: what is in it dies with the process. Nor a channel: it does not end when its producers are gone; somebody has to
+/// [`close`](Self::close) it. Nor bounded: a push always succeeds until then.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{DelayQueue, ManualClock, Timer};
+///
+/// let clock = ManualClock::new();
+/// let timer = Timer::builder().clock(clock.clone()).build()?;
+/// let queue = DelayQueue::new(&timer);
+///
+/// let retry = queue.push("retry", Duration::from_secs(30))?;
+/// queue.push("ping", Duration::from_secs(10))?;
+/// queue.push("pong", Duration::from_secs(10))?;
+/// assert_eq!(queue.try_take(), None);
+///
+/// clock.advance(Duration::from_secs(10));
+/// assert_eq!(queue.take(), Some("ping"));
+///
+/// // The retry is brought forward to now. It was pushed before the pong, which is due now, too.
+/// queue.reschedule(retry, Duration::ZERO);
+/// assert_eq!((queue.take(), queue.take()), (Some("retry"), Some("pong")));
+/// assert_eq!(queue.remove(retry), None);
+///
+/// // The end.
+/// queue.push("too late", Duration::from_secs(60))?;
+/// assert_eq!(queue.close(), ["too late"]);
+/// assert_eq!(queue.take(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DelayQueue<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> DelayQueue<T> {
+    /// An empty queue on the clock of `timer`, which it keeps alive and which wakes its waiters.
+    #[must_use]
+    pub fn new(timer: &Timer) -> Self {
+        Self { shared: Arc::new(Shared::new(timer.clone())) }
+    }
+
+    /// Brings `value` in, to be taken in `delay` or later. Zero is due now. Never blocks for longer than the lock is held.
+    ///
+    /// # Errors
+    /// [`Closed`], with the value, if the queue is closed.
+    pub fn push(&self, value: T, delay: Duration) -> Result<DelayHandle, Closed<T>> {
+        self.push_at(value, self.shared.now().saturating_add(delay))
+    }
+
+    /// Brings `value` in, to be taken at the instant `at` of the timer's clock or later. One in the past is due now, and comes
+    /// before all that fell due after it. [`Monotonic::MAX`] is never.
+    ///
+    /// # Errors
+    /// [`Closed`], with the value, if the queue is closed.
+    pub fn push_at(&self, value: T, at: Monotonic) -> Result<DelayHandle, Closed<T>> {
+        self.shared.with(|state, called| {
+            if state.closed {
+                return Err(Closed(value));
+            }
+            Ok(state.change(called, |elements| elements.push(at, value)))
+        })
+    }
+
+    /// Takes the next element, and blocks until one is due. `None` once the queue is closed.
+    ///
+    /// A thread that waits here holds up nobody but itself; that includes the one that would advance a clock moved by hand.
+    pub fn take(&self) -> Option<T> {
+        self.poll(Duration::MAX)
+    }
+
+    /// Takes the next element, and blocks for at most `wait`. Zero takes what is due now, or nothing. `None` also once the
+    /// queue is closed.
+    pub fn poll(&self, wait: Duration) -> Option<T> {
+        if let Some(taken) = self.try_take() {
+            return Some(taken);
+        }
+        let limit = self.shared.now().saturating_add(wait);
+        match self.shared.timer.motion() {
+            Motion::Real => park::by_itself(self.wait(Wish { empty: false, first: false }, limit)),
+            Motion::ByHand => park::by_timer(Next::new(self.wait(Wish { empty: false, first: true }, limit))),
+        }
+    }
+
+    /// Takes the next element if one is due. Never waits.
+    pub fn try_take(&self) -> Option<T> {
+        let now = self.shared.now();
+        self.shared.with(|state, called| state.change(called, |elements| elements.take_due(now)))
+    }
+
+    /// The next element, as the items of a stream: `None` as soon as the queue is empty, also if it becomes so while waiting, or
+    /// closed.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{DelayQueue, Timer};
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// # runtime.block_on(async {
+    /// let queue = DelayQueue::new(&Timer::new()?);
+    /// queue.push("second", Duration::from_millis(2))?;
+    /// queue.push("first", Duration::from_millis(1))?;
+    /// let mut order = vec![];
+    /// while let Some(next) = queue.next().await {
+    ///     order.push(next);
+    /// }
+    /// assert_eq!(order, ["first", "second"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next(&self) -> Next<'_, T> {
+        Next::new(self.wait(Wish { empty: true, first: true }, Monotonic::MAX))
+    }
+
+    /// The next element, also if it is yet to be pushed: the [`take`](Self::take) of a future. `None` once the queue is closed.
+    pub fn wait_next(&self) -> Next<'_, T> {
+        Next::new(self.wait(Wish { empty: false, first: true }, Monotonic::MAX))
+    }
+
+    /// Takes one element out, due or not. `None` if the handle is stale.
+    pub fn remove(&self, handle: DelayHandle) -> Option<T> {
+        self.shared.with(|state, called| state.change(called, |elements| elements.remove(handle)))
+    }
+
+    /// Moves an element, due or not, to `delay` from now, and returns its new deadline. `None` if the handle is stale. The
+    /// handle stays as it is.
+    pub fn reschedule(&self, handle: DelayHandle, delay: Duration) -> Option<Monotonic> {
+        self.reschedule_at(handle, self.shared.now().saturating_add(delay))
+    }
+
+    /// Moves an element, due or not, to the instant `at`, and returns it. `None` if the handle is stale.
+    pub fn reschedule_at(&self, handle: DelayHandle, at: Monotonic) -> Option<Monotonic> {
+        let moved = self
+            .shared
+            .with(|state, called| state.change(called, |elements| elements.reschedule(handle, at)));
+        moved.then_some(at)
+    }
+
+    /// When an element is due. `None` if the handle is stale.
+    #[must_use]
+    pub fn deadline(&self, handle: DelayHandle) -> Option<Monotonic> {
+        self.shared.with(|state, _| state.elements.deadline(handle))
+    }
+
+    /// What comes next, and when it is due, without taking it: those whose delay has passed come first. `None` if the queue is
+    /// empty.
+    ///
+    /// It names the element and does not show it, since nobody may look at a value under the lock; [`remove`](Self::remove)
+    /// takes that very element.
+    #[must_use]
+    pub fn peek(&self) -> Option<(DelayHandle, Monotonic)> {
+        let head = self.shared.with(|state, _| state.elements.head_handle())?;
+        Some((head, head.deadline))
+    }
+
+    /// How many elements there are, due or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.with(|state, _| state.elements.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes everything out, due or not, in the order in which it would have come. The queue stays open.
+    #[must_use = "to drop what is in the queue, clear it"]
+    pub fn drain(&self) -> Vec<T> {
+        let all = self.shared.with(|state, called| state.change(called, |elements| elements.take_all()));
+        all.collect()
+    }
+
+    /// Drops everything, due or not. The queue stays open.
+    pub fn clear(&self) {
+        drop(self.drain());
+    }
+
+    /// Packs what is left together, to give memory back after many removals here and there: up to half of what the elements
+    /// take. Handles stay as they are. O(n), under the lock.
+    pub fn compact(&self) {
+        self.shared.with(|state, _| state.elements.compact());
+    }
+
+    /// Takes nothing more in, and returns what is left, due or not, in order. Whoever waits gets `None`, and so does whoever
+    /// comes. Closing a closed queue returns nothing.
+    #[must_use = "what is left in the queue is dropped unless somebody looks after it"]
+    pub fn close(&self) -> Vec<T> {
+        let left = self.shared.with(|state, called| state.close(called));
+        left.collect()
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.with(|state, _| state.closed)
+    }
+
+    fn wait(&self, wish: Wish, limit: Monotonic) -> Wait<'_, T> {
+        Wait::new(&self.shared, wish, limit)
+    }
+}
+
+impl<T> Clone for DelayQueue<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> fmt::Debug for DelayQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, closed) = self.shared.with(|state, _| (state.elements.len(), state.closed));
+        f.debug_struct("DelayQueue").field("len", &len).field("closed", &closed).finish_non_exhaustive()
+    }
+}

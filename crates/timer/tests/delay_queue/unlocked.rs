@@ -1,0 +1,84 @@
+//! Other people's code runs without the lock. Each of these would wait for itself if it did not.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use tickwheel::DelayQueue;
+
+use super::by_hand::{ByHand, ms};
+
+/// A value that asks its queue something when it is dropped.
+struct Nosy {
+    queue: DelayQueue<Nosy>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        let _ = self.queue.len();
+        self.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_value_is_dropped_without_the_lock_and_once() {
+    let by_hand = ByHand::<Nosy>::new();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let nosy = || Nosy { queue: by_hand.queue.clone(), dropped: Arc::clone(&dropped) };
+    let push = || by_hand.queue.push(nosy(), ms(0)).expect("it is open");
+    push();
+    push();
+    by_hand.queue.clear();
+    assert_eq!(dropped.load(Ordering::SeqCst), 2);
+    let handle = push();
+    drop(by_hand.queue.remove(handle));
+    push();
+    drop(by_hand.queue.take());
+    push();
+    drop(by_hand.queue.close());
+    assert_eq!(dropped.load(Ordering::SeqCst), 5);
+    drop(by_hand.queue.push(nosy(), ms(0)));
+    assert_eq!(dropped.load(Ordering::SeqCst), 6);
+}
+
+/// A waker that asks the queue something when it is woken, and when it is dropped.
+struct Prying(DelayQueue<char>);
+
+impl Wake for Prying {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.len();
+    }
+}
+
+impl Drop for Prying {
+    fn drop(&mut self) {
+        let _ = self.0.len();
+    }
+}
+
+#[test]
+fn a_waker_is_woken_and_dropped_without_the_lock() {
+    let by_hand = ByHand::new();
+    let waker = || Waker::from(Arc::new(Prying(by_hand.queue.clone())));
+    let mut futures = [(); 3].map(|()| by_hand.queue.wait_next());
+    for _ in 0..2 {
+        // The second time the wakers of the first are replaced.
+        for future in &mut futures {
+            let polled = Pin::new(future).poll(&mut Context::from_waker(&waker()));
+            assert!(polled.is_pending());
+        }
+    }
+    by_hand.queue.push('a', ms(1)).expect("it is open");
+    by_hand.queue.push('b', ms(0)).expect("it is open");
+    by_hand.queue.clear();
+    drop(futures);
+    let mut streams = [(); 2].map(|()| by_hand.queue.next());
+    by_hand.queue.push('a', ms(1)).expect("it is open");
+    for stream in &mut streams {
+        assert!(Pin::new(stream).poll(&mut Context::from_waker(&waker())).is_pending());
+    }
+    assert_eq!(by_hand.queue.close(), ['a']);
+}

@@ -1,0 +1,70 @@
+//! What a delay queue holds after churn. A process of its own, because it reads the resident memory.
+
+#![cfg(not(tickwheel_shuttle))]
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tickwheel::{DelayQueue, ManualClock, Timer};
+
+const PAIRS: u64 = 1_000_000;
+const HOUR: Duration = Duration::from_secs(3_600);
+/// A page here and there belongs to the test's own threads.
+const SLACK_BYTES: u64 = 1 << 20;
+
+#[test]
+fn a_million_pairs_leave_resident_memory_flat() {
+    let timer = Timer::builder().clock(ManualClock::new()).build().expect("a timer");
+    let queue = DelayQueue::new(&timer);
+    // Some that stay, so that the pairs come and go among others.
+    for value in 0..100 {
+        queue.push(value, HOUR).expect("it is open");
+    }
+    let pairs: [(&str, &dyn Fn(u64)); 4] = [
+        ("push and remove", &|pair| {
+            let handle =
+                queue.push(pair, Duration::from_nanos(pair * 7_919 % 10_000_000)).expect("it is open");
+            assert_eq!(queue.remove(handle), Some(pair));
+        }),
+        ("push and take", &|pair| {
+            queue.push(pair, Duration::ZERO).expect("it is open");
+            assert_eq!(queue.try_take(), Some(pair));
+        }),
+        ("push, move and remove", &|pair| {
+            let handle = queue.push(pair, HOUR).expect("it is open");
+            queue.reschedule(handle, HOUR * 2);
+            assert_eq!(queue.remove(handle), Some(pair));
+        }),
+        ("wait and give up", &|_| {
+            let mut first = pin!(queue.wait_next());
+            let mut second = pin!(queue.next());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(first.as_mut().poll(&mut context).is_pending());
+            assert!(second.as_mut().poll(&mut context).is_pending());
+        }),
+    ];
+    for (what, pair) in pairs {
+        let mut settled = None;
+        for number in 0..PAIRS {
+            pair(number);
+            if number == PAIRS / 100 {
+                settled = resident_bytes();
+            }
+        }
+        assert_eq!((queue.len(), timer.pending()), (100, 0), "after {what}");
+        // Elsewhere than on Linux, the counts have to do.
+        if let (Some(before), Some(after)) = (settled, resident_bytes()) {
+            assert!(after <= before + SLACK_BYTES, "{what}: from {before} to {after} bytes resident");
+        }
+    }
+}
+
+/// The memory this process holds; `None` where the system does not say.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1_024)
+}
