@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::{future::Future, pin::pin};
 
+use crate::explore;
 use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;
@@ -36,18 +37,9 @@ impl ByHand {
     }
 }
 
-/// Under two schedulers: any order, and orders with few switches at any place.
-fn check(scenario: impl Fn() + Send + Sync + 'static) {
-    let iterations = std::env::var("ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);
-    let scenario = Arc::new(scenario);
-    let same = Arc::clone(&scenario);
-    shuttle::check_random(move || same(), iterations);
-    shuttle::check_pct(move || scenario(), iterations, 3);
-}
-
 #[test]
 fn d4_a_taker_meets_a_push_and_a_clock_that_moves() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let taker = by_hand.spawn(|by_hand| by_hand.queue.take());
         let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
@@ -62,7 +54,7 @@ fn d4_a_taker_meets_a_push_and_a_clock_that_moves() {
 
 #[test]
 fn d3_a_leader_leaves_while_an_element_comes() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let left = Arc::new(AtomicBool::new(false));
         let leaves = Arc::clone(&left);
@@ -98,7 +90,7 @@ fn d3_a_leader_leaves_while_an_element_comes() {
 
 #[test]
 fn d3_two_takers_and_one_element() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let thread = by_hand.spawn(|by_hand| by_hand.queue.take());
         let future = by_hand.spawn(|by_hand| block_on(by_hand.queue.wait_next()));
@@ -115,7 +107,7 @@ fn d3_two_takers_and_one_element() {
 
 #[test]
 fn d3_two_takers_and_two_elements_that_come_one_before_the_other() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let thread = by_hand.spawn(|by_hand| by_hand.queue.take());
         let future = by_hand.spawn(|by_hand| block_on(by_hand.queue.wait_next()));
@@ -131,7 +123,7 @@ fn d3_two_takers_and_two_elements_that_come_one_before_the_other() {
 
 #[test]
 fn d8_an_element_is_moved_to_the_past_while_somebody_goes_to_wait_for_it() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let handle = by_hand.queue.push(1, 5 * MS).expect("it is open");
         let taker = by_hand.spawn(|by_hand| by_hand.queue.take());
@@ -142,7 +134,7 @@ fn d8_an_element_is_moved_to_the_past_while_somebody_goes_to_wait_for_it() {
 
 #[test]
 fn d10_the_last_element_leaves_while_a_stream_goes_to_wait_for_it() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let handle = by_hand.queue.push(1, MS).expect("it is open");
         let stream = by_hand.spawn(|by_hand| block_on(by_hand.queue.next()));
@@ -155,7 +147,7 @@ fn d10_the_last_element_leaves_while_a_stream_goes_to_wait_for_it() {
 
 #[test]
 fn a_timer_is_shut_down_while_two_go_to_wait_by_it() {
-    check(|| {
+    explore(|| {
         let by_hand = ByHand::new();
         let thread = by_hand.spawn(|by_hand| by_hand.queue.take());
         let future = by_hand.spawn(|by_hand| block_on(by_hand.queue.wait_next()));

@@ -1,0 +1,287 @@
+//! The rules of the word, and the driver's sleep: of all that race for a task exactly one wins, and nobody sleeps past a deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
+use shuttle::sync::mpsc;
+use shuttle::thread;
+use tickwheel::{Clock, Executor, Job, ManualClock, Missed, Monotonic, Timeout, TimeoutState, Timer};
+
+use crate::explore;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Holds jobs until somebody runs them.
+#[derive(Clone, Default)]
+struct Held(Arc<Mutex<Vec<Job>>>);
+
+impl Executor for Held {
+    fn execute(&self, job: Job) {
+        self.0.lock().expect("no panic").push(job);
+    }
+}
+
+impl Held {
+    fn run(&self) {
+        let jobs = std::mem::take(&mut *self.0.lock().expect("no panic"));
+        jobs.into_iter().for_each(Job::run);
+    }
+}
+
+struct ByHand {
+    clock: ManualClock,
+    timer: Timer,
+    ran: Arc<AtomicUsize>,
+}
+
+impl ByHand {
+    fn with(executor: impl Executor + 'static) -> Arc<Self> {
+        let clock = ManualClock::new();
+        let timer = Timer::builder().clock(clock.clone()).executor(executor).build().expect("a timer");
+        Arc::new(Self { clock, timer, ran: Arc::default() })
+    }
+
+    fn new() -> Arc<Self> {
+        Self::with(Job::run)
+    }
+
+    fn schedule(&self, delay: Duration) -> Option<Timeout> {
+        let ran = Arc::clone(&self.ran);
+        self.timer
+            .schedule(delay, move || {
+                ran.fetch_add(1, Ordering::SeqCst);
+            })
+            .ok()
+    }
+
+    fn ran(&self) -> usize {
+        self.ran.load(Ordering::SeqCst)
+    }
+
+    fn spawn<R: Send + 'static>(
+        self: &Arc<Self>,
+        body: impl FnOnce(&Self) -> R + Send + 'static,
+    ) -> thread::JoinHandle<R> {
+        let shared = Arc::clone(self);
+        thread::spawn(move || body(&shared))
+    }
+
+    /// Nobody is at work any more: the books have to balance.
+    fn balanced(&self) {
+        let metrics = self.timer.metrics();
+        assert_eq!(metrics.accepted, metrics.fired + metrics.cancelled + metrics.returned + metrics.pending);
+    }
+}
+
+fn join<R>(thread: thread::JoinHandle<R>) -> R {
+    thread.join().expect("no panic")
+}
+
+#[test]
+fn t16_a_body_a_cancel_and_a_shutdown_race() {
+    for filed in [false, true] {
+        explore(move || {
+            let by_hand = ByHand::new();
+            let timeout = by_hand.schedule(2 * MS).expect("it is open");
+            if filed {
+                by_hand.clock.advance(MS);
+            }
+            let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(2 * MS));
+            let same = timeout.clone();
+            let cancel = by_hand.spawn(move |_| usize::from(same.cancel()));
+            let returned = by_hand.timer.shutdown().len();
+            join(clock);
+            let cancelled = join(cancel);
+            assert_eq!(by_hand.ran() + cancelled + returned, 1);
+            let ended = match timeout.state() {
+                TimeoutState::Fired => (1, 0, 0),
+                TimeoutState::Cancelled => (0, 1, 0),
+                TimeoutState::Returned => (0, 0, 1),
+                open => panic!("it ended as {open:?}"),
+            };
+            assert_eq!((by_hand.ran(), cancelled, returned), ended);
+            assert_eq!(by_hand.timer.pending(), 0);
+            by_hand.balanced();
+        });
+    }
+}
+
+#[test]
+fn t16_two_cancels_and_an_executor_race() {
+    explore(|| {
+        let held = Held::default();
+        let by_hand = ByHand::with(held.clone());
+        let timeout = by_hand.schedule(MS).expect("it is open");
+        by_hand.clock.advance(MS);
+        let runs = by_hand.spawn(move |_| held.run());
+        let same = timeout.clone();
+        let first = by_hand.spawn(move |_| usize::from(same.cancel()));
+        let second = usize::from(timeout.cancel());
+        join(runs);
+        assert_eq!(join(first) + second + by_hand.ran(), 1);
+        by_hand.balanced();
+    });
+}
+
+#[test]
+fn t26_a_schedule_and_a_shutdown_race() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let producer = by_hand.spawn(|by_hand| {
+            let delays = [Duration::ZERO, MS];
+            delays.into_iter().filter(|delay| by_hand.schedule(*delay).is_some()).count()
+        });
+        let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
+        let returned = by_hand.timer.shutdown().len();
+        let accepted = join(producer);
+        join(clock);
+        assert_eq!(accepted, by_hand.ran() + returned);
+        assert_eq!(by_hand.timer.pending(), 0);
+        by_hand.balanced();
+    });
+}
+
+/// After `reschedule` said yes the old deadline does not fire; after it said no the body has begun.
+#[test]
+fn t30_a_move_and_a_turn_race() {
+    for to in [3 * MS, 10 * MS] {
+        explore(move || {
+            let by_hand = ByHand::new();
+            let timeout = by_hand.schedule(5 * MS).expect("it is open");
+            let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(5 * MS));
+            let moved = timeout.reschedule_at(Monotonic::ZERO.saturating_add(to));
+            join(clock);
+            by_hand.clock.advance(Duration::ZERO);
+            let due = !moved || to <= 5 * MS;
+            assert_eq!(by_hand.ran(), usize::from(due), "moved: {moved}");
+            by_hand.clock.advance(5 * MS);
+            assert_eq!(by_hand.ran(), 1);
+            by_hand.balanced();
+        });
+    }
+}
+
+#[test]
+fn t30_a_move_of_what_an_executor_has_races_with_its_body() {
+    explore(|| {
+        let held = Held::default();
+        let by_hand = ByHand::with(held.clone());
+        let timeout = by_hand.schedule(MS).expect("it is open");
+        by_hand.clock.advance(MS);
+        let same = held.clone();
+        let runs = by_hand.spawn(move |_| same.run());
+        let moved = timeout.reschedule(9 * MS);
+        join(runs);
+        assert_eq!(by_hand.ran(), usize::from(!moved));
+        by_hand.clock.advance(9 * MS);
+        held.run();
+        assert_eq!((by_hand.ran(), by_hand.timer.pending()), (1, 0));
+        by_hand.balanced();
+    });
+}
+
+#[test]
+fn t15_a_periodic_task_is_cancelled_while_it_comes_and_goes() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let ran = Arc::clone(&by_hand.ran);
+        let body = move || {
+            ran.fetch_add(1, Ordering::SeqCst);
+        };
+        let task = by_hand.timer.every(MS).missed(Missed::Burst).start(body).expect("it is open");
+        let clock = by_hand.spawn(|by_hand| {
+            by_hand.clock.advance(MS);
+            by_hand.clock.advance(MS);
+        });
+        assert!(task.cancel(), "there is always a next run to cancel");
+        assert!(!task.cancel());
+        join(clock);
+        let before = by_hand.ran();
+        by_hand.clock.advance(5 * MS);
+        assert_eq!(by_hand.ran(), before, "it ran after it was cancelled");
+        assert_eq!(task.state(), TimeoutState::Cancelled);
+        assert_eq!(by_hand.timer.pending(), 0);
+        by_hand.balanced();
+    });
+}
+
+#[test]
+fn t25_a_periodic_task_and_a_shutdown_race() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let ran = Arc::clone(&by_hand.ran);
+        let body = move || {
+            ran.fetch_add(1, Ordering::SeqCst);
+        };
+        let task = by_hand.timer.every(MS).start(body).expect("it is open");
+        let clock = by_hand.spawn(|by_hand| {
+            by_hand.clock.advance(MS);
+            by_hand.clock.advance(MS);
+        });
+        let returned = by_hand.timer.shutdown().len();
+        let ran = by_hand.ran();
+        join(clock);
+        // A body may have been under way; none began.
+        assert!(by_hand.ran() <= ran + 1);
+        let ended = if returned == 1 { TimeoutState::Returned } else { TimeoutState::Fired };
+        assert_eq!((task.state(), by_hand.timer.pending()), (ended, 0));
+        by_hand.balanced();
+    });
+}
+
+/// Two move the clock and one schedules: whatever is due when all are done has run, with no further step.
+#[test]
+fn t1_what_is_due_when_all_is_quiet_has_run() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let first = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
+        let second = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
+        let timeout = by_hand.timer.schedule_at(Monotonic::ZERO.saturating_add(MS), {
+            let ran = Arc::clone(&by_hand.ran);
+            move || {
+                ran.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        join(first);
+        join(second);
+        assert_eq!(by_hand.ran(), 1, "{timeout:?}");
+    });
+}
+
+/// A clock that runs by itself, as far as a driver can tell, and stands at a second.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Monotonic {
+        Monotonic::ZERO.saturating_add(Duration::from_secs(1))
+    }
+}
+
+/// The driver sleeps without end, or is about to, when something due comes: a missed wake-up is a deadlock here.
+#[test]
+fn t27_nobody_sleeps_past_a_deadline() {
+    explore(|| {
+        let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
+        let (sender, receiver) = mpsc::channel();
+        let producers: Vec<_> = (0..2)
+            .map(|_| {
+                let (timer, sender) = (timer.clone(), sender.clone());
+                thread::spawn(move || {
+                    let body = move || sender.send(()).expect("the test waits");
+                    timer.schedule(Duration::ZERO, body).map_err(|refused| refused.why).expect("it is open");
+                })
+            })
+            .collect();
+        // Moved to now, from a deadline that the driver would sleep for.
+        let moved = timer.schedule(Duration::from_secs(60), move || sender.send(()).expect("the test waits"));
+        assert!(moved.map_err(|refused| refused.why).expect("it is open").reschedule(Duration::ZERO));
+        for _ in 0..3 {
+            receiver.recv().expect("three bodies run");
+        }
+        producers.into_iter().for_each(join);
+        // And the end: a driver that sleeps through it would keep shuttle waiting for its thread.
+        assert!(timer.shutdown().is_empty());
+    });
+}
