@@ -134,7 +134,7 @@ impl TimerBuilder {
         let core = Arc::new(Core::new(Arc::new(common), shards, executor));
         if core.follow() == Motion::Real {
             let driven = Arc::clone(&core);
-            let driver = std::thread::Builder::new()
+            let driver = crate::sync::thread::Builder::new()
                 .name("tickwheel-timer".into())
                 .spawn(move || driven.drive())
                 .map_err(BuildError::Thread)?;
