@@ -34,6 +34,7 @@ mod executor;
 mod manual;
 mod missed;
 mod monotonic;
+mod purgatory;
 mod sleep;
 mod sync;
 mod system;
@@ -44,6 +45,7 @@ pub use executor::{Executor, Pool};
 pub use manual::ManualClock;
 pub use missed::Missed;
 pub use monotonic::Monotonic;
+pub use purgatory::{Operation, Purgatory, SubmitError, SubmitRefusal, Submitted, Waiting};
 pub use sleep::{Interval, Sleep, SleepError, TimeoutError};
 pub use system::SystemClock;
 pub use timer::{

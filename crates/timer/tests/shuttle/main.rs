@@ -1,0 +1,15 @@
+//! The concurrent parts under shuttle, which decides at every lock and every atomic who runs next.
+#![cfg(tickwheel_shuttle)]
+
+mod purgatory;
+
+/// Runs a test in many interleavings, at random and with few changes of threads.
+///
+/// `ITERATIONS` in the environment is how many of each, 2,000 if it is not set. A failure prints the schedule that
+/// `shuttle::replay` takes.
+fn explore(test: impl Fn() + Clone + Send + Sync + 'static) {
+    let set = std::env::var("ITERATIONS").ok().and_then(|count| count.parse().ok());
+    let iterations = set.unwrap_or(2_000);
+    shuttle::check_random(test.clone(), iterations);
+    shuttle::check_pct(test, iterations, 3);
+}
