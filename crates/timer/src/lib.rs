@@ -36,6 +36,7 @@ mod manual;
 mod missed;
 mod monotonic;
 mod pool;
+mod purgatory;
 mod sleep;
 mod sync;
 mod system;
@@ -48,6 +49,7 @@ pub use manual::ManualClock;
 pub use missed::Missed;
 pub use monotonic::Monotonic;
 pub use pool::Pool;
+pub use purgatory::{Operation, Purgatory, SubmitError, SubmitRefusal, Submitted, Waiting};
 pub use sleep::{Interval, Sleep, SleepError, TimeoutError};
 pub use system::SystemClock;
 pub use timer::{

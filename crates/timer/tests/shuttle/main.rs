@@ -3,6 +3,7 @@
 #![cfg(tickwheel_shuttle)]
 
 mod delay_queue;
+mod purgatory;
 mod timer;
 
 /// Runs a test in many interleavings, at random and with few changes of threads.

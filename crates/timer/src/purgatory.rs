@@ -1,0 +1,239 @@
+//! [`Purgatory`]: operations that wait on keys, each for a condition or its timeout.
+
+mod alarm;
+mod delayed;
+mod operation;
+mod panics;
+mod room;
+mod state;
+mod submission;
+mod submitted;
+mod waiting;
+mod watchers;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use operation::Operation;
+pub use submitted::{SubmitError, SubmitRefusal, Submitted};
+pub use waiting::Waiting;
+
+use crate::Timer;
+use room::Room;
+use submission::Submission;
+
+/// Where an [`Operation`] waits until its condition has come true, or its time is up, whichever is first.
+///
+/// A request that cannot be answered yet does not hold a thread. It is left here as an operation that knows how to
+/// look for its condition, with *keys*: the things its condition depends on. Whoever changes such a thing then checks
+/// its key, which tries the operations that wait on it. The timeout answers those whose condition never comes true.
+/// The idea, and the name, are Apache Kafka's: a produce request waits there for its replicas, a fetch for bytes, the
+/// members of a group for each other.
+///
+/// # Families
+/// - *Wait*: [`submit`](Self::submit).
+/// - *Something changed*: [`check`](Self::check) a key; or [`Waiting::check`] one operation.
+/// - *End it otherwise*: [`Waiting::complete`], [`cancel_key`](Self::cancel_key), [`shutdown`](Self::shutdown).
+/// - *Ask*: [`delayed`](Self::delayed), [`watched`](Self::watched).
+///
+/// # What holds
+/// - `on_complete` runs exactly once, unless the operation is cancelled; `on_expire` runs before it if time or a
+///   shutdown was the end, and only then.
+/// - Attempts at one operation never overlap, nor does one overlap its end. Nobody waits for that: a check that
+///   finds an attempt going on makes it look again, and returns. So a caller may hold any lock of its own.
+/// - *Change, then check* is enough: once the check has returned, no operation that was submitted before, or is being
+///   submitted, waits for its timeout although its condition is true. It completes on the thread that checks, or
+///   on the one that was just trying it.
+/// - An operation that has ended is off all its keys at once, and a key that nobody waits on takes no memory.
+/// - Operations on one key are tried in the order of their submission.
+/// - No lock is held while an operation's method runs. `Hash` and `Eq` of keys do run under one, so they must be
+///   what they usually are.
+///
+/// # Cost
+/// For n operations on a key: `submit` is O(log n) for each key of the operation, so is an end; `check` tries all n.
+/// Keys are spread over 64 locks, which are held for moments.
+///
+/// # Where things run
+/// Attempts and completions run on the thread that submits or checks, expiries on the executor of the timer. A panic of an
+/// operation passes through to that caller, after the others had their turn; the operation waits on, or is
+/// complete, as if the method had returned, and a `try_complete` that panics has said no.
+///
+/// # The end
+/// Clones are the same purgatory. Dropping the last one ends nothing: operations keep their timeouts, and their
+/// [`Waiting`]. A timer that is shut down has no timeouts any more, so it answers them at once: an operation expires
+/// when the timer, or the [`Unfired`](crate::Unfired) that its shutdown returned, drops the timeout.
+///
+/// # Example
+/// A write to partitions 1 and 2 is answered when both have been replicated, or after 30 s with what is missing:
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use std::sync::{Arc, Mutex};
+/// use std::time::Duration;
+/// use tickwheel::{Job, ManualClock, Operation, Purgatory, Submitted, Timer};
+///
+/// struct Write {
+///     partitions: [u32; 2],
+///     replicated: Arc<Mutex<BTreeSet<u32>>>,
+///     answer: Mutex<Option<String>>,
+/// }
+///
+/// impl Write {
+///     fn missing(&self) -> Vec<u32> {
+///         let replicated = self.replicated.lock().unwrap();
+///         self.partitions.into_iter().filter(|partition| !replicated.contains(partition)).collect()
+///     }
+/// }
+///
+/// impl Operation for Write {
+///     fn try_complete(&self) -> bool {
+///         self.missing().is_empty()
+///     }
+///     fn on_complete(&self) {
+///         let answer = match &self.missing()[..] {
+///             [] => "written".to_owned(),
+///             missing => format!("timed out on {missing:?}"),
+///         };
+///         *self.answer.lock().unwrap() = Some(answer);
+///     }
+/// }
+///
+/// let clock = ManualClock::new();
+/// let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+/// let purgatory = Purgatory::new(&timer);
+/// let replicated = Arc::new(Mutex::new(BTreeSet::new()));
+/// let write = |partitions| {
+///     Arc::new(Write { partitions, replicated: Arc::clone(&replicated), answer: Mutex::new(None) })
+/// };
+///
+/// let (both, late) = (write([1, 2]), write([2, 3]));
+/// for write in [&both, &late] {
+///     let submitted = purgatory.submit(Arc::clone(write), write.partitions, Duration::from_secs(30))?;
+///     assert!(matches!(submitted, Submitted::Waiting(_)));
+/// }
+/// assert_eq!((purgatory.delayed(), purgatory.watched()), (2, 4));
+///
+/// // Change, then check.
+/// replicated.lock().unwrap().insert(1);
+/// assert_eq!(purgatory.check(&1), 0);
+/// replicated.lock().unwrap().insert(2);
+/// assert_eq!(purgatory.check(&2), 1);
+/// assert_eq!(both.answer.lock().unwrap().as_deref(), Some("written"));
+///
+/// clock.advance(Duration::from_secs(30));
+/// assert_eq!(late.answer.lock().unwrap().as_deref(), Some("timed out on [3]"));
+/// assert_eq!((purgatory.delayed(), purgatory.watched()), (0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Purgatory<K, O> {
+    room: Arc<Room<K, O>>,
+}
+
+impl<K, O> Purgatory<K, O>
+where
+    K: Hash + Eq + Clone + Send + Sync + 'static,
+    O: Operation,
+{
+    /// An empty purgatory whose timeouts are in `timer`, which it keeps alive.
+    #[must_use]
+    pub fn new(timer: &Timer) -> Self {
+        Self { room: Arc::new(Room::new(timer.clone())) }
+    }
+
+    /// Completes an operation if its condition is true, and otherwise lets it wait on `keys` for at most `timeout`.
+    ///
+    /// It looks, puts the operation on its keys, looks again and sets the timeout, so that a condition that comes
+    /// true meanwhile is not missed, provided that its key is checked then. A key that is given twice counts once.
+    /// An operation is submitted once: two submissions of one would try it side by side.
+    ///
+    /// The timeout is never early; zero is as soon as the timer can.
+    ///
+    /// # Errors
+    /// Gives the operation back, without having called its `on_` methods: [`NoKeys`](SubmitRefusal::NoKeys), or
+    /// [`Full`](SubmitRefusal::Full) and [`ShutDown`](SubmitRefusal::ShutDown) as the timer says; `ShutDown` also after
+    /// [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// If the operation does. It is withdrawn then, as if it had not been submitted, unless it is complete.
+    pub fn submit(
+        &self,
+        operation: Arc<O>,
+        keys: impl IntoIterator<Item = K>,
+        timeout: Duration,
+    ) -> Result<Submitted<O>, SubmitError<O>> {
+        Submission::submit(&self.room, operation, keys.into_iter().collect(), timeout)
+    }
+
+    /// Tries the operations that wait on a key, in the order of their submission, and returns how many this call
+    /// completed.
+    ///
+    /// An operation that another thread is just trying is not waited for: that thread looks again, and the
+    /// completion is its. Operations that are submitted after the check began are not tried: they looked themselves.
+    ///
+    /// # Panics
+    /// If an operation does: with the first panic, after all have been tried.
+    pub fn check<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        self.room.check(key)
+    }
+
+    /// Takes the operations that wait on a key away, also from their other keys and from the timer, in the order of
+    /// their submission. None of their methods will be called any more; an attempt that is just going on ends
+    /// without consequence.
+    ///
+    /// An operation whose end was decided before is not among them.
+    pub fn cancel_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<O>>
+    where
+        K: Borrow<Q>,
+    {
+        self.room.cancel_key(key)
+    }
+
+    /// How many operations wait. O(1).
+    #[must_use]
+    pub fn delayed(&self) -> usize {
+        self.room.delayed()
+    }
+
+    /// On how many keys, summed over the operations that wait. O(1).
+    #[must_use]
+    pub fn watched(&self) -> usize {
+        self.room.watched()
+    }
+
+    /// Answers every operation as if its time were up, in the order of their submission, and refuses what comes later.
+    /// Returns how many this call answered: one that another thread is just trying is answered by that thread.
+    ///
+    /// A submit that races with it is refused or answered. The timer goes on: others may use it.
+    ///
+    /// # Panics
+    /// If an operation does: with the first panic, after all have been answered.
+    pub fn shutdown(&self) -> usize {
+        self.room.shut_down()
+    }
+}
+
+impl<K, O> Clone for Purgatory<K, O> {
+    fn clone(&self) -> Self {
+        Self { room: Arc::clone(&self.room) }
+    }
+}
+
+impl<K, O> fmt::Debug for Purgatory<K, O>
+where
+    K: Hash + Eq,
+    O: Operation,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Purgatory")
+            .field("delayed", &self.room.delayed())
+            .field("watched", &self.room.watched())
+            .field("is_shut_down", &self.room.is_closed())
+            .finish_non_exhaustive()
+    }
+}

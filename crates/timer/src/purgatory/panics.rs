@@ -1,0 +1,39 @@
+//! [`Panics`]: panics of operations, kept until everybody had his turn.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+/// The first panic of several calls. One operation that panics must not keep a check from the others that wait
+/// behind it.
+#[derive(Default)]
+pub(super) struct Panics(Option<Box<dyn Any + Send>>);
+
+impl Panics {
+    /// Calls, and keeps the panic if there is one.
+    pub(super) fn catch<R>(&mut self, call: impl FnOnce() -> R) -> Option<R> {
+        // The library's own data is consistent whenever it calls an operation. An operation's is its own affair.
+        match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(result) => Some(result),
+            Err(panic) => {
+                match &self.0 {
+                    None => self.0 = Some(panic),
+                    // To drop it would be to run code of an operation once more.
+                    Some(_) => std::mem::forget(panic),
+                }
+                None
+            }
+        }
+    }
+
+    /// Goes on with the first panic, if there was one.
+    pub(super) fn resume(self) {
+        // A panic out of a drop while the thread unwinds would end the process, and the panic that it unwinds
+        // for has been told.
+        if let Some(panic) = self.0
+            && !thread::panicking()
+        {
+            resume_unwind(panic);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! [`State`]: who may try an operation, and how it ended.
+//!
+//! Ground rules: one word says it all, and each change of it is one compare-and-set that releases and
+//! acquires. Whoever moves it from idle to running owns the operation until it settles; the others leave
+//! a note in the word and go on, so nobody ever waits. A note is written even if it stands there already:
+//! the write is what makes the writer's condition visible to the owner, who reads it before looking again.
+//!
+//! | from | by | to |
+//! |---|---|---|
+//! | idle | `begin` | running |
+//! | idle | `force`, `expire` | done |
+//! | running | `begin`, `force`, `expire` | running, with a note |
+//! | running | `settle` | running, idle, done |
+//! | idle, running and not forced | `cancel` | cancelled |
+
+use crate::sync::atomic::{AtomicU8, Ordering};
+
+const IDLE: u8 = 0;
+const RUNNING: u8 = 1;
+/// While running: somebody found the condition changed, so look once more.
+const AGAIN: u8 = 2;
+/// While running: it ends with this attempt, whatever the attempt says.
+const FORCE: u8 = 4;
+/// While running: its time is up, so it ends unless the condition has come true.
+const EXPIRE: u8 = 8;
+const DONE: u8 = 16;
+const CANCELLED: u8 = 32;
+
+/// The word of one operation.
+#[derive(Debug)]
+pub(super) struct State(AtomicU8);
+
+/// What came of asking for the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is done, and the caller has to see to the rest.
+    Now,
+    /// It is noted, and the owner will see to it.
+    Noted,
+    /// Too late: the end was decided before.
+    Late,
+}
+
+/// What the owner has to do after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Complete it: the condition has come true.
+    Completed,
+    /// Complete it on behalf of somebody else.
+    Forced,
+    /// Expire it.
+    Expired,
+    /// Look again; it is still the owner's.
+    Again,
+    /// Nothing; it waits, and has no owner any more.
+    Idle,
+    /// Nothing; it was taken away.
+    Cancelled,
+}
+
+impl State {
+    /// The word of an operation that is owned by whoever made it.
+    pub(super) fn running() -> Self {
+        Self(AtomicU8::new(RUNNING))
+    }
+
+    /// Asks for an attempt: whether the caller now owns the operation and has to try it. If not, the
+    /// owner will look again, or the end is decided.
+    pub(super) fn begin(&self) -> bool {
+        self.change(|word| match word {
+            IDLE => (RUNNING, true),
+            // After its time nobody can ask for another look, or the end might be put off for ever.
+            _ if word & RUNNING != 0 && word & (FORCE | EXPIRE) == 0 => (word | AGAIN, false),
+            _ => (word, false),
+        })
+    }
+
+    /// The owner's attempt is over, and `said` whether the condition has come true.
+    pub(super) fn settle(&self, said: bool) -> Settled {
+        self.change(|word| match word {
+            CANCELLED => (CANCELLED, Settled::Cancelled),
+            _ if word & FORCE != 0 => (DONE, Settled::Forced),
+            _ if said => (DONE, Settled::Completed),
+            // Before the expiry: this look was asked for before time was up.
+            _ if word & AGAIN != 0 => (word & !AGAIN, Settled::Again),
+            _ if word & EXPIRE != 0 => (DONE, Settled::Expired),
+            _ => (IDLE, Settled::Idle),
+        })
+    }
+
+    /// Asks for the end without the condition.
+    pub(super) fn force(&self) -> End {
+        self.change(|word| match word {
+            IDLE => (DONE, End::Now),
+            _ if word & RUNNING != 0 && word & FORCE == 0 => (word | FORCE, End::Noted),
+            _ => (word, End::Late),
+        })
+    }
+
+    /// Asks for the end because time is up.
+    pub(super) fn expire(&self) -> End {
+        self.change(|word| match word {
+            IDLE => (DONE, End::Now),
+            _ if word & RUNNING != 0 && word & FORCE == 0 => (word | EXPIRE, End::Noted),
+            _ => (word, End::Late),
+        })
+    }
+
+    /// Takes the operation away, also from an owner; `false` if its end was decided before.
+    pub(super) fn cancel(&self) -> bool {
+        self.change(|word| match word {
+            IDLE => (CANCELLED, true),
+            _ if word & RUNNING != 0 && word & FORCE == 0 => (CANCELLED, true),
+            _ => (word, false),
+        })
+    }
+
+    /// Whether it is done, or will be as soon as the attempt that is going on is over.
+    pub(super) fn is_complete(&self) -> bool {
+        self.0.load(Ordering::Acquire) & (DONE | FORCE) != 0
+    }
+
+    /// Stores what `next` makes of the word and returns its answer.
+    fn change<R>(&self, next: impl Fn(u8) -> (u8, R)) -> R {
+        let mut word = self.0.load(Ordering::Acquire);
+        loop {
+            let (then, answer) = next(word);
+            match self.0.compare_exchange_weak(word, then, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return answer,
+                Err(found) => word = found,
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(tickwheel_shuttle)))]
+mod tests {
+    use super::*;
+
+    fn idle() -> State {
+        let state = State::running();
+        assert_eq!(state.settle(false), Settled::Idle);
+        state
+    }
+
+    #[test]
+    fn an_idle_one_has_one_owner_and_one_end() {
+        let ends: [fn(&State) -> End; 2] = [State::force, State::expire];
+        for end in ends {
+            let state = idle();
+            assert_eq!(end(&state), End::Now);
+            assert!(state.is_complete());
+            assert_eq!((state.force(), state.expire(), state.cancel()), (End::Late, End::Late, false));
+            assert!(!state.begin());
+        }
+        let state = idle();
+        assert!(state.begin());
+        assert!(!state.begin(), "two owners");
+    }
+
+    #[test]
+    fn any_number_of_notes_is_one_more_look() {
+        let state = State::running();
+        assert!(!state.begin());
+        assert!(!state.begin());
+        assert_eq!(state.settle(false), Settled::Again);
+        assert_eq!(state.settle(false), Settled::Idle);
+    }
+
+    #[test]
+    fn a_condition_that_came_true_wins_over_time_and_loses_to_force() {
+        let state = State::running();
+        assert_eq!(state.expire(), End::Noted);
+        assert!(!state.is_complete(), "nothing is decided");
+        assert_eq!(state.settle(true), Settled::Completed);
+
+        let state = State::running();
+        assert_eq!((state.expire(), state.force()), (End::Noted, End::Noted));
+        assert!(state.is_complete(), "decided");
+        assert_eq!((state.force(), state.expire(), state.cancel()), (End::Late, End::Late, false));
+        assert_eq!(state.settle(true), Settled::Forced);
+    }
+
+    #[test]
+    fn a_look_asked_for_in_time_comes_before_the_expiry_and_a_later_one_does_not() {
+        let state = State::running();
+        assert!(!state.begin());
+        assert_eq!(state.expire(), End::Noted);
+        assert_eq!(state.settle(false), Settled::Again);
+        assert!(!state.begin());
+        assert_eq!(state.settle(false), Settled::Expired);
+    }
+
+    #[test]
+    fn what_was_taken_away_is_nobodys() {
+        for state in [idle(), State::running()] {
+            assert!(state.cancel());
+            assert!(!state.cancel(), "twice");
+            assert!(!state.begin());
+            assert_eq!((state.force(), state.expire()), (End::Late, End::Late));
+            assert!(!state.is_complete());
+        }
+        let state = State::running();
+        assert_eq!(state.expire(), End::Noted);
+        assert!(state.cancel(), "an expiry that was only noted decides nothing");
+        assert_eq!(state.settle(true), Settled::Cancelled);
+    }
+}

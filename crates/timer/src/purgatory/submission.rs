@@ -1,0 +1,101 @@
+//! [`Submission`]: an operation on its way in.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::alarm::Alarm;
+use super::delayed::Delayed;
+use super::operation::Operation;
+use super::panics::Panics;
+use super::room::Room;
+use super::state::Settled;
+use super::submitted::{SubmitError, SubmitRefusal, Submitted};
+use super::waiting::Waiting;
+use crate::Refusal;
+
+/// Owns its operation from the beginning, so that whoever meets it on a key leaves a note and goes on. The notes are
+/// read when the submission is over: that is the last look, after which nothing can have been missed.
+///
+/// If it is dropped before it is over, the operation is withdrawn, unless it has ended: a panic does that.
+pub(super) struct Submission<K: Hash + Eq, O: Operation> {
+    delayed: Arc<Delayed<K, O>>,
+    over: bool,
+}
+
+impl<K, O> Submission<K, O>
+where
+    K: Hash + Eq + Clone + Send + Sync + 'static,
+    O: Operation,
+{
+    /// Look, watch on all keys, look again, arm the timer, see to the notes.
+    pub(super) fn submit(
+        room: &Arc<Room<K, O>>,
+        operation: Arc<O>,
+        keys: Box<[K]>,
+        timeout: Duration,
+    ) -> Result<Submitted<O>, SubmitError<O>> {
+        if keys.is_empty() {
+            return Err(SubmitError { operation, why: SubmitRefusal::NoKeys });
+        }
+        if room.is_closed() {
+            return Err(SubmitError { operation, why: SubmitRefusal::ShutDown });
+        }
+        // Nobody else can reach it yet, so there is nobody to keep out.
+        if operation.try_complete() {
+            operation.on_complete();
+            return Ok(Submitted::Completed(operation));
+        }
+        let submission = Self { delayed: room.admit(operation, keys), over: false };
+        room.watch(&submission.delayed);
+        if room.is_closed() {
+            return submission.refuse(SubmitRefusal::ShutDown);
+        }
+        let mut panics = Panics::default();
+        let said = submission.delayed.operation().try_complete();
+        if !said {
+            let alarm = Alarm::new(Arc::clone(&submission.delayed));
+            match room.timer().schedule(timeout, move || alarm.ring()) {
+                Ok(timeout) => submission.delayed.arm(timeout),
+                Err(refused) => {
+                    return submission.refuse(match refused.why {
+                        Refusal::Full => SubmitRefusal::Full,
+                        // No period: only a periodic task could be refused for that.
+                        Refusal::ShutDown | Refusal::NoPeriod => SubmitRefusal::ShutDown,
+                    });
+                }
+            }
+        }
+        let settled = submission.delayed.settle(said, &mut panics);
+        panics.resume();
+        match settled {
+            Settled::Completed | Settled::Forced | Settled::Expired => {
+                Ok(Submitted::Completed(Arc::clone(submission.delayed.operation())))
+            }
+            // The end may have come since, but perhaps it is still going on, on another thread.
+            Settled::Idle | Settled::Cancelled | Settled::Again => Ok(submission.accept()),
+        }
+    }
+
+    fn accept(mut self) -> Submitted<O> {
+        self.over = true;
+        Submitted::Waiting(Waiting::new(Arc::clone(&self.delayed)))
+    }
+
+    /// Gives the operation back, unless somebody who cancelled a key has it already.
+    fn refuse(self, why: SubmitRefusal) -> Result<Submitted<O>, SubmitError<O>> {
+        if self.delayed.withdraw() {
+            Err(SubmitError { operation: Arc::clone(self.delayed.operation()), why })
+        } else {
+            Ok(self.accept())
+        }
+    }
+}
+
+impl<K: Hash + Eq, O: Operation> Drop for Submission<K, O> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.delayed.withdraw();
+        }
+    }
+}

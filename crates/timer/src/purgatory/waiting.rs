@@ -1,0 +1,100 @@
+//! [`Waiting`]: the caller's handle of an operation.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use super::delayed::Delayed;
+use super::operation::Operation;
+use super::panics::Panics;
+
+/// An operation that was left waiting. Clones are handles of the same operation; dropping them changes nothing.
+pub struct Waiting<O> {
+    delayed: Arc<dyn Attended<O>>,
+}
+
+impl<O> Waiting<O> {
+    pub(super) fn new<K: Hash + Eq + Send + Sync + 'static>(delayed: Arc<Delayed<K, O>>) -> Self
+    where
+        O: Operation,
+    {
+        Self { delayed }
+    }
+
+    /// The operation.
+    #[must_use]
+    pub fn operation(&self) -> &Arc<O> {
+        self.delayed.operation()
+    }
+
+    /// Completes the operation, whatever its condition says: `true` for the one call that did.
+    ///
+    /// If another thread is just trying it, that thread calls `on_complete` as soon as the attempt is over; this
+    /// call has decided it and does not wait. Otherwise `on_complete` has run on this thread.
+    ///
+    /// # Panics
+    /// If `on_complete` does, here; the operation is complete all the same.
+    pub fn complete(&self) -> bool {
+        let mut panics = Panics::default();
+        let completed = self.delayed.force(&mut panics);
+        panics.resume();
+        completed
+    }
+
+    /// Tries this one operation again: whether this call completed it. It need not wait for another thread that
+    /// is just trying it: that one will look again.
+    ///
+    /// # Panics
+    /// If the operation does, here.
+    pub fn check(&self) -> bool {
+        let mut panics = Panics::default();
+        let completed = self.delayed.attempt(&mut panics);
+        panics.resume();
+        completed
+    }
+
+    /// Whether its end is decided, by its condition, by force or by time. An operation that was cancelled is never
+    /// complete.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.delayed.is_complete()
+    }
+}
+
+impl<O> Clone for Waiting<O> {
+    fn clone(&self) -> Self {
+        Self { delayed: Arc::clone(&self.delayed) }
+    }
+}
+
+impl<O> fmt::Debug for Waiting<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("is_complete", &self.is_complete()).finish_non_exhaustive()
+    }
+}
+
+/// A waiting operation whatever the type of its keys.
+trait Attended<O>: Send + Sync {
+    fn operation(&self) -> &Arc<O>;
+    fn force(&self, panics: &mut Panics) -> bool;
+    fn attempt(&self, panics: &mut Panics) -> bool;
+    fn is_complete(&self) -> bool;
+}
+
+impl<K: Hash + Eq + Send + Sync, O: Operation> Attended<O> for Delayed<K, O> {
+    fn operation(&self) -> &Arc<O> {
+        self.operation()
+    }
+
+    fn force(&self, panics: &mut Panics) -> bool {
+        self.force(panics)
+    }
+
+    fn attempt(&self, panics: &mut Panics) -> bool {
+        self.attempt(panics)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_complete()
+    }
+}

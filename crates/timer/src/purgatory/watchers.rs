@@ -1,0 +1,215 @@
+//! [`Watchers`]: who waits on which key.
+//!
+//! Ground rules: a key belongs to one shard, and its list to that shard's lock. One lock is held at a time,
+//! for a step that is bounded, and nothing of the caller's runs under it but `Hash` and `Eq` of a key: what
+//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard, lock};
+
+/// So many that two busy keys seldom share a lock; a purgatory without entries is 8 KB of them. Under shuttle
+/// one, for which key meets which there has to be the same in every run.
+const SHARDS: usize = if cfg!(tickwheel_shuttle) { 1 } else { 64 };
+
+/// Entries that are copied out in one step, under the lock, so that a long list keeps nobody waiting.
+const STEP: usize = 64;
+
+/// The entries of a key, by their number.
+type List<V> = BTreeMap<u64, Arc<V>>;
+
+/// Lists of entries by key, each in the order of the entries' numbers.
+///
+/// An entry stands once in a list, however often it is put there.
+pub(super) struct Watchers<K, V> {
+    hasher: RandomState,
+    shards: Box<[Shard<K, V>]>,
+    watched: AtomicUsize,
+}
+
+/// As far apart as processors fetch, so that neighbours do not slow each other down.
+#[repr(align(128))]
+struct Shard<K, V>(Mutex<HashMap<K, List<V>>>);
+
+impl<K: Hash + Eq, V> Watchers<K, V> {
+    pub(super) fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(HashMap::new()))).collect();
+        Self { hasher: RandomState::new(), shards, watched: AtomicUsize::new(0) }
+    }
+
+    /// Places in lists that are taken: the sum over all keys. O(1).
+    pub(super) fn watched(&self) -> usize {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// Puts an entry on the list of a key. O(log n) for n entries there.
+    pub(super) fn watch(&self, key: K, number: u64, entry: &Arc<V>) {
+        let entry = Arc::clone(entry);
+        let mut shard = self.shard(&key);
+        let before = if let Some(list) = shard.get_mut(&key) {
+            list.insert(number, entry)
+        } else {
+            shard.insert(key, BTreeMap::from([(number, entry)]));
+            None
+        };
+        drop(shard);
+        if before.is_none() {
+            self.watched.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes an entry off the list of a key, if it is there; a list with nothing left is forgotten. O(log n).
+    pub(super) fn unwatch(&self, key: &K, number: u64) {
+        let mut shard = self.shard(key);
+        let Some(list) = shard.get_mut(key) else { return };
+        let entry = list.remove(&number);
+        let emptied = if list.is_empty() { shard.remove_entry(key) } else { None };
+        drop(shard);
+        if entry.is_some() {
+            self.watched.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop((entry, emptied));
+    }
+
+    /// Shows every entry that is on the list of a key when the visit begins, and still there when its turn comes,
+    /// in order. No lock is held while `show` runs, so a list may change under the visit.
+    pub(super) fn visit<Q: Hash + Eq + ?Sized>(&self, key: &Q, mut show: impl FnMut(&Arc<V>))
+    where
+        K: Borrow<Q>,
+    {
+        let (mut from, mut last) = (0, None);
+        loop {
+            let shard = self.shard(key);
+            let Some(list) = shard.get(key) else { return };
+            // What comes later than the visit is not its business: it might never end.
+            let last = *last.get_or_insert_with(|| list.keys().next_back().map_or(0, |&number| number));
+            let step: Vec<_> = list
+                .range(from..=last)
+                .take(STEP)
+                .map(|(&number, entry)| (number, Arc::clone(entry)))
+                .collect();
+            drop(shard);
+            for (_, entry) in &step {
+                show(entry);
+            }
+            match step.last() {
+                Some(&(number, _)) if number < last => from = number + 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes the whole list of a key, in order.
+    pub(super) fn take<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        let taken = self.shard(key).remove_entry(key);
+        let list = taken.map_or_else(BTreeMap::new, |(_, list)| list);
+        self.watched.fetch_sub(list.len(), Ordering::Relaxed);
+        list.into_values().collect()
+    }
+
+    /// Every entry once, in order. One shard after the other: what is put on a list meanwhile may be missing.
+    pub(super) fn all(&self) -> Vec<Arc<V>> {
+        let mut all = BTreeMap::new();
+        for shard in &self.shards {
+            let lists = lock(&shard.0);
+            // The order of a hash does not matter: the numbers sort them.
+            all.extend(lists.values().flatten().map(|(&number, entry)| (number, Arc::clone(entry))));
+        }
+        all.into_values().collect()
+    }
+
+    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> MutexGuard<'_, HashMap<K, List<V>>> {
+        lock(&self.shards[self.index(key)].0)
+    }
+
+    fn index<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
+        // The remainder fits: it is below SHARDS.
+        (self.hasher.hash_one(key) % SHARDS as u64) as usize
+    }
+}
+
+#[cfg(all(test, not(tickwheel_shuttle)))]
+mod tests {
+    use super::*;
+
+    fn watchers(entries: impl IntoIterator<Item = (&'static str, u64)>) -> Watchers<String, u64> {
+        let watchers = Watchers::new();
+        for (key, number) in entries {
+            watchers.watch(key.to_owned(), number, &Arc::new(number));
+        }
+        watchers
+    }
+
+    fn seen(watchers: &Watchers<String, u64>, key: &str) -> Vec<u64> {
+        let mut seen = Vec::new();
+        watchers.visit(key, |entry| seen.push(**entry));
+        seen
+    }
+
+    fn keys(watchers: &Watchers<String, u64>) -> usize {
+        watchers.shards.iter().map(|shard| lock(&shard.0).len()).sum()
+    }
+
+    #[test]
+    fn a_list_is_in_order_of_number_however_long_it_is() {
+        let watchers = watchers((0..200).rev().map(|number| ("a", number)));
+        assert_eq!(seen(&watchers, "a"), (0..200).collect::<Vec<_>>());
+        assert_eq!(seen(&watchers, "b"), []);
+        assert_eq!(watchers.watched(), 200);
+    }
+
+    #[test]
+    fn a_visit_does_not_see_what_came_after_it_began_nor_what_left() {
+        let watchers = watchers((0..100).map(|number| ("a", number)));
+        let mut seen = Vec::new();
+        watchers.visit("a", |entry| {
+            seen.push(**entry);
+            watchers.watch("a".to_owned(), 1_000 + **entry, entry);
+            watchers.unwatch(&"a".to_owned(), 99);
+        });
+        assert_eq!(seen, (0..99).collect::<Vec<_>>());
+        assert_eq!(watchers.watched(), 99 + 99);
+    }
+
+    #[test]
+    fn an_entry_counts_once_in_a_list_and_a_list_with_nothing_left_is_forgotten() {
+        let watchers = watchers([("a", 1), ("a", 1), ("b", 1), ("b", 2)]);
+        assert_eq!((watchers.watched(), keys(&watchers)), (3, 2));
+        for _ in 0..2 {
+            watchers.unwatch(&"a".to_owned(), 1);
+            assert_eq!((watchers.watched(), keys(&watchers)), (2, 1));
+        }
+        assert_eq!(watchers.take("b").iter().map(|entry| **entry).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((watchers.watched(), keys(&watchers)), (0, 0));
+        assert!(watchers.take("b").is_empty());
+    }
+
+    #[test]
+    fn all_entries_come_once_and_in_order() {
+        let watchers = watchers([("c", 3), ("a", 2), ("b", 2), ("a", 1)]);
+        assert_eq!(watchers.all().iter().map(|entry| **entry).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(watchers.watched(), 4, "only copied");
+    }
+
+    /// While the lock of one key's shard is held, everything can be done with a key of another shard.
+    #[test]
+    fn g16_keys_of_different_shards_do_not_meet() {
+        let watchers = watchers([("a", 1)]);
+        let a = watchers.index("a");
+        let other = (0..).map(|n| n.to_string()).find(|key| watchers.index(key) != a).expect("of 64 shards");
+        let held = lock(&watchers.shards[a].0);
+        watchers.watch(other.clone(), 2, &Arc::new(2));
+        assert_eq!(seen(&watchers, &other), [2]);
+        watchers.unwatch(&other, 2);
+        assert!(watchers.take(&other).is_empty());
+        drop(held);
+        assert_eq!(watchers.watched(), 1);
+    }
+}

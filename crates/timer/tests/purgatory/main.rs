@@ -1,0 +1,9 @@
+//! The purgatory by its public face, on a clock that is moved by hand.
+
+mod ends;
+mod model;
+mod panics;
+mod probe;
+mod races;
+mod values;
+mod waits;
