@@ -187,9 +187,11 @@ impl Core {
         let mut wakers = Vec::new();
         let mut turn = lock(&self.turn);
         let mut all = turn.drain();
+        let mut unseen = Vec::new();
         for shard in &self.shards {
-            shard.empty(&mut all);
+            shard.empty(&mut unseen);
         }
+        all.extend(unseen.into_iter().flatten());
         for entry in all {
             let fate = if entry.body.is_periodic() { on_close.periodic } else { on_close.one_shots };
             if fate == Fate::Run {

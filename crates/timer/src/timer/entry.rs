@@ -4,6 +4,7 @@
 //! - `word` decides; see [`Word`].
 //! - `place` is the turn's: it writes and reads it while it holds the wheel. An atomic because the
 //!   entry is shared, `Relaxed` because the wheel's lock orders it.
+//! - `slot` is the home shard's: where the entry stands in its inbox, under the inbox's lock.
 //! - `body` is touched by whom the word gave the right to. Its own lock says so to the compiler and
 //!   is never waited for, nor held while the body runs.
 
@@ -16,12 +17,13 @@ use super::body::Body;
 use super::shard::Shard;
 use super::word::{Cancel, Word};
 use crate::Monotonic;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// See the module. `B` is the kind of body; entries of any kind are [`AnyEntry`].
 pub(crate) struct Entry<B: ?Sized> {
     pub(crate) word: Word,
     place: AtomicU64,
+    slot: AtomicUsize,
     pub(super) home: Arc<Shard>,
     pub(crate) body: B,
 }
@@ -31,7 +33,7 @@ pub(crate) type AnyEntry = Entry<dyn Body>;
 
 impl<B> Entry<B> {
     pub(super) fn new(deadline: Monotonic, home: Arc<Shard>, body: B) -> Self {
-        Self { word: Word::new(deadline), place: AtomicU64::new(0), home, body }
+        Self { word: Word::new(deadline), place: AtomicU64::new(0), slot: AtomicUsize::new(0), home, body }
     }
 }
 
@@ -41,6 +43,15 @@ impl AnyEntry {
         let bits = self.place.load(Ordering::Relaxed);
         let generation = NonZeroU32::new(bits as u32)?;
         Some(Handle::new((bits >> 32) as u32, generation))
+    }
+
+    /// Where it was put into its shard's inbox last.
+    pub(super) fn slot(&self) -> usize {
+        self.slot.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_slot(&self, slot: usize) {
+        self.slot.store(slot, Ordering::Relaxed);
     }
 
     /// The wheel it was filed in is gone.
@@ -63,10 +74,7 @@ impl AnyEntry {
                 true
             }
             Cancel::Cancelled { filed } => {
-                self.home.count_cancelled(filed);
-                if filed {
-                    self.home.send(Arc::clone(self), None);
-                }
+                self.home.forget(self, filed);
                 self.body.give_up();
                 true
             }
@@ -81,7 +89,7 @@ impl AnyEntry {
                     // Filed for later, the turn would look too late. Filed for earlier, it looks, sees and files it anew. Not filed,
                     // it is on its way to the turn, which must not sleep beyond the deadline.
                     if deadline < before.deadline() {
-                        self.home.send(Arc::clone(self), Some(deadline));
+                        self.home.send(Arc::clone(self), deadline);
                     }
                     return true;
                 }

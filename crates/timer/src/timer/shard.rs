@@ -2,16 +2,15 @@
 //!
 //! Each thread has a shard, so a thread that schedules and cancels has lines of memory and locks to
 //! itself. The driver comes by when it has to: before the earliest deadline that is left there.
-//! Until then an entry that is cancelled costs the driver nothing: it is dropped by the thread that
-//! brought it, when its shard has grown to twice what was alive the last time. This is why a
-//! timeout that is cancelled soon, as most are, never gets as far as the wheel.
+//! Until then an entry that is cancelled costs the driver nothing: it is taken out of the inbox
+//! again. This is why a timeout that is cancelled soon, as most are, never gets as far as the wheel.
 //!
 //! # Ground rules
 //! - `inbox` is under its lock, which is held for a push, a look through the inbox or a swap, and
 //!   never while a body, a waker or the drop of a task runs.
 //! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
 //!   the inbox under the same lock, either finds it or refuses it.
-//! - The counters are relaxed sums. A counter of an end is raised after the acceptance it ends, and
+//! - A counter of an end is raised after the acceptance it ends, and
 //!   [`Shard::counts`] reads the ends first and the acceptances last, so `pending` never is
 //!   negative.
 
@@ -25,8 +24,8 @@ use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
 
-/// An inbox is looked through for what is over when it has grown to this.
-const LEAST_TO_PRUNE: usize = 256;
+/// The holes of an inbox are closed when it has grown to this.
+const LEAST_TO_CLOSE_UP: usize = 256;
 
 /// More entries than this, alive, are for the driver to file: it needs 0.1 us for each, and must
 /// not find too many at once when something is due.
@@ -37,8 +36,6 @@ const SPILL: usize = 4_096;
 #[repr(align(128))]
 pub(crate) struct Shard {
     inbox: Mutex<Inbox>,
-    cancelled: AtomicU64,
-    cancelled_unfiled: AtomicU64,
     ends: Ends,
     pub(super) common: Arc<Common>,
 }
@@ -54,13 +51,16 @@ struct Ends {
 
 #[derive(Default)]
 struct Inbox {
-    entries: Vec<Arc<AnyEntry>>,
+    /// In the order in which they came; a hole for each that was cancelled.
+    entries: Vec<Option<Arc<AnyEntry>>>,
     /// No entry in here is due before.
     earliest: Option<Monotonic>,
-    prune_at: usize,
+    close_up_at: usize,
     /// So many are alive that the driver should come.
     spills: bool,
     accepted: u64,
+    cancelled: u64,
+    cancelled_unfiled: u64,
     door: Door,
 }
 
@@ -80,13 +80,7 @@ pub(super) enum Door {
 
 impl Shard {
     pub(super) fn new(common: Arc<Common>) -> Self {
-        Self {
-            inbox: Mutex::default(),
-            cancelled: AtomicU64::default(),
-            cancelled_unfiled: AtomicU64::default(),
-            ends: Ends::default(),
-            common,
-        }
+        Self { inbox: Mutex::default(), ends: Ends::default(), common }
     }
 
     /// Accepts a new entry; false if the door is closed.
@@ -103,14 +97,30 @@ impl Shard {
     }
 
     /// Asks the driver to look at an entry that it has, or that is on its way to it.
-    pub(super) fn send(&self, entry: Arc<AnyEntry>, deadline: Option<Monotonic>) {
+    pub(super) fn send(&self, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let mut inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return;
         }
-        let spills = inbox.push(entry, deadline);
+        let spills = inbox.push(entry, Some(deadline));
         drop(inbox);
-        self.call(spills, deadline);
+        self.call(spills, Some(deadline));
+    }
+
+    /// Counts an entry as cancelled, and takes it out of the inbox, or lets the driver take it out of the wheel.
+    pub(super) fn forget(&self, entry: &Arc<AnyEntry>, filed: bool) {
+        let mut inbox = lock(&self.inbox);
+        inbox.cancelled += 1;
+        let mut spills = false;
+        if !filed {
+            inbox.cancelled_unfiled += 1;
+            inbox.take_out(entry);
+        } else if inbox.door != Door::Shut {
+            spills = inbox.push(Arc::clone(entry), None);
+        }
+        drop(inbox);
+        self.call(spills, None);
+        self.common.limit.release();
     }
 
     /// Makes a due entry, whose body has not begun, pending again. False after a shutdown; `None`
@@ -152,7 +162,7 @@ impl Shard {
     }
 
     /// Moves everything to `into` if something is due before `until`, or if there is too much of it.
-    pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Arc<AnyEntry>>) {
+    pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         let mut inbox = lock(&self.inbox);
         if inbox.needs_the_driver(until) {
             inbox.empty(into);
@@ -173,22 +183,15 @@ impl Shard {
     }
 
     /// Moves everything to `into`.
-    pub(super) fn empty(&self, into: &mut Vec<Arc<AnyEntry>>) {
+    pub(super) fn empty(&self, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         lock(&self.inbox).empty(into);
-    }
-
-    pub(super) fn count_cancelled(&self, filed: bool) {
-        if !filed {
-            self.cancelled_unfiled.fetch_add(1, Ordering::Relaxed);
-        }
-        self.cancelled.fetch_add(1, Ordering::Release);
-        self.common.limit.release();
     }
 
     /// A periodic entry that runs will not run again: its next run is accepted and cancelled.
     pub(super) fn count_stopped(&self) {
-        lock(&self.inbox).accepted += 1;
-        self.cancelled.fetch_add(1, Ordering::Release);
+        let mut inbox = lock(&self.inbox);
+        inbox.accepted += 1;
+        inbox.cancelled += 1;
     }
 
     pub(super) fn count_fired(&self) {
@@ -217,8 +220,9 @@ impl Shard {
     pub(super) fn add_ends(&self, counts: &mut Counts) {
         counts.fired += self.ends.fired.load(Ordering::Acquire);
         counts.returned += self.ends.returned.load(Ordering::Acquire);
-        counts.cancelled += self.cancelled.load(Ordering::Acquire);
-        counts.cancelled_unfiled += self.cancelled_unfiled.load(Ordering::Relaxed);
+        let inbox = lock(&self.inbox);
+        counts.cancelled += inbox.cancelled;
+        counts.cancelled_unfiled += inbox.cancelled_unfiled;
         counts.panicked += self.ends.panicked.load(Ordering::Relaxed);
     }
 
@@ -231,22 +235,37 @@ impl Shard {
 impl Inbox {
     /// Pushes an entry; true if the driver should come and take some.
     fn push(&mut self, entry: Arc<AnyEntry>, deadline: Option<Monotonic>) -> bool {
-        self.entries.push(entry);
+        entry.set_slot(self.entries.len());
+        self.entries.push(Some(entry));
         if let Some(deadline) = deadline {
             self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
         }
-        self.entries.len() >= self.prune_at.max(LEAST_TO_PRUNE) && self.prune()
+        self.entries.len() >= self.close_up_at.max(LEAST_TO_CLOSE_UP) && self.close_up()
     }
 
-    /// Drops what was cancelled before the driver saw it. So each push pays for one look, and the
-    /// inbox is at most twice what is alive, and a few.
+    /// Leaves a hole in its place. It may stand in a second one, if it was moved: that goes when the holes are closed.
+    fn take_out(&mut self, entry: &Arc<AnyEntry>) {
+        if let Some(slot) = self.entries.get_mut(entry.slot())
+            && slot.as_ref().is_some_and(|found| Arc::ptr_eq(found, entry))
+        {
+            // The caller has another reference, so that nothing of the user's is dropped under the lock.
+            *slot = None;
+        }
+    }
+
+    /// Closes the holes. Each push pays for one look, and an inbox is at most twice what is alive, and a few.
     #[cold]
-    fn prune(&mut self) -> bool {
+    fn close_up(&mut self) -> bool {
         self.entries.retain(|entry| {
-            let seen = entry.word.look();
-            !seen.is_over() || seen.is_filed()
+            entry.as_ref().is_some_and(|entry| {
+                let seen = entry.word.look();
+                !seen.is_over() || seen.is_filed()
+            })
         });
-        self.prune_at = 2 * self.entries.len();
+        for (slot, entry) in self.entries.iter().flatten().enumerate() {
+            entry.set_slot(slot);
+        }
+        self.close_up_at = 2 * self.entries.len();
         self.spills = self.entries.len() > SPILL;
         self.spills
     }
@@ -255,10 +274,10 @@ impl Inbox {
         self.spills || self.earliest.is_some_and(|earliest| earliest < until)
     }
 
-    fn empty(&mut self, into: &mut Vec<Arc<AnyEntry>>) {
+    fn empty(&mut self, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         self.earliest = None;
         self.spills = false;
-        self.prune_at = 0;
+        self.close_up_at = 0;
         if into.is_empty() {
             std::mem::swap(&mut self.entries, into);
         } else {

@@ -33,7 +33,7 @@ pub(super) struct Turn {
     /// From the shards, not looked at yet.
     incoming: VecDeque<Arc<AnyEntry>>,
     /// Keeps its memory from shard to shard.
-    collected: Vec<Arc<AnyEntry>>,
+    collected: Vec<Option<Arc<AnyEntry>>>,
     /// Out of the wheel, in the order in which they go out.
     due: VecDeque<Arc<AnyEntry>>,
     /// What executors have, for `shutdown` to find; some of it has run.
@@ -104,7 +104,7 @@ impl Turn {
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
         for shard in shards {
             shard.collect(until, &mut self.collected);
-            self.incoming.extend(self.collected.drain(..));
+            self.incoming.extend(self.collected.drain(..).flatten());
         }
     }
 
