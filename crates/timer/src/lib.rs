@@ -1,32 +1,38 @@
-//! Time inside a process: monotonic clocks today; timers, delay queues and the purgatory later.
+//! Time inside a process: timeouts, sleeps, delay queues, and operations that wait.
 //!
+//! | | for | like |
+//! |---|---|---|
+//! | [`Timer`] | running something later, unless it is cancelled; again and again | Netty's `HashedWheelTimer`, the JDK's `ScheduledThreadPoolExecutor` |
+//! | [`Timer::sleep`], [`timeout`](Timer::timeout), [`interval`](Timer::interval) | async code, on any runtime | `tokio::time` |
+//! | [`DelayQueue`] | taking elements when their time has come, by threads and futures | the JDK's `DelayQueue` |
+//! | [`Purgatory`] | operations that wait on keys for a condition, or for their time | Kafka's `DelayedOperationPurgatory` |
+//!
+//! None of them is early, all of them can be cancelled with one definite answer, and no lock is held while your code runs. They
+//! live as long as the process: for what must survive it there is `tickwheel-queue`.
+//!
+//! # Clocks
 //! This is the only crate that knows both instants and ticks. A [`Clock`] tells how long it has
-//! been running, as a [`Monotonic`] reading; [`SystemClock`] asks the operating system, and
-//! [`ManualClock`] moves when a test says so. A reading becomes a tick of a
-//! [`TimerQueue`](tickwheel_core::TimerQueue) by rounding down, a deadline by rounding up, so that
-//! nothing fires early.
+//! been running, as a [`Monotonic`] reading. [`SystemClock`] asks the operating system;
+//! [`ManualClock`] moves when a test says so, and hands over what is due before it returns. Now is
+//! rounded down to a tick and a deadline up, so that nothing fires early.
 //!
 //! # Example
 //! A test that owns its time:
 //!
 //! ```
-//! use std::num::NonZeroU64;
 //! use std::time::Duration;
-//! use tickwheel::{Clock, ManualClock};
-//! use tickwheel_core::{TimerQueue, Wheel};
+//! use tickwheel::{Job, ManualClock, Timer, TimeoutState};
 //!
-//! let milli = NonZeroU64::new(1_000_000).unwrap();
 //! let clock = ManualClock::new();
-//! let mut wheel = Wheel::new(clock.now().floor_ticks(milli));
+//! // Bodies run on the thread that moves the clock.
+//! let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+//! let timeout = timer.schedule(Duration::from_secs(15 * 86_400), || println!("confirm the receipt")).unwrap();
 //!
-//! let due = clock.now().checked_add(Duration::from_micros(1_500)).unwrap();
-//! wheel.insert(due.ceil_ticks(milli), "hello").unwrap();
-//!
-//! // After 1.5 ms the tick of the deadline, 2, has not begun.
-//! clock.advance(Duration::from_micros(1_500));
-//! assert_eq!(wheel.advance_with(clock.now().floor_ticks(milli), |_, _| ()), 0);
-//! clock.advance(Duration::from_micros(500));
-//! assert_eq!(wheel.advance_with(clock.now().floor_ticks(milli), |_, _| ()), 1);
+//! clock.advance(Duration::from_secs(15 * 86_400 - 1));
+//! assert_eq!(timeout.state(), TimeoutState::Pending);
+//! clock.advance(Duration::from_secs(1));
+//! assert_eq!(timeout.state(), TimeoutState::Fired);
+//! # Ok::<(), tickwheel::BuildError>(())
 //! ```
 
 mod clock;
