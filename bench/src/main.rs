@@ -2,14 +2,18 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod cpu;
 mod figures;
 mod machine;
 mod plot;
+mod random;
 mod raw;
 mod report;
 mod rss;
+mod sample;
 mod store;
 mod table;
+mod versions;
 mod web;
 mod wheel;
 
