@@ -14,6 +14,7 @@ mod rss;
 mod sample;
 mod store;
 mod table;
+mod timer;
 mod versions;
 mod web;
 mod wheel;
@@ -37,6 +38,8 @@ enum Bench {
     Store(StoreArguments),
     /// The wheel beside its peers and the limits: processor time of this thread for each operation.
     Wheel(wheel::WheelArguments),
+    /// Timers that run, beside their peers: contention, lateness, idle threads, memory.
+    Timer(timer::TimerArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
     Table(TableArguments),
     /// Cost against the number of timers, as SVG, from the CSV of a run.
@@ -48,6 +51,9 @@ enum Bench {
     /// One sample of `wheel`, which starts this program again for each.
     #[command(hide = true)]
     WheelSample(wheel::SampleArguments),
+    /// One sample of `timer`, likewise.
+    #[command(hide = true)]
+    TimerSample(timer::SampleArguments),
 }
 
 #[derive(clap::Args, Debug)]
@@ -91,6 +97,7 @@ fn main() -> anyhow::Result<()> {
             report
         }),
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
+        Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Table(arguments) => {
             let figures = figures::Figures::load(&arguments.files)?;
             match arguments.into {
@@ -112,6 +119,10 @@ fn main() -> anyhow::Result<()> {
         }
         Bench::WheelSample(arguments) => {
             print!("{}", wheel::sample_here(&arguments)?);
+            Ok(())
+        }
+        Bench::TimerSample(arguments) => {
+            print!("{}", timer::sample_here(&arguments)?);
             Ok(())
         }
     }
