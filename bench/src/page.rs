@@ -151,6 +151,7 @@ const TIMERS: Page = Page {
     ],
     rows: &[
         "timer",
+        "timer-sleep",
         "timer-inline",
         "timer-100us",
         "tokio-sleep",
@@ -161,7 +162,7 @@ const TIMERS: Page = Page {
         "mutex-wheel-clock",
         "bare-sleep",
     ],
-    ours: &["timer", "timer-inline", "timer-100us"],
+    ours: &["timer", "timer-sleep", "timer-inline", "timer-100us"],
     divisors: &[
         "tokio-sleep",
         "tokio-task",

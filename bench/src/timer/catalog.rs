@@ -4,6 +4,7 @@ use anyhow::bail;
 
 use super::hashed::Hashed;
 use super::mutex::Locked;
+use super::ours::{self, Ours};
 use super::scale::Scale;
 use super::sleep::Sleeps;
 use super::task::Tasks;
@@ -18,18 +19,25 @@ pub(crate) struct Candidate {
     /// Ours are divided by the others.
     pub(crate) ours: bool,
     /// Nothing if it does not do that work.
-    pub(crate) sample: fn(Workload, &Scale) -> anyhow::Result<Option<Sample>>,
+    pub(crate) sample: Measure,
 }
 
-const fn other(
-    name: &'static str,
-    sample: fn(Workload, &Scale) -> anyhow::Result<Option<Sample>>,
-) -> Candidate {
+type Measure = fn(Workload, &Scale) -> anyhow::Result<Option<Sample>>;
+
+const fn ours(name: &'static str, sample: Measure) -> Candidate {
+    Candidate { name, ours: true, sample }
+}
+
+const fn other(name: &'static str, sample: Measure) -> Candidate {
     Candidate { name, ours: false, sample }
 }
 
 /// All of them, in the order in which they are measured and shown.
-pub(crate) const CATALOG: [Candidate; 7] = [
+pub(crate) const CATALOG: [Candidate; 11] = [
+    ours("timer", Workload::sample::<Ours<1_000, false>>),
+    ours("timer-sleep", Workload::sample::<ours::Sleeps>),
+    ours("timer-inline", Workload::sample_lateness::<Ours<1_000, true>>),
+    ours("timer-100us", Workload::sample_lateness::<Ours<100, false>>),
     other("tokio-sleep", Workload::sample::<Sleeps>),
     other("tokio-task", Workload::sample_lateness::<Tasks>),
     other("hhwt", Workload::sample::<Hashed>),

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::scale::Scale;
-use super::stamps::Epoch;
 use super::subject::{Producer, Service};
 use crate::rss;
 use crate::sample::Sample;
@@ -18,7 +17,7 @@ const RING: usize = 1_000;
 /// # Errors
 /// Where the system does not tell.
 pub(crate) fn sample<S: Service>(scale: &Scale) -> anyhow::Result<Sample> {
-    let service = S::start(Epoch::new());
+    let service = S::start(None);
     let mut producer = service.producer(0);
     let mut ring: VecDeque<_> = (0..RING).map(|_| producer.schedule(DELAY)).collect();
     let mut cancelled = 0;

@@ -8,22 +8,20 @@ use std::time::Duration;
 
 use hierarchical_hash_wheel_timer::thread_timer::{TimerRef, TimerWithThread};
 use hierarchical_hash_wheel_timer::{ClosureTimer, OneShotClosureState, PeriodicClosureState, Timer};
-use tickwheel::{Clock, Monotonic};
+use tickwheel::{Clock, Monotonic, SystemClock};
 
-use super::stamps::{Epoch, Stamps};
+use super::stamps::Stamps;
 use super::subject::{Producer, Service, Stamping};
 
 /// The timer and its thread.
 pub(crate) struct Hashed {
     timer: TimerWithThread<u64, OneShotClosureState<u64>, PeriodicClosureState<u64>>,
-    epoch: Epoch,
 }
 
 /// One thread's sender. Its numbers begin with the thread's own.
 pub(crate) struct Sender {
     timer: TimerRef<u64, OneShotClosureState<u64>, PeriodicClosureState<u64>>,
     next: u64,
-    epoch: Epoch,
 }
 
 impl Sender {
@@ -37,12 +35,12 @@ impl Sender {
 impl Service for Hashed {
     type Producer<'a> = Sender;
 
-    fn start(epoch: Epoch) -> Self {
-        Self { timer: TimerWithThread::new().expect("a thread"), epoch }
+    fn start(_: Option<SystemClock>) -> Self {
+        Self { timer: TimerWithThread::new().expect("a thread") }
     }
 
     fn producer(&self, number: u32) -> Sender {
-        Sender { timer: self.timer.timer_ref(), next: u64::from(number + 1) << 40, epoch: self.epoch }
+        Sender { timer: self.timer.timer_ref(), next: u64::from(number + 1) << 40 }
     }
 
     fn settle(&self) {
@@ -82,7 +80,7 @@ impl Producer for Sender {
 impl Stamping for Sender {
     #[inline]
     fn stamp_at(&mut self, due: Monotonic, stamps: &Arc<Stamps>, index: usize) {
-        let delay = due.saturating_since(self.epoch.clock.now());
+        let delay = due.saturating_since(stamps.epoch().clock.now());
         let number = self.number();
         let stamps = Arc::clone(stamps);
         self.timer.schedule_action_once(number, delay, move |_| stamps.stamp(index));

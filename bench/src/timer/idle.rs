@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::scale::Scale;
-use super::stamps::Epoch;
 use super::subject::{Producer, Service};
 use super::usage::Usage;
 use crate::random::Random;
@@ -19,7 +18,7 @@ const SPREAD_US: u64 = 60_000_000;
 /// # Errors
 /// Where the system does not tell what threads use.
 pub(crate) fn sample<S: Service>(scale: &Scale) -> anyhow::Result<Sample> {
-    let service = S::start(Epoch::new());
+    let service = S::start(None);
     let mut producer = service.producer(0);
     let mut random = Random::new(9);
     let mut claims = Vec::with_capacity(scale.pending as usize);

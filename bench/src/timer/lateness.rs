@@ -79,7 +79,7 @@ where
     for<'a> S::Producer<'a>: Stamping,
 {
     let epoch = Epoch::new();
-    let service = S::start(epoch);
+    let service = S::start(Some(epoch.clock));
     let warm = Duration::from_millis(20);
     let table = Timetable::new(epoch.clock.now().saturating_add(warm), scale);
     let order = table.order();

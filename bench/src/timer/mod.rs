@@ -1,7 +1,7 @@
 //! `tickwheel-bench timer`: timers that run, beside their peers and beside what a lock or a bare sleep costs.
 //!
 //! - `subject`: the seam behind which every implementation stands.
-//! - `sleep`, `task`, `hashed`, `jdk`: the peers, one in each file. `mutex`, `bare`: the limits.
+//! - `ours`: ours, in its ways. `sleep`, `task`, `hashed`, `jdk`: the peers, one in each file. `mutex`, `bare`: the limits.
 //! - `ring`, `lateness`, `idle`, `flat`: what is measured.
 //! - `workload`: its names, and what runs for whom. `scale`: how much of it.
 //! - `catalog`: the implementations by name.
@@ -17,6 +17,7 @@ mod idle;
 mod jdk;
 mod lateness;
 mod mutex;
+mod ours;
 mod plan;
 mod ratios;
 mod ring;

@@ -4,10 +4,9 @@ use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tickwheel::{Clock, Monotonic};
+use tickwheel::{Clock, Monotonic, SystemClock};
 use tickwheel_core::{Handle, TimerQueue, Wheel};
 
-use super::stamps::Epoch;
 use super::subject::{Producer, Service};
 
 const MILLI: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not 0");
@@ -17,7 +16,7 @@ const MILLI: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not 0");
 #[derive(Debug)]
 pub(crate) struct Locked<const READS_CLOCK: bool> {
     wheel: Mutex<Wheel<u64>>,
-    epoch: Epoch,
+    clock: SystemClock,
 }
 
 impl<const READS_CLOCK: bool> Locked<READS_CLOCK> {
@@ -34,8 +33,8 @@ pub(crate) struct Locker<'a, const READS_CLOCK: bool>(&'a Locked<READS_CLOCK>);
 impl<const READS_CLOCK: bool> Service for Locked<READS_CLOCK> {
     type Producer<'a> = Locker<'a, READS_CLOCK>;
 
-    fn start(epoch: Epoch) -> Self {
-        Self { wheel: Mutex::new(Wheel::new(0)), epoch }
+    fn start(clock: Option<SystemClock>) -> Self {
+        Self { wheel: Mutex::new(Wheel::new(0)), clock: clock.unwrap_or_default() }
     }
 
     fn producer(&self, _: u32) -> Locker<'_, READS_CLOCK> {
@@ -50,7 +49,7 @@ impl<const READS_CLOCK: bool> Producer for Locker<'_, READS_CLOCK> {
 
     #[inline]
     fn schedule(&mut self, delay: Duration) -> Handle {
-        let now = if READS_CLOCK { self.0.epoch.clock.now() } else { Monotonic::ZERO };
+        let now = if READS_CLOCK { self.0.clock.now() } else { Monotonic::ZERO };
         let deadline = now.saturating_add(delay).ceil_ticks(MILLI);
         self.0.lock().insert(deadline, 0).expect("the deadline is after now")
     }

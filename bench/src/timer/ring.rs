@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::scale::Scale;
-use super::stamps::Epoch;
 use super::subject::{Counts, Producer, Service};
 use super::usage;
 use crate::random::Random;
@@ -95,7 +94,7 @@ impl Keeper {
 
 /// Measures the pairs of all producers together, after a quarter as many to warm up.
 pub(crate) fn sample<S: Service>(shape: &Shape, scale: &Scale) -> Sample {
-    let service = S::start(Epoch::new());
+    let service = S::start(None);
     let each = scale.pairs / u64::from(scale.producers);
     let produce = |number, gate: &Gate| {
         let mut thread = Thread {

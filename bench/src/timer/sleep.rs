@@ -5,58 +5,40 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tickwheel::Monotonic;
+use tickwheel::{Monotonic, SystemClock};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 use tokio::time::{Instant, Sleep};
 
-use super::stamps::{Epoch, Stamps};
+use super::stamps::{Bell, Stamps};
 use super::subject::{Producer, Service, Stamping};
 
 /// A runtime with its usual number of threads.
 #[derive(Debug)]
 pub(crate) struct Sleeps {
     runtime: Runtime,
-    epoch: Epoch,
 }
 
 /// A thread inside of it.
 #[derive(Debug)]
 pub(crate) struct Sleeper<'a> {
-    epoch: Epoch,
-    /// Sleeps that nobody cancels.
-    kept: Vec<Pin<Box<Sleep>>>,
+    /// Sleeps that nobody cancels, and what they stamp.
+    kept: Vec<(usize, Pin<Box<Sleep>>)>,
     _entered: EnterGuard<'a>,
-}
-
-/// What a waker does here.
-struct Bell {
-    stamps: Arc<Stamps>,
-    index: usize,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.stamps.stamp(self.index);
-    }
 }
 
 impl Service for Sleeps {
     type Producer<'a> = Sleeper<'a>;
 
-    fn start(epoch: Epoch) -> Self {
+    fn start(_: Option<SystemClock>) -> Self {
         let runtime = Builder::new_multi_thread().enable_time().build().expect("a runtime");
-        Self { runtime, epoch }
+        Self { runtime }
     }
 
     fn producer(&self, _: u32) -> Sleeper<'_> {
-        Sleeper { epoch: self.epoch, kept: Vec::new(), _entered: self.runtime.enter() }
+        Sleeper { kept: Vec::new(), _entered: self.runtime.enter() }
     }
 
     fn settle(&self) {
@@ -84,15 +66,15 @@ impl Producer for Sleeper<'_> {
 impl Stamping for Sleeper<'_> {
     #[inline]
     fn stamp_at(&mut self, due: Monotonic, stamps: &Arc<Stamps>, index: usize) {
-        let mut sleep = Box::pin(tokio::time::sleep_until(Instant::from_std(self.epoch.instant(due))));
-        let waker = Waker::from(Arc::new(Bell { stamps: Arc::clone(stamps), index }));
+        let mut sleep = Box::pin(tokio::time::sleep_until(Instant::from_std(stamps.epoch().instant(due))));
+        let waker = Waker::from(Arc::new(Bell::new(stamps, index)));
         if sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
             stamps.stamp(index);
             return;
         }
         if self.kept.len() == self.kept.capacity() {
-            self.kept.retain(|sleep| !sleep.is_elapsed());
+            self.kept.retain(|(index, _)| !stamps.has_fired(*index));
         }
-        self.kept.push(sleep);
+        self.kept.push((index, sleep));
     }
 }

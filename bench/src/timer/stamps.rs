@@ -1,9 +1,11 @@
-//! [`Stamps`]: when what fired.
+//! [`Stamps`]: when what fired; and [`Bell`], a waker that says so.
 //!
 //! Ground rules: each place of `fired` is written by the one body that has its index; everything is relaxed, for whoever
 //! reads the times has seen first, by [`Stamps::fired`], that all of them are there.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
 use std::time::{Duration, Instant};
 
 use tickwheel::{Clock, Monotonic, SystemClock};
@@ -39,7 +41,7 @@ impl Epoch {
 /// The readings at which timers fired.
 #[derive(Debug)]
 pub(crate) struct Stamps {
-    clock: SystemClock,
+    epoch: Epoch,
     /// Zero until then.
     fired: Box<[AtomicU64]>,
     twice: AtomicU64,
@@ -48,16 +50,26 @@ pub(crate) struct Stamps {
 impl Stamps {
     pub(crate) fn new(epoch: Epoch, timers: usize) -> Self {
         let fired = (0..timers).map(|_| AtomicU64::new(0)).collect();
-        Self { clock: epoch.clock, fired, twice: AtomicU64::new(0) }
+        Self { epoch, fired, twice: AtomicU64::new(0) }
+    }
+
+    /// What the readings are readings of.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// That of this index fires now.
     #[inline]
     pub(crate) fn stamp(&self, index: usize) {
-        let now = self.clock.now().as_nanos();
+        let now = self.epoch.clock.now().as_nanos();
         if self.fired[index].swap(now, Ordering::Relaxed) != 0 {
             self.twice.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether it did.
+    pub(crate) fn has_fired(&self, index: usize) -> bool {
+        self.fired[index].load(Ordering::Relaxed) != 0
     }
 
     /// How many fired.
@@ -80,6 +92,29 @@ impl Stamps {
     }
 }
 
+/// Stamps when it is woken, which is all that a sleep without a task can do.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    stamps: Arc<Stamps>,
+    index: usize,
+}
+
+impl Bell {
+    pub(crate) fn new(stamps: &Arc<Stamps>, index: usize) -> Self {
+        Self { stamps: Arc::clone(stamps), index }
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.stamps.stamp(self.index);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +130,7 @@ mod tests {
     #[test]
     fn early_late_and_twice_are_told_apart() {
         let stamps = Stamps::new(Epoch::new(), 3);
-        while stamps.clock.now().as_nanos() < 10 {}
+        while stamps.epoch.clock.now().as_nanos() < 10 {}
         stamps.stamp(0);
         stamps.stamp(2);
         assert_eq!((stamps.fired(), stamps.twice()), (2, 0));

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel::Monotonic;
+use tickwheel::{Monotonic, SystemClock};
 
-use super::stamps::{Epoch, Stamps};
+use super::stamps::Stamps;
 
 /// A timer that runs, and that any thread may use.
 ///
 /// Workloads are generic over it, so that none of the calls that are measured is virtual.
 pub(crate) trait Service: Sync + Sized {
-    /// The nanoseconds of a tick, if a timer's tick begins at multiples of it on the clock of the [`Epoch`].
+    /// The nanoseconds of a tick, if its ticks begin at multiples of it on the clock it was given.
     const TICK_NANOS: Option<u64> = None;
 
     /// What a thread uses it by. It stays on its thread.
@@ -19,8 +19,8 @@ pub(crate) trait Service: Sync + Sized {
     where
         Self: 'a;
 
-    /// One with nothing pending.
-    fn start(epoch: Epoch) -> Self;
+    /// One with nothing pending; on this clock, if it takes one.
+    fn start(clock: Option<SystemClock>) -> Self;
 
     /// For the thread that asks. A number belongs to one thread.
     fn producer(&self, number: u32) -> Self::Producer<'_>;

@@ -4,19 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel::Monotonic;
+use tickwheel::{Monotonic, SystemClock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::stamps::{Epoch, Stamps};
+use super::stamps::Stamps;
 use super::subject::{Producer, Service, Stamping};
 
 /// A runtime with its usual number of threads.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     runtime: Runtime,
-    epoch: Epoch,
 }
 
 /// One thread's way to it.
@@ -26,9 +25,9 @@ pub(crate) struct Spawner<'a>(&'a Tasks);
 impl Service for Tasks {
     type Producer<'a> = Spawner<'a>;
 
-    fn start(epoch: Epoch) -> Self {
+    fn start(_: Option<SystemClock>) -> Self {
         let runtime = Builder::new_multi_thread().enable_time().build().expect("a runtime");
-        Self { runtime, epoch }
+        Self { runtime }
     }
 
     fn producer(&self, _: u32) -> Spawner<'_> {
@@ -56,7 +55,7 @@ impl Producer for Spawner<'_> {
 impl Stamping for Spawner<'_> {
     #[inline]
     fn stamp_at(&mut self, due: Monotonic, stamps: &Arc<Stamps>, index: usize) {
-        let (due, stamps) = (Instant::from_std(self.0.epoch.instant(due)), Arc::clone(stamps));
+        let (due, stamps) = (Instant::from_std(stamps.epoch().instant(due)), Arc::clone(stamps));
         self.0.runtime.spawn(async move {
             tokio::time::sleep_until(due).await;
             stamps.stamp(index);
