@@ -171,6 +171,18 @@ mod tests {
         assert!(folder.join("wheels.svg").exists(), "the plot is gone");
     }
 
+    #[test]
+    fn a_sample_is_asked_for_in_words_that_it_understands() {
+        let load = timer::Load::QUICK.words();
+        let words = ["tickwheel-bench", "timer-sample", "--impl=timer", "--workload=idle"];
+        let words = words.map(str::to_owned).into_iter().chain(load.clone());
+        let Bench::TimerSample(asked) = Arguments::try_parse_from(words).expect("it understands").bench
+        else {
+            panic!("another command")
+        };
+        assert_eq!(asked.load.words(), load);
+    }
+
     /// The CSV of a page.
     fn data_of(folder: &std::path::Path, page: &str) -> Vec<PathBuf> {
         let files = std::fs::read_dir(folder).expect("the data of the pages");

@@ -132,11 +132,11 @@ mod tests {
         let tables = markdown(&Figures::read(&report.csv()).expect("its own lines"), &PAGES);
         let rows: Vec<&str> = tables.lines().skip(2).collect();
         let expected = [
-            "| | 1e3 us | 1e3 wake-ups | 1e3 bytes |",
-            "|---|---:|---:|---:|",
-            "| timer |  | 0.50 |  |",
-            "| hhwt |  | 4.00 |  |",
-            "| *timer / hhwt* |  | 0.12 |  |",
+            "| | 1e3 ns | 1e3 us | 1e3 wake-ups | 1e3 bytes |",
+            "|---|---:|---:|---:|---:|",
+            "| timer |  |  | 0.50 |  |",
+            "| hhwt |  |  | 4.00 |  |",
+            "| *timer / hhwt* |  |  | 0.12 |  |",
             "",
         ];
         assert_eq!(rows, expected);

@@ -30,8 +30,9 @@ pub(crate) fn sample(workload: Workload, scale: &Scale) -> Option<Sample> {
     }
     let epoch = Epoch::new();
     let end = epoch.clock.now().saturating_add(scale.part * scale.parts);
-    let late = Spread::new(grid(epoch, || epoch.clock.now() > end));
-    let mut sample = Sample::default();
+    let late = grid(epoch, || epoch.clock.now() > end);
+    let mut sample = Sample { measured: late.len() as u64, ..Sample::default() };
+    let late = Spread::new(late);
     late.figures(&mut sample, "");
     sample.figure("early", late.early() as f64);
     // The grid is its tick.

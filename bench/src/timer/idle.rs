@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::scale::Scale;
 use super::subject::{Producer, Service};
-use super::usage::Usage;
+use super::usage::{self, Usage};
 use crate::random::Random;
 use crate::rss;
 use crate::sample::Sample;
@@ -22,18 +22,19 @@ pub(crate) fn sample<S: Service>(scale: &Scale) -> anyhow::Result<Sample> {
     let mut producer = service.producer(0);
     let mut random = Random::new(9);
     let mut claims = Vec::with_capacity(scale.pending as usize);
-    let before = rss::resident_bytes()?;
+    let (before, cpu) = (rss::resident_bytes()?, usage::process_nanos());
     for _ in 0..scale.pending {
         claims.push(producer.schedule(HOUR + Duration::from_micros(random.below(SPREAD_US))));
     }
     service.settle();
     std::thread::sleep(scale.quiet);
-    let bytes = rss::resident_bytes()?.saturating_sub(before);
+    let (bytes, cpu) = (rss::resident_bytes()?.saturating_sub(before), usage::process_nanos() - cpu);
     let (begun, usage) = (Instant::now(), Usage::of_others()?);
     std::thread::sleep(scale.span);
     let (nanos, wakes) = Usage::of_others()?.since(usage);
     let seconds = begun.elapsed().as_secs_f64();
     let mut sample = Sample { measured: scale.pending, ..Sample::default() };
+    sample.figure("schedule_ns", cpu as f64 / scale.pending as f64);
     sample.figure("cpu_us", nanos / 1e3 / seconds);
     sample.figure("wakes", wakes / seconds);
     sample.figure("bytes", bytes as f64 / scale.pending as f64);

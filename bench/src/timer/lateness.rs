@@ -128,11 +128,14 @@ fn figures(stamps: &Stamps, table: &Timetable, tick: Option<NonZeroU64>, beside:
     let late = Spread::new(stamps.lateness(|index| table.due(index)));
     late.figures(&mut sample, "");
     sample.figure("early", late.early() as f64);
+    let beside = Spread::new(beside);
+    beside.figures(&mut sample, "beside_");
     if let Some(tick) = tick {
         let begin = |index| Monotonic::from_tick(table.due(index).ceil_ticks(tick), tick);
-        Spread::new(stamps.lateness(begin)).figures(&mut sample, "tick_");
+        let late = Spread::new(stamps.lateness(begin));
+        late.figures(&mut sample, "tick_");
+        late.ratios(&beside, &mut sample, "tick_", "beside");
     }
-    Spread::new(beside).figures(&mut sample, "beside_");
     sample.check("fired", stamps.fired());
     sample.check("twice", stamps.twice());
     sample

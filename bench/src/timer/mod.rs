@@ -33,3 +33,5 @@ mod workload;
 
 pub(crate) use plan::{SampleArguments, TimerArguments};
 pub(crate) use run::{run, sample_here};
+#[cfg(test)]
+pub(crate) use scale::Load;

@@ -2,6 +2,8 @@
 
 use crate::sample::Sample;
 
+const SHARES: [(&str, f64); 3] = [("p50_us", 0.5), ("p99_us", 0.99), ("max_us", 1.0)];
+
 /// Lateness, sorted, in nanoseconds; negative is early.
 #[derive(Debug)]
 pub(crate) struct Spread(Vec<i64>);
@@ -26,8 +28,18 @@ impl Spread {
 
     /// The middle, the 99th of a hundred, and the latest.
     pub(crate) fn figures(&self, sample: &mut Sample, prefix: &str) {
-        for (name, share) in [("p50_us", 0.5), ("p99_us", 0.99), ("max_us", 1.0)] {
+        for (name, share) in SHARES {
             sample.figure(&format!("{prefix}{name}"), self.quantile_us(share));
+        }
+    }
+
+    /// The ratios of the same three to those of another.
+    pub(crate) fn ratios(&self, other: &Self, sample: &mut Sample, prefix: &str, divisor: &str) {
+        for (name, share) in SHARES {
+            let by = other.quantile_us(share);
+            if by > 0.0 {
+                sample.figure(&format!("{prefix}{name}/{divisor}"), self.quantile_us(share) / by);
+            }
         }
     }
 }
@@ -44,6 +56,12 @@ mod tests {
         let expected = [("a_p50_us", 47.0), ("a_p99_us", 96.0), ("a_max_us", 97.0)];
         assert_eq!(sample.figures, expected.map(|(name, value)| (name.to_owned(), value)));
         assert_eq!(spread.early(), 2);
+
+        let mut sample = Sample::default();
+        spread.ratios(&Spread::new(vec![-1_000, 0, 94_000]), &mut sample, "a_", "b");
+        // Nothing is divided by nothing.
+        let expected = [("a_p99_us/b", 96.0 / 94.0), ("a_max_us/b", 97.0 / 94.0)];
+        assert_eq!(sample.figures, expected.map(|(name, value)| (name.to_owned(), value)));
     }
 
     #[test]

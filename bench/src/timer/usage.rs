@@ -35,7 +35,8 @@ impl Usage {
     /// Nanoseconds of work and wake-ups since `earlier`.
     pub(crate) fn since(self, earlier: Self) -> (f64, f64) {
         let sleeps = self.sleeps.saturating_sub(earlier.sleeps);
-        ((self.cpu_nanos - earlier.cpu_nanos) as f64, sleeps as f64)
+        // Two clocks are read one after the other, so nothing at all may look like less than nothing.
+        ((self.cpu_nanos - earlier.cpu_nanos).max(0) as f64, sleeps as f64)
     }
 }
 
