@@ -12,9 +12,8 @@ pub(crate) struct Page {
     pub(crate) tables: &'static [Table],
     /// The implementations, in order.
     pub(crate) rows: &'static [&'static str],
-    /// The ratios below them: each of ours to each of these.
-    pub(crate) ours: &'static [&'static str],
-    pub(crate) divisors: &'static [&'static str],
+    /// The ratios below them: which of ours to what.
+    pub(crate) ratios: &'static [(&'static str, &'static str)],
 }
 
 /// A table: its title, and its columns.
@@ -90,8 +89,7 @@ const WHEELS: Page = Page {
         "line",
         "append",
     ],
-    ours: &["wheel"],
-    divisors: &["best-peer", "slab", "line", "append"],
+    ratios: &[("wheel", "best-peer"), ("wheel", "slab"), ("wheel", "line"), ("wheel", "append")],
 };
 
 /// The columns of the three shapes of W7.
@@ -162,16 +160,20 @@ const TIMERS: Page = Page {
         "mutex-wheel-clock",
         "bare-sleep",
     ],
-    ours: &["timer", "timer-sleep", "timer-inline", "timer-100us"],
-    divisors: &[
-        "tokio-sleep",
-        "tokio-task",
-        "hhwt",
-        "jdk-scheduled",
-        "mutex-wheel",
-        "mutex-wheel-clock",
-        "bare-sleep",
-        "beside",
+    ratios: &[
+        ("timer", "tokio-sleep"),
+        ("timer", "hhwt"),
+        ("timer", "jdk-scheduled"),
+        ("timer", "mutex-wheel"),
+        ("timer", "mutex-wheel-clock"),
+        ("timer", "bare-sleep"),
+        ("timer", "beside"),
+        ("timer-sleep", "tokio-sleep"),
+        ("timer-inline", "tokio-sleep"),
+        ("timer-inline", "bare-sleep"),
+        ("timer-inline", "beside"),
+        ("timer-100us", "bare-sleep"),
+        ("timer-100us", "beside"),
     ],
 };
 

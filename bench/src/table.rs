@@ -42,7 +42,7 @@ fn write_table(text: &mut String, figures: &Figures, page: &Page, table: &Table)
             .collect();
         write_row(text, row, &cells);
     }
-    for (ours, divisor) in page.ours.iter().flat_map(|ours| page.divisors.iter().map(move |by| (ours, by))) {
+    for (ours, divisor) in page.ratios {
         let cells: Vec<String> = columns
             .iter()
             .map(|&(n, _, metric)| {
