@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::scale::Scale;
 use super::subject::{Producer, Service};
+use super::usage;
 use crate::rss;
 use crate::sample::Sample;
 
 const DELAY: Duration = Duration::from_secs(600);
 const RING: usize = 1_000;
 
-/// Compares resident memory before and after, each time once the timer's own thread has caught up. A hundredth of the pairs
+/// Compares resident memory before and after, each time once the timer's own threads have come to rest. A hundredth of the pairs
 /// come before.
 ///
 /// # Errors
@@ -28,13 +29,13 @@ pub(crate) fn sample<S: Service>(scale: &Scale) -> anyhow::Result<Sample> {
                 cancelled += u64::from(producer.cancel(oldest));
             }
         }
-        service.settle();
-        rss::resident_bytes()
+        let ended = usage::wait_for_rest(scale.patience)?;
+        anyhow::Ok((rss::resident_bytes()?, ended))
     };
-    let before = exchange(scale.pairs_flat / 100)?;
+    let (before, _) = exchange(scale.pairs_flat / 100)?;
     let begun = Instant::now();
-    let after = exchange(scale.pairs_flat)?;
-    let nanos = begun.elapsed().as_nanos() as f64;
+    let (after, ended) = exchange(scale.pairs_flat)?;
+    let nanos = (ended - begun).as_nanos() as f64;
     let mut sample = Sample { measured: scale.pairs_flat, ..Sample::default() };
     sample.figure("before_kb", before as f64 / 1_024.0);
     sample.figure("after_kb", after as f64 / 1_024.0);

@@ -26,7 +26,7 @@ pub(crate) fn sample<S: Service>(scale: &Scale) -> anyhow::Result<Sample> {
     for _ in 0..scale.pending {
         claims.push(producer.schedule(HOUR + Duration::from_micros(random.below(SPREAD_US))));
     }
-    service.settle();
+    usage::wait_for_rest(scale.patience)?;
     std::thread::sleep(scale.quiet);
     let (bytes, cpu) = (rss::resident_bytes()?.saturating_sub(before), usage::process_nanos() - cpu);
     let (begun, usage) = (Instant::now(), Usage::of_others()?);

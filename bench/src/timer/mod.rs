@@ -5,7 +5,7 @@
 //! - `ring`, `lateness`, `idle`, `flat`: what is measured.
 //! - `workload`: its names, and what runs for whom. `scale`: how much of it.
 //! - `catalog`: the implementations by name.
-//! - `stamps`: when what fired. `spread`: how late that was. `usage`: what the threads of a timer use.
+//! - `stamps`: when what fired. `spread`: how late that was. `usage`: what the threads of a timer use, and whether they rest.
 //! - `run`: the rounds, each sample in a process of its own. `ratios`: ours against the others.
 //! - `plan`: what was asked for.
 

@@ -40,8 +40,6 @@ impl<const READS_CLOCK: bool> Service for Locked<READS_CLOCK> {
     fn producer(&self, _: u32) -> Locker<'_, READS_CLOCK> {
         Locker(self)
     }
-
-    fn settle(&self) {}
 }
 
 impl<const READS_CLOCK: bool> Producer for Locker<'_, READS_CLOCK> {

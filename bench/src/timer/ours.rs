@@ -1,7 +1,7 @@
 //! Ours: [`Timer`], with closures and a handle to cancel, and with its sleeps, as tokio's are used.
 
 use std::pin::Pin;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -30,16 +30,6 @@ fn start(tick_us: u64, inline: bool, clock: Option<SystemClock>) -> Timer {
     builder.build().expect("a timer")
 }
 
-fn settle(timer: &Timer) {
-    let (sender, receiver) = mpsc::channel();
-    let body = move || {
-        // Only a caller that has panicked does not wait.
-        let _ = sender.send(());
-    };
-    timer.schedule(Duration::ZERO, body).expect("it is open");
-    receiver.recv().expect("it runs");
-}
-
 fn counts(timer: &Timer) -> Counts {
     let metrics = timer.metrics();
     Counts { cancelled: metrics.cancelled, cancelled_unfiled: metrics.cancelled_unfiled }
@@ -56,10 +46,6 @@ impl<const TICK_US: u64, const INLINE: bool> Service for Ours<TICK_US, INLINE> {
 
     fn producer(&self, _: u32) -> Scheduler<'_> {
         Scheduler(&self.0)
-    }
-
-    fn settle(&self) {
-        settle(&self.0);
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -112,10 +98,6 @@ impl Service for Sleeps {
 
     fn producer(&self, _: u32) -> Sleeper<'_> {
         Sleeper { timer: &self.0, kept: Vec::new() }
-    }
-
-    fn settle(&self) {
-        settle(&self.0);
     }
 
     fn counts(&self) -> Option<Counts> {

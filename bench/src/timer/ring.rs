@@ -1,8 +1,8 @@
 //! W7: threads that schedule and cancel, against each other and against the timer's own thread.
 //!
 //! Each keeps a ring of pending timers: it schedules one and cancels the oldest. The wall counts, from the moment at which
-//! all begin to the one at which all have ended and the timer's own thread has caught up; so a timer that only takes notes
-//! is not ahead of one that files.
+//! all begin to the one at which all have ended and the timer's own threads have come to rest; so a timer that only takes
+//! notes is not ahead of one that files.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -93,7 +93,10 @@ impl Keeper {
 }
 
 /// Measures the pairs of all producers together, after a quarter as many to warm up.
-pub(crate) fn sample<S: Service>(shape: &Shape, scale: &Scale) -> Sample {
+///
+/// # Errors
+/// Where the system does not tell whether threads rest.
+pub(crate) fn sample<S: Service>(shape: &Shape, scale: &Scale) -> anyhow::Result<Sample> {
     let service = S::start(None);
     let each = scale.pairs / u64::from(scale.producers);
     let produce = |number, gate: &Gate| {
@@ -127,13 +130,13 @@ pub(crate) fn sample<S: Service>(shape: &Shape, scale: &Scale) -> Sample {
         }
         // All are warm.
         keepers.iter().for_each(Keeper::wait);
-        service.settle();
+        usage::wait_for_rest(scale.patience)?;
         let counts = service.counts();
         let (begun, cpu) = (Instant::now(), usage::process_nanos());
         keepers.iter().for_each(Keeper::open);
         keepers.iter().for_each(Keeper::wait);
-        service.settle();
-        let (passed, cpu) = (begun.elapsed(), usage::process_nanos() - cpu);
+        let ended = usage::wait_for_rest(scale.patience)?;
+        let (passed, cpu) = (ended - begun, usage::process_nanos() - cpu);
         let share = counts.zip(service.counts()).and_then(|(before, after)| unfiled(before, after));
         keepers.iter().for_each(Keeper::open);
         let cancelled = threads.into_iter().map(|thread| thread.join().expect("it ends"));
@@ -147,7 +150,7 @@ pub(crate) fn sample<S: Service>(shape: &Shape, scale: &Scale) -> Sample {
             sample.figure("unfiled", share);
         }
         sample.check("accepted", accepted);
-        sample
+        Ok(sample)
     })
 }
 

@@ -55,6 +55,7 @@ impl Load {
                 pending: 2_000,
                 quiet: Duration::from_millis(20),
                 span: Duration::from_millis(100),
+                patience: Duration::from_millis(20),
                 pairs_flat: 20_000,
             };
         }
@@ -69,6 +70,7 @@ impl Load {
             pending: 1_000_000,
             quiet: Duration::from_secs(1),
             span: Duration::from_secs(u64::from(seconds)),
+            patience: Duration::from_secs(60),
             pairs_flat: 10_000_000,
         }
     }
@@ -95,6 +97,8 @@ pub(crate) struct Scale {
     pub(crate) quiet: Duration,
     /// How long they are looked at.
     pub(crate) span: Duration,
+    /// How long to wait for the threads of a timer to come to rest.
+    pub(crate) patience: Duration,
     /// Pairs after which memory must be what it was.
     pub(crate) pairs_flat: u64,
 }

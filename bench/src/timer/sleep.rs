@@ -40,10 +40,6 @@ impl Service for Sleeps {
     fn producer(&self, _: u32) -> Sleeper<'_> {
         Sleeper { kept: Vec::new(), _entered: self.runtime.enter() }
     }
-
-    fn settle(&self) {
-        self.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
-    }
 }
 
 impl Producer for Sleeper<'_> {

@@ -25,9 +25,6 @@ pub(crate) trait Service: Sync + Sized {
     /// For the thread that asks. A number belongs to one thread.
     fn producer(&self, number: u32) -> Self::Producer<'_>;
 
-    /// Waits until its own thread, if it has one, has been through everything that was scheduled and cancelled before.
-    fn settle(&self);
-
     /// What it counts of its own.
     fn counts(&self) -> Option<Counts> {
         None

@@ -33,10 +33,6 @@ impl Service for Tasks {
     fn producer(&self, _: u32) -> Spawner<'_> {
         Spawner(self)
     }
-
-    fn settle(&self) {
-        self.runtime.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
-    }
 }
 
 impl Producer for Spawner<'_> {

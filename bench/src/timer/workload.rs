@@ -77,7 +77,7 @@ impl Workload {
 
     /// The rings only.
     pub(crate) fn sample_ring<S: Service>(self, scale: &Scale) -> anyhow::Result<Option<Sample>> {
-        Ok(self.shape(scale).map(|shape| ring::sample::<S>(&shape, scale)))
+        self.shape(scale).map(|shape| ring::sample::<S>(&shape, scale)).transpose()
     }
 
     /// What differs where the same timer is used in another way.
