@@ -2,14 +2,20 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod cpu;
 mod figures;
 mod machine;
+mod page;
 mod plot;
+mod random;
 mod raw;
 mod report;
 mod rss;
+mod sample;
 mod store;
 mod table;
+mod timer;
+mod versions;
 mod web;
 mod wheel;
 
@@ -32,6 +38,8 @@ enum Bench {
     Store(StoreArguments),
     /// The wheel beside its peers and the limits: processor time of this thread for each operation.
     Wheel(wheel::WheelArguments),
+    /// Timers that run, beside their peers: contention, lateness, idle threads, memory.
+    Timer(timer::TimerArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
     Table(TableArguments),
     /// Cost against the number of timers, as SVG, from the CSV of a run.
@@ -43,6 +51,9 @@ enum Bench {
     /// One sample of `wheel`, which starts this program again for each.
     #[command(hide = true)]
     WheelSample(wheel::SampleArguments),
+    /// One sample of `timer`, likewise.
+    #[command(hide = true)]
+    TimerSample(timer::SampleArguments),
 }
 
 #[derive(clap::Args, Debug)]
@@ -50,7 +61,7 @@ struct TableArguments {
     /// The CSV.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Put them into this page, in the place of those it has, instead of printing them.
+    /// Put those of this page into it, in the place of the old ones, instead of printing all.
     #[arg(long, value_name = "PAGE")]
     into: Option<PathBuf>,
 }
@@ -86,15 +97,18 @@ fn main() -> anyhow::Result<()> {
             report
         }),
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
+        Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Table(arguments) => {
-            let tables = table::markdown(&figures::Figures::load(&arguments.files)?);
+            let figures = figures::Figures::load(&arguments.files)?;
             match arguments.into {
-                None => print!("{tables}"),
-                Some(page) => {
+                None => print!("{}", table::markdown(&figures, &page::PAGES)),
+                Some(path) => {
+                    let page = page::of_file(&path)?;
                     let text =
-                        std::fs::read_to_string(&page).with_context(|| format!("read {}", page.display()))?;
-                    std::fs::write(&page, table::put_into(&text, &tables)?)
-                        .with_context(|| format!("write {}", page.display()))?;
+                        std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+                    let tables = table::markdown(&figures, std::slice::from_ref(page));
+                    std::fs::write(&path, table::put_into(&text, &tables)?)
+                        .with_context(|| format!("write {}", path.display()))?;
                 }
             }
             Ok(())
@@ -105,6 +119,10 @@ fn main() -> anyhow::Result<()> {
         }
         Bench::WheelSample(arguments) => {
             print!("{}", wheel::sample_here(&arguments)?);
+            Ok(())
+        }
+        Bench::TimerSample(arguments) => {
+            print!("{}", timer::sample_here(&arguments)?);
             Ok(())
         }
     }
@@ -127,20 +145,50 @@ mod tests {
 
     /// Whoever brings new figures makes the page anew, and nobody edits one of its figures.
     #[test]
-    fn the_page_and_the_plot_are_those_of_the_data() {
+    fn the_pages_and_the_plot_are_those_of_the_data() {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/performance");
-        let data = std::fs::read_dir(folder.join("data")).expect("the data of the page");
-        let files: Vec<PathBuf> = data.map(|file| file.expect("a file").path()).collect();
-        let files: Vec<PathBuf> = files
-            .into_iter()
-            .filter(|file| file.extension().is_some_and(|extension| extension == "csv"))
-            .collect();
-        let figures = figures::Figures::load(&files).expect("figures");
-        let read = |name| std::fs::read_to_string(folder.join(name)).expect(name);
-        let page = read("wheels.md");
-        let made = table::put_into(&page, &table::markdown(&figures)).expect("a place for the tables");
-        assert!(page == made, "run `scripts/bench table ... --into docs/performance/wheels.md`");
-        let drawn = plot::svg(&figures).expect("a plot");
-        assert!(read("wheels.svg") == drawn, "run `scripts/bench plot ... > docs/performance/wheels.svg`");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+        let mut all = 0;
+        for page in &page::PAGES {
+            let files = data_of(&folder.join("data"), page.name);
+            all += files.len();
+            if files.is_empty() {
+                continue;
+            }
+            let figures = figures::Figures::load(&files).expect("figures");
+            let (name, name_svg) = (format!("{}.md", page.name), format!("{}.svg", page.name));
+            let text = read(&name);
+            let made = table::put_into(&text, &table::markdown(&figures, std::slice::from_ref(page)))
+                .expect("a place for the tables");
+            assert!(text == made, "run `scripts/bench table ... --into docs/performance/{name}`");
+            if folder.join(&name_svg).exists() {
+                let drawn = plot::svg(&figures).expect("a plot");
+                let drawn_again = "run `scripts/bench plot ... > docs/performance/";
+                assert!(read(&name_svg) == drawn, "{drawn_again}{name_svg}`");
+            }
+        }
+        assert_eq!(all, data_of(&folder.join("data"), "").len(), "data that belongs to no page");
+        assert!(folder.join("wheels.svg").exists(), "the plot is gone");
+    }
+
+    #[test]
+    fn a_sample_is_asked_for_in_words_that_it_understands() {
+        let load = timer::Load::QUICK.words();
+        let words = ["tickwheel-bench", "timer-sample", "--impl=timer", "--workload=idle"];
+        let words = words.map(str::to_owned).into_iter().chain(load.clone());
+        let Bench::TimerSample(asked) = Arguments::try_parse_from(words).expect("it understands").bench
+        else {
+            panic!("another command")
+        };
+        assert_eq!(asked.load.words(), load);
+    }
+
+    /// The CSV of a page.
+    fn data_of(folder: &std::path::Path, page: &str) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(folder).expect("the data of the pages");
+        let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
+        files.retain(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(page)));
+        files
     }
 }

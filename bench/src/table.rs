@@ -1,87 +1,28 @@
-//! The tables of the page, made from the figures so that none is copied by hand.
+//! The tables of a page, made from the figures so that none is copied by hand.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context, ensure};
 
 use crate::figures::{Figure, Figures};
+use crate::page::{Page, Table};
 
 /// Where the tables stand in the page.
 const BEGIN: &str = "<!-- tables: made by `tickwheel-bench table`, not by hand -->";
 const END: &str = "<!-- end of tables -->";
 
-/// A table: its title, and its columns.
-struct Table {
-    title: &'static str,
-    workload: &'static str,
-    /// Heading and metric. A column for each size, or one if the workload has only one.
-    metrics: &'static [(&'static str, &'static str)],
-}
-
-const TABLES: [Table; 6] = [
-    Table {
-        title: "W1, cancel one and start one: ns for each pair",
-        workload: "w1",
-        metrics: &[("", "pair_ns")],
-    },
-    Table {
-        title: "W2, start all, then tick by tick until all have fired: ns for each timer",
-        workload: "w2",
-        metrics: &[("start", "insert_ns"), ("fire", "expire_ns"), ("both", "sum_ns")],
-    },
-    Table {
-        title: "W3, requests and their time-outs: ns for each timer",
-        workload: "w3",
-        metrics: &[("", "timer_ns")],
-    },
-    Table {
-        title: "W4, few timers over 30 days: ns and stops from one to the next",
-        workload: "w4",
-        metrics: &[("ns", "timer_ns"), ("stops", "stops"), ("heap bytes of all", "heap_bytes")],
-    },
-    Table {
-        title: "W5, move one: ns for each move; and ns for each timer to fire afterwards",
-        workload: "w5",
-        metrics: &[("any time", "random_ns"), ("later", "later_ns"), ("fire", "drain_ns")],
-    },
-    Table {
-        title: "W6, resident bytes for each pending timer, without the array of handles",
-        workload: "w6",
-        metrics: &[("filled", "filled_bytes"), ("after as many pairs", "churned_bytes")],
-    },
-];
-
-/// The implementations, in order, with the ratios to ours below them.
-const ROWS: [&str; 15] = [
-    "wheel",
-    "nexus-timer",
-    "lazy-heap",
-    "btree",
-    "hhwt",
-    "tokio-delay-queue",
-    "tokio-sleep",
-    "sorted-list",
-    "heap-queue",
-    "simple-wheel",
-    "hashed-wheel",
-    "hierarchical-wheel",
-    "slab",
-    "line",
-    "append",
-];
-/// What ours is divided by.
-const DIVISORS: [&str; 4] = ["best-peer", "slab", "line", "append"];
-
-/// All tables, in Markdown. Medians; a ratio with its least and greatest over the rounds.
-pub(crate) fn markdown(figures: &Figures) -> String {
+/// The tables of these pages, in Markdown. Medians; a ratio with its least and greatest over the rounds.
+pub(crate) fn markdown(figures: &Figures, pages: &[Page]) -> String {
     let mut text = String::new();
-    for table in TABLES.iter().filter(|table| !figures.sizes(table.workload).is_empty()) {
-        write_table(&mut text, figures, table);
+    for page in pages {
+        for table in page.tables.iter().filter(|table| !figures.sizes(table.workload).is_empty()) {
+            write_table(&mut text, figures, page, table);
+        }
     }
     text
 }
 
-fn write_table(text: &mut String, figures: &Figures, table: &Table) {
+fn write_table(text: &mut String, figures: &Figures, page: &Page, table: &Table) {
     let sizes = figures.sizes(table.workload);
     let columns: Vec<(u64, &str, &str)> = sizes
         .iter()
@@ -92,7 +33,7 @@ fn write_table(text: &mut String, figures: &Figures, table: &Table) {
         |(n, heading, _): &(u64, &str, &str)| format!(" {} {heading}", size(*n)).trim_end().to_owned();
     let headings: Vec<String> = columns.iter().map(heading).collect();
     let _ = writeln!(text, "| |{} |\n|---|{}", headings.join(" |"), "---:|".repeat(columns.len()));
-    for row in ROWS {
+    for row in page.rows {
         let cells: Vec<String> = columns
             .iter()
             .map(|&(n, _, metric)| {
@@ -101,15 +42,15 @@ fn write_table(text: &mut String, figures: &Figures, table: &Table) {
             .collect();
         write_row(text, row, &cells);
     }
-    for divisor in DIVISORS {
+    for (ours, divisor) in page.ratios {
         let cells: Vec<String> = columns
             .iter()
             .map(|&(n, _, metric)| {
-                let ratio = figures.get("wheel", table.workload, n, &format!("{metric}/{divisor}"));
+                let ratio = figures.get(ours, table.workload, n, &format!("{metric}/{divisor}"));
                 ratio.map_or(String::new(), spread)
             })
             .collect();
-        write_row(text, &format!("*wheel / {}*", divisor.replace('-', " ")), &cells);
+        write_row(text, &format!("*{ours} / {}*", divisor.replace('-', " ")), &cells);
     }
     text.push('\n');
 }
@@ -153,6 +94,7 @@ pub(crate) fn put_into(page: &str, tables: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::PAGES;
     use crate::report::Report;
 
     #[test]
@@ -178,7 +120,27 @@ mod tests {
             | slab | 3.00 |  |\n\
             | *wheel / best peer* | 0.25 (0.24..0.50) |  |\n\
             | *wheel / slab* | 2.88 |  |\n\n";
-        assert_eq!(markdown(&figures), expected);
+        assert_eq!(markdown(&figures, &PAGES), expected);
+    }
+
+    #[test]
+    fn the_columns_of_a_timer_are_not_those_of_a_wheel() {
+        let mut report = Report::default();
+        report.add("timer", "idle", 1_000, "wakes", 0.5);
+        report.add("hhwt", "idle", 1_000, "wakes", 4.0);
+        report.add("timer", "idle", 1_000, "wakes/hhwt", 0.125);
+        let tables = markdown(&Figures::read(&report.csv()).expect("its own lines"), &PAGES);
+        let rows: Vec<&str> = tables.lines().skip(2).collect();
+        let expected = [
+            "| | 1e3 ns | 1e3 us | 1e3 wake-ups | 1e3 bytes |",
+            "|---|---:|---:|---:|---:|",
+            "| timer |  |  | 0.50 |  |",
+            "| hhwt |  |  | 4.00 |  |",
+            "| *timer / hhwt* |  |  | 0.12 |  |",
+            "",
+        ];
+        assert_eq!(rows, expected);
+        assert_eq!(markdown(&Figures::read(&report.csv()).expect("again"), &PAGES[..1]), "");
     }
 
     #[test]

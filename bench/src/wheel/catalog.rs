@@ -10,11 +10,11 @@ use super::heap::LazyHeap;
 use super::limits::{Lines, append};
 use super::nexus::Nexus;
 use super::ours::Ours;
-use super::sample::Sample;
 use super::slab::Slab;
 use super::sleep::Sleeps;
 use super::tree::Tree;
 use super::workload::{Effort, Workload};
+use crate::sample::Sample;
 
 /// What an implementation is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

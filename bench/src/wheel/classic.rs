@@ -3,9 +3,9 @@
 use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};
 use tickwheel_core::{Handle, TimerQueue};
 
-use super::sample::Sample;
 use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
 use super::workload::{DELAY_MAX, Effort, MILLION, Workload};
+use crate::sample::Sample;
 
 /// One of them, as somebody would make it for the delays of the workloads.
 pub(crate) trait Textbook: TimerQueue<u64> {

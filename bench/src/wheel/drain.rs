@@ -2,11 +2,11 @@
 //!
 //! The array of handles is written by everybody and read by nobody.
 
-use super::cpu::CpuTime;
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::{Fired, Subject};
 use super::workload::{DELAY_MAX, Effort};
+use crate::cpu::CpuTime;
+use crate::random::Random;
+use crate::sample::Sample;
 
 /// Measures passes of N timers each, until there were 2,000,000 timers, after one pass to warm up.
 pub(crate) fn sample<S: Subject>(n: u64, effort: Effort) -> Sample {

@@ -1,9 +1,9 @@
 //! The limits: what the memory of this machine allows, whatever the structure.
 
-use super::cpu::CpuTime;
-use super::sample::Sample;
 use super::subject::Store;
 use super::workload::{Effort, Workload};
+use crate::cpu::CpuTime;
+use crate::sample::Sample;
 
 /// A deadline and a value: 16 bytes, four of them in a line of the cache.
 const ENTRIES_PER_LINE: usize = 4;

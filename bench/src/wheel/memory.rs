@@ -1,10 +1,10 @@
 //! W6: resident memory for each of N pending timers, without the array of their handles.
 
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::Store;
 use super::workload::DELAY_MAX;
+use crate::random::Random;
 use crate::rss;
+use crate::sample::Sample;
 
 /// Reads the memory of this process before and after `n` timers were started, and again after `n` of them were cancelled and
 /// started anew. No figures where the system does not tell.

@@ -8,14 +8,11 @@
 //! - `pairs`, `drain`, `rpc`, `sparse`, `reschedule`, `memory`: the workloads, W1 to W6.
 //! - `workload`: their names, and which of them runs for whom.
 //! - `catalog`: the implementations by name.
-//! - `random`, `cpu`: the random sequence, and the clock that counts this thread's work only.
-//! - `sample`: what one process measured. `run`: the rounds, each sample in a process of its own. `ratios`: ours against the
-//!   others.
-//! - `plan`: what was asked for. `versions`: of what.
+//! - `run`: the rounds, each sample in a process of its own. `ratios`: ours against the others.
+//! - `plan`: what was asked for.
 
 mod catalog;
 mod classic;
-mod cpu;
 mod delay_queue;
 mod drain;
 mod hashed;
@@ -27,20 +24,16 @@ mod ours;
 mod pairs;
 mod paused;
 mod plan;
-mod random;
 mod ratios;
 mod reschedule;
 mod rpc;
 mod run;
-mod sample;
 mod slab;
 mod sleep;
 mod sparse;
 mod subject;
 mod tree;
-mod versions;
 mod workload;
 
-pub(crate) use plan::WheelArguments;
+pub(crate) use plan::{SampleArguments, WheelArguments};
 pub(crate) use run::{run, sample_here};
-pub(crate) use sample::SampleArguments;

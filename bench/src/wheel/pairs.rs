@@ -3,10 +3,10 @@
 //! The array of N handles is part of the work for everybody: a random one is read, its timer cancelled, and the handle of
 //! the new timer stored in its place.
 
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::Store;
 use super::workload::{DELAY_MAX, Effort};
+use crate::random::Random;
+use crate::sample::Sample;
 
 /// N pending timers and their handles.
 struct Pending<S: Store> {

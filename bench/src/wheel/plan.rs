@@ -20,6 +20,20 @@ pub(crate) struct WheelArguments {
     pub(crate) rounds: u32,
 }
 
+/// What the process of one sample is asked for.
+#[derive(clap::Args, Debug)]
+pub(crate) struct SampleArguments {
+    /// Name of the implementation.
+    #[arg(long = "impl")]
+    pub(crate) implementation: String,
+    /// Name of the workload.
+    #[arg(long)]
+    pub(crate) workload: Workload,
+    /// How many timers.
+    #[arg(long)]
+    pub(crate) n: u64,
+}
+
 fn parse_name(name: &str) -> Result<&'static Candidate, String> {
     catalog::find(name).map_err(|error| error.to_string())
 }

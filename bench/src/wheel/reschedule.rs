@@ -4,11 +4,11 @@
 //! connection's time-out is when something was heard from it. An implementation may put work off until the old deadline, so
 //! in the end time passes until all have fired, and that is a figure too.
 
-use super::cpu::CpuTime;
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::{Fired, Subject};
 use super::workload::{DELAY_MAX, Effort};
+use crate::cpu::CpuTime;
+use crate::random::Random;
+use crate::sample::Sample;
 
 /// What moves.
 struct Moves<'a, S: Subject> {

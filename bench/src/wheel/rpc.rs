@@ -3,11 +3,11 @@
 //! In each tick what is due fires, the requests that were answered are cancelled, and new ones are started. For each of the
 //! next 50 ticks there is a list of the handles to cancel then; that is part of the work for everybody.
 
-use super::cpu::CpuTime;
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::{Fired, Subject};
 use super::workload::Effort;
+use crate::cpu::CpuTime;
+use crate::random::Random;
+use crate::sample::Sample;
 
 const TIMEOUT: u64 = 30_000;
 const ANSWER_MAX: usize = 50;

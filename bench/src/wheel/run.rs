@@ -1,17 +1,13 @@
 //! The rounds. Every sample is measured in a process of its own, so that no memory of one is found warm, torn or paid for by
 //! another one; within a round the implementations come in turn, so that a drift of the machine hits all of them.
 
-use std::process::{Command, Stdio};
-
-use anyhow::{Context, ensure};
-
 use super::catalog::{self, CATALOG, Candidate};
-use super::plan::WheelArguments;
+use super::plan::{SampleArguments, WheelArguments};
 use super::ratios::{Figure, ratios};
-use super::sample::{Sample, SampleArguments};
-use super::versions;
 use super::workload::{Effort, Workload};
 use crate::report::Report;
+use crate::sample::{Sample, same_checks};
+use crate::versions;
 
 /// Measures what was asked for.
 pub(crate) fn run(arguments: &WheelArguments) -> anyhow::Result<Report> {
@@ -55,7 +51,7 @@ fn measure(
         eprintln!("  {:<18} {} ({} operations)", candidate.name, figures.join(", "), sample.measured);
         samples.push((*candidate, sample));
     }
-    same_checks(&samples)?;
+    same_checks(&named(&samples))?;
     let mut round = Vec::new();
     for (candidate, sample) in &samples {
         for (metric, value) in &sample.figures {
@@ -69,42 +65,15 @@ fn measure(
     Ok(())
 }
 
-/// Whoever finished the whole work must have come to the same counts.
-fn same_checks(samples: &[(&'static Candidate, Sample)]) -> anyhow::Result<()> {
-    let all = samples.iter().flat_map(|(candidate, sample)| {
-        sample.checks.iter().map(|(name, value)| (candidate.name, name.as_str(), *value))
-    });
-    let mut first: Vec<(&str, &str, u64)> = Vec::new();
-    for (who, name, value) in all {
-        match first.iter().find(|(_, known, _)| *known == name) {
-            Some((other, _, expected)) => {
-                ensure!(value == *expected, "{name} of {who} is {value}, and of {other} {expected}");
-            }
-            None => first.push((who, name, value)),
-        }
-    }
-    Ok(())
+fn named<'a>(samples: &'a [(&'static Candidate, Sample)]) -> Vec<(&'static str, &'a Sample)> {
+    samples.iter().map(|(candidate, sample)| (candidate.name, sample)).collect()
 }
 
 /// Starts this program again for one sample.
 fn in_a_process(candidate: &Candidate, workload: Workload, n: u64) -> anyhow::Result<Option<Sample>> {
-    let program = std::env::current_exe().context("find this program")?;
-    let output = Command::new(program)
-        .args([
-            "wheel-sample",
-            "--impl",
-            candidate.name,
-            "--workload",
-            workload.name(),
-            "--n",
-            &n.to_string(),
-        ])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("start this program again")?;
-    ensure!(output.status.success(), "the sample of {} ended with {}", candidate.name, output.status);
-    let lines = String::from_utf8(output.stdout).context("read a sample")?;
-    Ok(if lines.is_empty() { None } else { Some(Sample::read(&lines)?) })
+    let n = n.to_string();
+    let words = ["wheel-sample", "--impl", candidate.name, "--workload", workload.name(), "--n", &n];
+    Sample::in_a_process(&words.map(str::to_owned))
 }
 
 /// The other side of [`in_a_process`]: measures here, and returns the lines to print.
@@ -124,7 +93,7 @@ mod tests {
             let done = CATALOG
                 .iter()
                 .filter_map(|candidate| Some((candidate, (candidate.sample)(workload, 100, Effort::Smoke)?)));
-            let done: Vec<(&Candidate, Sample)> = done.collect();
+            let done: Vec<(&'static Candidate, Sample)> = done.collect();
             assert!(done.len() >= 3, "{workload:?}");
             for (candidate, sample) in &done {
                 assert!(!sample.checks.is_empty(), "{} checks nothing in {workload:?}", candidate.name);
@@ -134,15 +103,7 @@ mod tests {
                 let all = sample.figures.iter().all(|(_, value)| shows(*value));
                 assert!(all, "{} {sample:?}", candidate.name);
             }
-            same_checks(&done).expect("the same counts");
+            same_checks(&named(&done)).expect("the same counts");
         }
-    }
-
-    #[test]
-    fn counts_that_differ_are_told_with_both_names() {
-        let counted = |value| Sample { checks: vec![("fired".to_owned(), value)], ..Sample::default() };
-        let samples = [(&CATALOG[0], counted(7)), (&CATALOG[4], counted(8))];
-        let error = same_checks(&samples).expect_err("7 is not 8").to_string();
-        assert_eq!(error, "fired of lazy-heap is 8, and of wheel 7");
     }
 }

@@ -1,10 +1,10 @@
 //! W4: few timers, far apart: N of them over 30 days, from each to the next.
 
-use super::cpu::CpuTime;
-use super::random::Random;
-use super::sample::Sample;
 use super::subject::{Fired, Subject};
 use super::workload::Effort;
+use crate::cpu::CpuTime;
+use crate::random::Random;
+use crate::sample::Sample;
 
 /// In ticks of 1 ms.
 const SPAN: u64 = 30 * 86_400_000;

@@ -96,10 +96,10 @@ mod tests {
     use super::super::heap::LazyHeap;
     use super::super::nexus::Nexus;
     use super::super::ours::Ours;
-    use super::super::random::Random;
     use super::super::sleep::Sleeps;
     use super::super::tree::Tree;
     use super::*;
+    use crate::random::Random;
 
     /// How many timers fired in each tick, among them 500 in one, which is more than tokio's budget for one poll. Some were
     /// cancelled and some moved before.

@@ -1,9 +1,9 @@
 //! [`Workload`]: what is measured, by name, at which sizes, and how long.
 
-use super::cpu::CpuTime;
-use super::sample::Sample;
 use super::subject::{Store, Subject};
 use super::{drain, memory, pairs, reschedule, rpc, sparse};
+use crate::cpu::CpuTime;
+use crate::sample::Sample;
 
 /// The longest delay, in ticks of 1 ms, where a workload does not say otherwise. The shortest is 1.
 pub(crate) const DELAY_MAX: u64 = 60_000;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-const LOCK: &str = include_str!("../../../Cargo.lock");
+const LOCK: &str = include_str!("../../Cargo.lock");
 /// The packages behind the peers.
 const PEERS: [&str; 4] = ["hierarchical_hash_wheel_timer", "nexus-timer", "tokio", "tokio-util"];
 
