@@ -49,8 +49,11 @@ impl Monotonic {
     /// assert_eq!(start.checked_add(Duration::MAX), None);
     /// ```
     #[must_use]
+    #[inline]
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
-        let nanos = u64::try_from(duration.as_nanos()).ok()?;
+        // Not by `as_nanos`, which has 128 bits.
+        let nanos =
+            duration.as_secs().checked_mul(1_000_000_000)?.checked_add(u64::from(duration.subsec_nanos()))?;
         self.0.checked_add(nanos).map(Self)
     }
 
@@ -58,6 +61,7 @@ impl Monotonic {
     ///
     /// As a deadline, `MAX` means never: 584 years.
     #[must_use]
+    #[inline]
     pub fn saturating_add(self, duration: Duration) -> Self {
         self.checked_add(duration).unwrap_or(Self::MAX)
     }

@@ -35,7 +35,7 @@ impl<'a, T> Next<'a, T> {
     fn alarm(&mut self, at: Monotonic) -> &mut Sleep {
         let timer = &self.wait.shared.timer;
         // By the instant: a delay would count from a clock that has moved on.
-        let alarm = self.alarm.get_or_insert_with(|| Sleep::alarm(timer.clone(), at));
+        let alarm = self.alarm.get_or_insert_with(|| Sleep::alarm(timer, at));
         if alarm.deadline() != at {
             alarm.reset_at(at);
         }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::timer::{AnyEntry, Phase, Waiter};
+use crate::timer::{AnyEntry, Phase, Shard, Waiter};
 use crate::{Monotonic, Refusal, Timer};
 
 /// A future that is ready at a deadline, by [`Timer::sleep`].
 ///
 /// It enters the timer when it is first polled, and leaves it when it is dropped. It needs no
-/// runtime: the timer's driver wakes whatever task polled it last.
+/// runtime: the timer's driver wakes whatever task polled it last. It does not keep the timer: when
+/// the last [`Timer`] is dropped, whoever waits is told.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +31,8 @@ use crate::{Monotonic, Refusal, Timer};
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {
-    timer: Timer,
+    /// The shard of the thread that made it: a count on the timer itself would be one that all threads share.
+    home: Arc<Shard>,
     deadline: Monotonic,
     /// Whether it enters even a timer that is full.
     anyway: bool,
@@ -46,13 +48,13 @@ pub struct SleepError {
 }
 
 impl Sleep {
-    pub(crate) fn new(timer: Timer, deadline: Monotonic) -> Self {
-        Self { timer, deadline, anyway: false, entry: None }
+    pub(crate) fn new(timer: &Timer, deadline: Monotonic) -> Self {
+        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: false, entry: None }
     }
 
     /// One that a full timer does not refuse.
-    pub(crate) fn alarm(timer: Timer, deadline: Monotonic) -> Self {
-        Self { timer, deadline, anyway: true, entry: None }
+    pub(crate) fn alarm(timer: &Timer, deadline: Monotonic) -> Self {
+        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: true, entry: None }
     }
 
     /// When it is ready, by the timer's clock.
@@ -63,7 +65,7 @@ impl Sleep {
 
     /// Moves it to `delay` from now, earlier or later; one that has ended begins anew.
     pub fn reset(&mut self, delay: Duration) {
-        self.reset_at(self.timer.now().saturating_add(delay));
+        self.reset_at(self.home.common.now().saturating_add(delay));
     }
 
     /// As [`reset`](Self::reset), to a reading of the timer's clock. One in the past is ready at the
@@ -77,15 +79,14 @@ impl Sleep {
 
     /// Enters the timer.
     fn enter(&mut self, context: &Context<'_>) -> Poll<Result<(), SleepError>> {
-        if self.deadline <= self.timer.now() {
+        if self.deadline <= self.home.common.now() {
             return Poll::Ready(Ok(()));
         }
         let waiter = Waiter::new(context.waker().clone());
-        let core = self.timer.core();
         let accepted = if self.anyway {
-            core.accept_anyway(self.deadline, waiter)
+            self.home.accept_anyway(self.deadline, waiter)
         } else {
-            core.accept(self.deadline, waiter)
+            self.home.accept(self.deadline, waiter)
         };
         match accepted {
             Ok(entry) => {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::lateness::Recorder;
 use super::limit::Limit;
 use super::nap::Nap;
-use crate::sync::atomic::AtomicU64;
+use super::refused::Refusal;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::{Clock, Monotonic, SystemClock};
 
 /// See the module.
@@ -26,7 +27,15 @@ pub(super) enum Source {
 }
 
 impl Common {
-    pub(super) fn now(&self) -> Monotonic {
+    /// Counts a refusal.
+    #[cold]
+    pub(super) fn refuse(&self, why: Refusal) -> Refusal {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        why
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Monotonic {
         match &self.clock {
             Source::System(clock) => clock.now(),
             Source::Other(clock) => clock.now(),

@@ -9,13 +9,10 @@
 
 use std::sync::Arc;
 
-use super::body::Body;
 use super::common::Common;
-use super::entry::{AnyEntry, Entry};
 use super::firing::guarded;
 use super::metrics::{Counts, Metrics};
 use super::nap::Sleeper;
-use super::refused::Refusal;
 use super::shard::{self, Door, Shard};
 use super::turn::{Handout, Pace, Turn};
 use super::unfired::{Fate, OnClose, Unfired, UnfiredTask};
@@ -26,7 +23,7 @@ use crate::{Executor, Follower, Monotonic, Motion};
 
 /// See the module.
 pub(crate) struct Core {
-    pub(super) common: Arc<Common>,
+    pub(crate) common: Arc<Common>,
     shards: Box<[Arc<Shard>]>,
     turn: Mutex<Turn>,
     executor: Box<dyn Executor>,
@@ -56,45 +53,9 @@ impl Core {
         self.common.tick_nanos
     }
 
-    /// Accepts a body for a deadline, or gives it back.
-    pub(crate) fn accept<B: Body + 'static>(
-        &self,
-        deadline: Monotonic,
-        body: B,
-    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
-        if !self.common.limit.take() {
-            return Err((body, self.refuse(Refusal::Full)));
-        }
-        self.file(deadline, body)
-    }
-
-    /// As [`accept`](Self::accept), also beyond the limit: for what wakes others on this timer's behalf, who would sleep for ever
-    /// without it.
-    pub(crate) fn accept_anyway<B: Body + 'static>(
-        &self,
-        deadline: Monotonic,
-        body: B,
-    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
-        self.common.limit.take_anyway();
-        self.file(deadline, body)
-    }
-
-    /// Files a body that has its place.
-    fn file<B: Body + 'static>(&self, deadline: Monotonic, body: B) -> Result<Arc<AnyEntry>, (B, Refusal)> {
-        let shard = shard::of_this_thread(&self.shards);
-        let entry = Arc::new(Entry::new(deadline, Arc::clone(shard), body));
-        if shard.accept(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
-            return Ok(entry);
-        }
-        self.common.limit.release();
-        let entry = Arc::into_inner(entry).expect("an entry that was refused has one owner");
-        Err((entry.body, self.refuse(Refusal::ShutDown)))
-    }
-
-    /// Counts it.
-    pub(super) fn refuse(&self, why: Refusal) -> Refusal {
-        self.common.refused.fetch_add(1, Ordering::Relaxed);
-        why
+    /// Where the calling thread leaves what it asks.
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        shard::of_this_thread(&self.shards)
     }
 
     /// The life of the driver's thread.

@@ -20,6 +20,7 @@ impl Limit {
     }
 
     /// Takes a place for an entry; false if there is none.
+    #[inline]
     pub(super) fn take(&self) -> bool {
         let Some(most) = self.most else { return true };
         self.held
@@ -35,6 +36,7 @@ impl Limit {
     }
 
     /// Gives the place of an entry back.
+    #[inline]
     pub(super) fn release(&self) {
         if self.most.is_some() {
             let before = self.held.fetch_sub(1, Ordering::AcqRel);

@@ -4,9 +4,10 @@ use super::lateness::Lateness;
 
 /// A reading of a timer's counters, by [`Timer::metrics`](crate::Timer::metrics).
 ///
-/// Whenever no call is under way, `accepted = fired + cancelled + returned + pending`. While threads
-/// are at work the counters are read one after the other: `pending` may then be off by what happened
-/// meanwhile, and is never negative. A periodic task is accepted anew for each of its runs.
+/// Whenever no call is under way and no body is about to begin, `accepted = fired + cancelled +
+/// returned + pending`. While threads are at work the counters are read one after the other:
+/// `pending` may then be more by what is just ending, and is never negative. A periodic task is
+/// accepted anew for each of its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {

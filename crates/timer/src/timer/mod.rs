@@ -37,6 +37,7 @@ pub use metrics::Metrics;
 pub use owner::Timer;
 pub use periodic::{Every, FixedDelay};
 pub use refused::{Refusal, Refused};
+pub(crate) use shard::Shard;
 pub use timeout::{Timeout, TimeoutState};
 pub use unfired::{Fate, OnClose, Unfired, UnfiredTask};
 pub(crate) use word::Phase;

@@ -43,6 +43,7 @@ impl Nap {
     }
 
     /// Wakes the driver if it would sleep beyond this deadline.
+    #[inline]
     pub(super) fn wake_before(&self, deadline: Monotonic) {
         if deadline.as_nanos() < self.until.load(Ordering::SeqCst) {
             self.wake();

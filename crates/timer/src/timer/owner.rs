@@ -141,7 +141,7 @@ impl Timer {
         deadline: Monotonic,
         task: F,
     ) -> Result<Timeout, Refused<F>> {
-        match self.core().accept(deadline, OneShot::new(task)) {
+        match self.core().shard().accept(deadline, OneShot::new(task)) {
             Ok(entry) => Ok(Timeout::new(entry)),
             Err((body, why)) => Err(Refused { task: body.into_task(), why }),
         }
@@ -176,7 +176,7 @@ impl Timer {
 
     /// A future that is ready when the timer's clock reads `deadline`.
     pub fn sleep_until(&self, deadline: Monotonic) -> Sleep {
-        Sleep::new(self.clone(), deadline)
+        Sleep::new(self, deadline)
     }
 
     /// Waits for a future, at most `delay` from now.

@@ -114,7 +114,7 @@ fn start<F: FnMut() + Send + 'static>(
 ) -> Result<Timeout, Refused<F>> {
     let core = timer.core();
     if period.is_zero() {
-        return Err(Refused { task, why: core.refuse(Refusal::NoPeriod) });
+        return Err(Refused { task, why: core.common.refuse(Refusal::NoPeriod) });
     }
     let scheduled = core.now().saturating_add(first);
     let body = Periodic {
@@ -123,7 +123,7 @@ fn start<F: FnMut() + Send + 'static>(
         rule,
         tick_nanos: core.common.tick_nanos,
     };
-    core.accept(scheduled, body).map(Timeout::new).map_err(|(body, why)| {
+    core.shard().accept(scheduled, body).map(Timeout::new).map_err(|(body, why)| {
         let task = body.take_task().expect("a task that was refused has not run");
         Refused { task, why }
     })

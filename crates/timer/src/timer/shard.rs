@@ -17,9 +17,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::body::Body;
 use super::common::Common;
-use super::entry::AnyEntry;
+use super::entry::{AnyEntry, Entry};
 use super::metrics::Counts;
+use super::refused::Refusal;
 use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
@@ -37,7 +39,7 @@ const SPILL: usize = 4_096;
 pub(crate) struct Shard {
     inbox: Mutex<Inbox>,
     ends: Ends,
-    pub(super) common: Arc<Common>,
+    pub(crate) common: Arc<Common>,
 }
 
 /// What the threads that run bodies count.
@@ -83,8 +85,45 @@ impl Shard {
         Self { inbox: Mutex::default(), ends: Ends::default(), common }
     }
 
-    /// Accepts a new entry; false if the door is closed.
-    pub(super) fn accept(&self, entry: Arc<AnyEntry>, deadline: Monotonic) -> bool {
+    /// Accepts a body for a deadline, or gives it back.
+    pub(crate) fn accept<B: Body + 'static>(
+        self: &Arc<Self>,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        if !self.common.limit.take() {
+            return Err((body, self.common.refuse(Refusal::Full)));
+        }
+        self.accept_with_place(deadline, body)
+    }
+
+    /// As [`accept`](Self::accept), also beyond the limit: for what wakes others on this timer's behalf, who would sleep for ever
+    /// without it.
+    pub(crate) fn accept_anyway<B: Body + 'static>(
+        self: &Arc<Self>,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        self.common.limit.take_anyway();
+        self.accept_with_place(deadline, body)
+    }
+
+    fn accept_with_place<B: Body + 'static>(
+        self: &Arc<Self>,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        let entry = Arc::new(Entry::new(deadline, Arc::clone(self), body));
+        if self.push_new(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
+            return Ok(entry);
+        }
+        self.common.limit.release();
+        let entry = Arc::into_inner(entry).expect("an entry that was refused has one owner");
+        Err((entry.body, self.common.refuse(Refusal::ShutDown)))
+    }
+
+    /// False if the door is closed.
+    fn push_new(&self, entry: Arc<AnyEntry>, deadline: Monotonic) -> bool {
         let mut inbox = lock(&self.inbox);
         if inbox.door != Door::Open {
             return false;
@@ -253,20 +292,22 @@ impl Inbox {
         }
     }
 
-    /// Closes the holes. Each push pays for one look, and an inbox is at most twice what is alive, and a few.
+    /// Closes the holes, when two of three slots are. Each push pays for half a look.
     #[cold]
     fn close_up(&mut self) -> bool {
+        let mut alive = 0;
         self.entries.retain(|entry| {
-            entry.as_ref().is_some_and(|entry| {
-                let seen = entry.word.look();
-                !seen.is_over() || seen.is_filed()
-            })
+            let Some(entry) = entry else { return false };
+            let seen = entry.word.look();
+            let stays = !seen.is_over() || seen.is_filed();
+            if stays {
+                entry.set_slot(alive);
+                alive += 1;
+            }
+            stays
         });
-        for (slot, entry) in self.entries.iter().flatten().enumerate() {
-            entry.set_slot(slot);
-        }
-        self.close_up_at = 2 * self.entries.len();
-        self.spills = self.entries.len() > SPILL;
+        self.close_up_at = 3 * alive;
+        self.spills = alive > SPILL;
         self.spills
     }
 
