@@ -11,7 +11,7 @@ use tickwheel::{Operation, Purgatory, Submitted};
 use crate::probe::{Probe, SECOND, World, hook};
 
 /// How long a test waits for something that is sure to come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whatever way it ends, and whoever was first: once, and everybody agrees on who it was.
 #[test]
