@@ -69,3 +69,58 @@ fn cron_like_tells_its_story() {
     ];
     assert_eq!(told(env!("CARGO_BIN_EXE_cron_like")), expected);
 }
+
+#[test]
+fn heartbeat_sessions_tells_its_story() {
+    let expected = [
+        "     4.000 s  ben commits 700: a sign of life",
+        "     5.000 s  carl leaves",
+        "    14.000 s  ben of billing was silent for 10 s: gone",
+        "    16.000 s  a heartbeat of ben now: Err(UnknownMember)",
+        "    16.000 s  1 member, 1 timeout",
+    ];
+    assert_eq!(told(env!("CARGO_BIN_EXE_heartbeat_sessions")), expected);
+}
+
+#[test]
+fn produce_acks_tells_its_story() {
+    let expected = [
+        "     0.005 s  follower 7 has both partitions, 8 has nothing yet",
+        "     0.010 s  first: {1: Written { next: 100 }, 2: Written { next: 100 }}",
+        "    30.010 s  second: {1: Written { next: 200 }, 2: TimedOut}",
+        "    30.010 s  partition 2 moves to another broker",
+        "    30.010 s  third: {2: NotLeader}",
+        "    30.010 s  0 writes wait, 0 timeouts",
+    ];
+    assert_eq!(told(env!("CARGO_BIN_EXE_produce_acks")), expected);
+}
+
+#[test]
+fn fetch_min_bytes_tells_its_story() {
+    let expected = [
+        "     0.100 s  700 bytes in partition 1",
+        "     0.200 s  700 bytes in partition 2: enough",
+        "     0.200 s  fetched {1: Ok(700), 2: Ok(700)}",
+        "     0.700 s  fetched {1: Ok(0), 2: Ok(0)}",
+        "     0.900 s  partition 2 has a new leader",
+        "     0.900 s  fetched {1: Ok(0), 2: Err(NotLeader)}",
+        "     0.900 s  0 fetches wait, 0 timeouts",
+    ];
+    assert_eq!(told(env!("CARGO_BIN_EXE_fetch_min_bytes")), expected);
+}
+
+#[test]
+fn group_join_tells_its_story() {
+    let expected = [
+        "     0.000 s  anna joins, and ben two seconds later: the wait goes on, from 3 s to 6 s",
+        r#"     6.000 s  Joined { generation: 1, leader: "anna", members: ["anna", "ben"] }"#,
+        r#"     6.000 s  ben is to work on Ok("partition 2")"#,
+        "     6.000 s  carla joins, and so all have to, again",
+        "     6.000 s  anna hears Rebalance, and joins; ben is asleep",
+        r#"    16.000 s  Joined { generation: 2, leader: "anna", members: ["anna", "carla"] }"#,
+        "    16.000 s  anna brings a plan, and carla is silent for 10 s",
+        "    26.000 s  anna, ben and carla hear [Rebalance, Unknown, Unknown]",
+        r#"    26.000 s  Joined { generation: 3, leader: "anna", members: ["anna"] }"#,
+    ];
+    assert_eq!(told(env!("CARGO_BIN_EXE_group_join")), expected);
+}
