@@ -20,7 +20,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, bare, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, behaviours, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/behaviours.md, and a line for each test that is named after one
