@@ -8,6 +8,7 @@
 
 mod arrows;
 mod bare;
+mod behaviours;
 mod check;
 mod finding;
 mod planted;
@@ -19,9 +20,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, bare, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, behaviours, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
+  behaviours           a test for each line of docs/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["check"] => check::run(),
         ["arrows"] => arrows::run(),
+        ["behaviours"] => behaviours::run(),
         ["bare"] => bare::run(),
         ["tidy", options @ ..] => tidy::run(options),
         ["planted"] => planted::run(None),

@@ -48,6 +48,11 @@ mod sync;
 mod system;
 mod timer;
 
+// The snippets of the page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/porting.md")]
+struct Porting;
+
 pub use clock::{Clock, Follower, Motion};
 pub use delay_queue::{Closed, DelayHandle, DelayQueue, Next};
 pub use executor::Executor;

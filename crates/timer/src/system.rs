@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_never_fall_and_clones_share_the_origin() {
+    fn k1_readings_never_fall_and_clones_share_the_origin() {
         let clock = SystemClock::new();
         let clone = clock;
         let mut last = Monotonic::ZERO;

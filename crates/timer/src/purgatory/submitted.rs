@@ -70,6 +70,8 @@ impl fmt::Display for SubmitRefusal {
     }
 }
 
+impl Error for SubmitRefusal {}
+
 impl<O> fmt::Debug for Submitted<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
