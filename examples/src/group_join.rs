@@ -497,6 +497,11 @@ mod tests {
         for join in joins {
             assert_eq!(join.try_recv().map(|joined| joined.leader), Ok("b".to_owned()));
         }
+        // The plan of the generation before is not theirs.
+        let part = group.sync("c", None).expect("it is a member");
+        assert!(part.try_recv().is_err());
+        drop(group.sync("b", Some(Plan::from([("c".to_owned(), "other work".to_owned())]))));
+        assert_eq!(part.try_recv(), Ok(Ok("other work".to_owned())));
     }
 
     /// Whatever members do: a group that waits has one timeout, one that does not has none, and silence ends every wait.

@@ -276,6 +276,18 @@ mod tests {
         assert_eq!(sessions.committed("g", "a"), None);
     }
 
+    /// The expiry was decided before the sign came, and is told after it.
+    #[test]
+    fn g19_a_sign_at_the_last_moment_counts() {
+        let (_clock, _timer, sessions, silent) = world();
+        sessions.join("g", "a").expect("it is watched");
+        let before = sessions.inner.signs.load(Ordering::Relaxed) - 1;
+        sessions.heartbeat("g", "a").expect("it is a member");
+        let late = Silence { sessions: Arc::clone(&sessions.inner), key: key("g", "a"), sign: before };
+        late.on_expire();
+        assert_eq!((sessions.count(), silent.try_iter().count()), (1, 0));
+    }
+
     #[test]
     fn a_member_that_nobody_can_watch_is_none() {
         let (_clock, timer, sessions, _silent) = world();

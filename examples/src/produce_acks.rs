@@ -303,6 +303,26 @@ mod tests {
     }
 
     #[test]
+    fn g20_each_end_of_the_last_open_partition_is_answered_at_once() {
+        let ends: [(fn(&Broker), Answer); 3] = [
+            (|broker| broker.delete(1), Answer::Gone),
+            (|broker| broker.resign(1), Answer::NotLeader),
+            (
+                |broker| [7, 8].into_iter().for_each(|follower| broker.out_of_sync(1, follower)),
+                Answer::TooFewReplicas,
+            ),
+        ];
+        for (end, answer) in ends {
+            let (_clock, timer, broker) = world();
+            let answers = write(&broker, &[1, 2]);
+            copy(&broker, 2, 10);
+            end(&broker);
+            assert_eq!(answers.try_iter().collect::<Vec<_>>(), [Answers::from([(1, answer), (2, WRITTEN)])]);
+            assert_eq!((broker.waiting(), timer.pending()), (0, 0));
+        }
+    }
+
+    #[test]
     fn g20_what_is_decided_already_is_answered_at_once() {
         let (_clock, timer, broker) = world();
         broker.resign(1);
