@@ -304,7 +304,8 @@ mod tests {
 
     #[test]
     fn g20_each_end_of_the_last_open_partition_is_answered_at_once() {
-        let ends: [(fn(&Broker), Answer); 3] = [
+        type End = fn(&Broker);
+        let ends: [(End, Answer); 3] = [
             (|broker| broker.delete(1), Answer::Gone),
             (|broker| broker.resign(1), Answer::NotLeader),
             (

@@ -8,13 +8,15 @@ use crate::root::Text;
 /// What the first page promises to work as it is in a fresh clone.
 const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test --workspace"];
 /// Pages that must be there.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
+    "docs/behaviours.md",
     "docs/format.md",
+    "docs/porting.md",
     "docs/state-machine.md",
     "docs/adr/README.md",
 ];
