@@ -202,6 +202,7 @@ impl fmt::Debug for Client {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::sync::mpsc::{Receiver, channel};
 
     use tickwheel::{Job, ManualClock};
@@ -312,6 +313,43 @@ mod tests {
         let (done, results) = channel();
         after.client.call("price of 7?", move |result| done.send(result).expect("the test listens"));
         assert_eq!(all(&results), [Err(CallError::Refused(Refusal::ShutDown))]);
+    }
+
+    /// On the system's clock: each answer races with its timeout, and with the attempt after it.
+    #[test]
+    fn every_call_ends_once_whatever_races() {
+        const CALLS: usize = 400;
+        let timer = Timer::new().expect("a thread");
+        let (wire, requests) = channel();
+        let patience = Patience { timeout: ms(1), attempts: 3, pause: Duration::ZERO };
+        let client = Client::new(&timer, patience, move |id, _| wire.send(id).expect("it listens"));
+        // Weakly, for the client has the wire that keeps the server going.
+        let server = Arc::downgrade(&client.inner);
+        // Half of the answers come late, when other requests have come since.
+        let serving = std::thread::spawn(move || {
+            let mut waiting = VecDeque::new();
+            for id in requests {
+                waiting.push_back(id);
+                let late = waiting.len() > 4;
+                let id = if id % 2 == 0 { waiting.pop_back() } else { waiting.pop_front().filter(|_| late) };
+                if let (Some(id), Some(inner)) = (id, server.upgrade()) {
+                    Client { inner }.answer(id, "12");
+                }
+            }
+        });
+        let (done, results) = channel();
+        for call in 0..CALLS {
+            let done = done.clone();
+            client.call("?", move |result| done.send((call, result)).expect("the test listens"));
+        }
+        drop(done);
+        // It ends when the last `done` was called or dropped.
+        let mut ended: Vec<usize> = results.iter().map(|(call, _)| call).collect();
+        ended.sort_unstable();
+        assert!(ended.iter().copied().eq(0..CALLS), "each call once: {ended:?}");
+        assert_eq!(client.waiting(), 0);
+        drop(client);
+        serving.join().expect("the server ends with the client");
     }
 
     #[test]
