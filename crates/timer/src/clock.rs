@@ -42,6 +42,11 @@ pub enum Motion {
 pub trait Follower: Send + Sync {
     /// The clock has moved. Does whatever has come due, and returns when it is done.
     fn moved(&self);
+
+    /// When it has something to do next; a reading that has passed is at once, `None` is never. A clock may ask, to stop there.
+    fn next(&self) -> Option<Monotonic> {
+        None
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {

@@ -76,6 +76,38 @@ impl ManualClock {
         now
     }
 
+    /// Moves the clock as far as [`advance`](Self::advance) does, and stops wherever something is due
+    /// on the way, as time does. So a body finds the clock at its own tick, and what it schedules
+    /// within the span runs within it: a flow of 15 days in one call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Clock, Job, ManualClock, Timer};
+    ///
+    /// let clock = ManualClock::new();
+    /// let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+    /// let (sender, seen) = std::sync::mpsc::channel();
+    /// let inner = clock.clone();
+    /// timer.fixed_delay(Duration::from_secs(10)).start(move || sender.send(inner.now().as_nanos() / 1_000_000_000).unwrap()).unwrap();
+    /// clock.advance_through(Duration::from_secs(35));
+    /// assert_eq!(seen.try_iter().collect::<Vec<_>>(), [10, 20, 30]);
+    /// # Ok::<(), tickwheel::BuildError>(())
+    /// ```
+    pub fn advance_through(&self, duration: Duration) -> Monotonic {
+        let end = self.now().saturating_add(duration);
+        loop {
+            let now = self.now();
+            if now >= end {
+                return self.advance(Duration::ZERO);
+            }
+            let next = self.followers().iter().filter_map(|follower| follower.next()).min();
+            // What is due already gets its turn a nanosecond later: a body that schedules itself without delay has to let time pass.
+            let soonest = now.saturating_add(Duration::from_nanos(1));
+            let stop = next.map_or(end, |next| next.clamp(soonest, end));
+            self.advance(stop.saturating_since(now));
+        }
+    }
+
     /// Those who are still there; the others are forgotten.
     fn followers(&self) -> Vec<Arc<dyn Follower>> {
         let mut alive = Vec::new();

@@ -214,4 +214,8 @@ impl Follower for Core {
         self.deliver(handout);
         lock(&self.turning).retain(|thread| *thread != me);
     }
+
+    fn next(&self) -> Option<Monotonic> {
+        lock(&self.turn).next(&self.shards)
+    }
 }

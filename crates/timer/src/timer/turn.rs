@@ -100,7 +100,16 @@ impl Turn {
         handout
     }
 
-    /// Takes the inboxes in which something is due before `until`. True if there was anything.
+    /// When something is due next, of all that was ever left in the shards: it files what it did not know.
+    pub(super) fn next(&mut self, shards: &[Arc<Shard>]) -> Option<Monotonic> {
+        self.collect(shards, Monotonic::MAX);
+        while let Some(entry) = self.incoming.pop_front() {
+            self.look(entry);
+        }
+        if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
+    }
+
+    /// Takes the inboxes in which something is due before `until`.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
         for shard in shards {
             shard.collect(until, &mut self.collected);

@@ -202,6 +202,46 @@ fn k7_a_task_fires_at_its_deadline_and_not_one_tick_later() {
     assert_eq!(stage.ran(), [(100, 1)]);
 }
 
+#[test]
+fn a_clock_that_goes_through_stops_where_something_is_due() {
+    let stage = Stage::new();
+    for (delay, name) in [(30, 3), (10, 1), (20, 2), (50, 5)] {
+        stage.schedule(ms(delay), name);
+    }
+    let inner = stage.clone();
+    stage.timer.schedule(ms(15), move || drop(inner.schedule(ms(10), 25))).unwrap();
+    stage.clock.advance_through(ms(40));
+    assert_eq!(stage.ran(), [(10, 1), (20, 2), (25, 25), (30, 3)]);
+    assert_eq!(stage.clock.now(), at_ms(40));
+    stage.clock.advance_through(ms(10));
+    assert_eq!(stage.ran(), [(50, 5)]);
+    // What was moved to later is not stopped for at its old deadline, or finds nothing there.
+    let moved = stage.schedule(ms(10), 6);
+    stage.advance(1);
+    assert!(moved.reschedule(ms(19)));
+    stage.clock.advance_through(ms(100));
+    assert_eq!((stage.ran(), stage.clock.now()), (vec![(70, 6)], at_ms(151)));
+}
+
+/// Time goes on under a body that never does.
+#[test]
+fn t9_a_restless_body_does_not_hold_a_clock_that_goes_through() {
+    let stage = Stage::new();
+    fn again(stage: &Stage) {
+        let next = stage.clone();
+        let scheduled = stage.timer.schedule(Duration::ZERO, move || {
+            next.log().write(0);
+            again(&next);
+        });
+        scheduled.unwrap();
+    }
+    again(&stage);
+    stage.clock.advance_through(ms(10));
+    let ran = stage.ran().len();
+    assert!((10..=25).contains(&ran), "it ran {ran} times in ten ticks");
+    assert_eq!(stage.timer.shutdown().len(), 1);
+}
+
 /// Random scripts against a list sorted by (tick, number), from several starts and with several ticks.
 #[test]
 fn tasks_fire_as_a_sorted_list_says() {
