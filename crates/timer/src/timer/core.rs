@@ -65,13 +65,16 @@ impl Core {
             let mut turn = lock(&self.turn);
             let handout = turn.run(&self.shards, self.now(), Pace::Bounded);
             let rest = turn.rest();
-            drop(turn);
             let more = handout.more;
+            if !more {
+                // Before the turn is let go: a `close` in between files anew, which `rest` does not know.
+                nap.prepare(rest.until);
+            }
+            drop(turn);
             self.deliver(handout);
             if more {
                 continue;
             }
-            nap.prepare(rest.until);
             let called = self.shards.iter().any(|shard| shard.needs_the_driver(rest.until));
             if called || self.shut.load(Ordering::SeqCst) {
                 nap.awake();

@@ -225,6 +225,22 @@ fn t28_the_policy_can_be_changed_afterwards() {
     assert!(stage.timer.shutdown().is_empty());
 }
 
+/// The driver is about to sleep, for what it saw in its last turn, when `close` files anew what nobody had seen.
+#[test]
+fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
+    let timer = Timer::builder().executor(Job::run).build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let inner = timer.clone();
+    let closes = move || {
+        inner.schedule(ms(5), move || sender.send(()).unwrap()).unwrap();
+        assert!(inner.close(OnClose::default()).is_empty());
+        // To wait for anything else takes the wake-up that was meant for the driver.
+        std::thread::park_timeout(ms(1));
+    };
+    timer.schedule(Duration::ZERO, closes).unwrap();
+    receiver.recv_timeout(Duration::from_secs(10)).expect("what was kept runs");
+}
+
 /// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
 #[test]
 fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
