@@ -2,7 +2,8 @@
 //!
 //! Ground rules: a key belongs to one shard, and its list to that shard's lock. One lock is held at a time,
 //! for a step that is bounded, and nothing of the caller's runs under it but `Hash` and `Eq` of a key: what
-//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost.
+//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost: raised under
+//! the lock, lowered after it, so it is never below zero.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -56,10 +57,11 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
             shard.insert(key, BTreeMap::from([(number, entry)]));
             None
         };
-        drop(shard);
         if before.is_none() {
+            // Under the lock, so that nobody takes it off before it is counted.
             self.watched.fetch_add(1, Ordering::Relaxed);
         }
+        drop(shard);
     }
 
     /// Takes an entry off the list of a key, if it is there; a list with nothing left is forgotten. O(log n).
