@@ -60,7 +60,8 @@ impl ManualClock {
     /// It is done on the calling thread, timer by timer, each in order of deadlines. Time moves in
     /// one step: a body that looks at the clock sees the new reading, and what it schedules is
     /// counted from there. What bodies schedule meanwhile on this very thread waits for the next
-    /// call, even with no delay; `advance(Duration::ZERO)` is one.
+    /// call, even with no delay; `advance(Duration::ZERO)` is one. A body that moves the clock itself
+    /// only moves it: what comes due by that waits for the next call, too.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self
