@@ -2,7 +2,7 @@
 //!
 //! Ground rules:
 //! - `until` is what the driver has looked at: a deadline at or after it needs no wake-up. It is 0
-//!   while the driver is awake, because a driver looks at every shard before it sleeps.
+//!   while the driver is awake or woken, because a driver looks at every shard before it sleeps.
 //! - The driver stores `until` first and looks at the shards then, each under its lock. A producer
 //!   files first, under the same lock, and looks at `until` then. So either the driver finds the
 //!   entry or the producer finds the driver asleep; the lock orders the two.

@@ -10,9 +10,8 @@
 //!   never while a body, a waker or the drop of a task runs.
 //! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
 //!   the inbox under the same lock, either finds it or refuses it.
-//! - A counter of an end is raised after the acceptance it ends, and
-//!   [`Shard::counts`] reads the ends first and the acceptances last, so `pending` never is
-//!   negative.
+//! - A counter of an end is raised after the acceptance it ends, and whoever adds up reads the ends
+//!   of all shards first and the acceptances last, so `pending` never is negative.
 
 use std::cell::Cell;
 use std::sync::Arc;

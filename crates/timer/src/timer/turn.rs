@@ -99,7 +99,7 @@ impl Turn {
         handout
     }
 
-    /// Takes the inboxes in which something is due before `until`. True if there was anything.
+    /// Takes the inboxes in which something is due before `until`, or which have too much.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
         for shard in shards {
             shard.collect(until, &mut self.collected);
