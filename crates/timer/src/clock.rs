@@ -18,6 +18,9 @@ use crate::Monotonic;
 pub trait Clock: Send + Sync {
     /// The time since this clock's origin. A later call, on any thread that knows of the earlier
     /// one, never returns less.
+    ///
+    /// A timer asks while it holds a lock of its own. So it must not call a timer, and not panic:
+    /// that would end the thread that drives one, and nothing would come due any more.
     fn now(&self) -> Monotonic;
 
     /// Says how this clock moves. If by hand, it keeps `follower` and calls

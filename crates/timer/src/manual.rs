@@ -60,7 +60,8 @@ impl ManualClock {
     /// It is done on the calling thread, timer by timer, each in order of deadlines. Time moves in
     /// one step: a body that looks at the clock sees the new reading, and what it schedules is
     /// counted from there. What bodies schedule meanwhile on this very thread waits for the next
-    /// call, even with no delay; `advance(Duration::ZERO)` is one.
+    /// call, even with no delay; `advance(Duration::ZERO)` is one. A body that moves the clock itself
+    /// only moves it: what comes due by that waits for the next call, too.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self
@@ -128,7 +129,12 @@ impl Clock for ManualClock {
     }
 
     fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
-        lock(&self.inner.followers).push(follower);
+        let mut followers = lock(&self.inner.followers);
+        // A clock that stands still is followed by timers that come and go, too.
+        if followers.len() == followers.capacity() {
+            followers.retain(|follower| follower.strong_count() > 0);
+        }
+        followers.push(follower);
         Motion::ByHand
     }
 }
@@ -163,6 +169,23 @@ mod tests {
         assert_eq!(clock.advance(Duration::from_nanos(1)), Monotonic::MAX);
         assert_eq!(clock.advance(Duration::MAX), Monotonic::MAX);
         assert_eq!(clock.now(), Monotonic::MAX);
+    }
+
+    #[test]
+    fn followers_that_are_gone_are_forgotten_though_it_never_moves() {
+        struct Nobody;
+        impl Follower for Nobody {
+            fn moved(&self) {}
+        }
+        let clock = ManualClock::new();
+        let stays: Arc<dyn Follower> = Arc::new(Nobody);
+        assert_eq!(clock.follow(Arc::downgrade(&stays)), Motion::ByHand);
+        for _ in 0..1_000 {
+            let goes: Arc<dyn Follower> = Arc::new(Nobody);
+            clock.follow(Arc::downgrade(&goes));
+        }
+        assert!(lock(&clock.inner.followers).len() < 10);
+        assert_eq!(clock.followers().len(), 1);
     }
 
     #[test]

@@ -76,30 +76,37 @@ impl Default for Pool {
 
 impl Executor for Pool {
     fn execute(&self, job: Job) {
-        self.execute_all(&mut std::iter::once(job));
+        self.shared.take_in([job]);
     }
 
     fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
-        let mut state = self.shared.lock();
+        // The iterator may be the caller's, who may look at this very pool in it.
+        let jobs: Vec<Job> = jobs.collect();
+        self.shared.take_in(jobs);
+    }
+}
+
+impl Shared {
+    /// Queues jobs, and calls or starts as many threads.
+    fn take_in(self: &Arc<Self>, jobs: impl IntoIterator<Item = Job>) {
+        let mut state = self.lock();
         let before = state.jobs.len();
         state.jobs.extend(jobs);
         let new = state.jobs.len() - before;
         let called = new.min(state.idle);
         state.idle -= called;
         state.calls += called;
-        let started = (new - called).min(self.shared.most.get() - state.threads);
+        let started = (new - called).min(self.most.get() - state.threads);
         state.threads += started;
         drop(state);
         for _ in 0..called {
-            self.shared.called.notify_one();
+            self.called.notify_one();
         }
         for _ in 0..started {
-            self.shared.start();
+            self.start();
         }
     }
-}
 
-impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,6 +2,8 @@
 
 use std::task::Waker;
 
+use crate::timer::guarded;
+
 /// Wakers on their way out of the lock. They are somebody else's code, so they are collected while it is held, and woken or
 /// dropped when it is free.
 #[derive(Default)]
@@ -20,7 +22,13 @@ impl Called {
         self.forget.push(waker);
     }
 
+    /// A waker that panics is as good as woken: those behind it are waiting, and whoever called may hold an element.
     pub(super) fn deliver(self) {
-        self.wake.into_iter().for_each(Waker::wake);
+        for waker in self.wake {
+            guarded(|| waker.wake());
+        }
+        for waker in self.forget {
+            guarded(|| drop(waker));
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Ground rules: a key belongs to one shard, and its list to that shard's lock. One lock is held at a time,
 //! for a step that is bounded, and nothing of the caller's runs under it but `Hash` and `Eq` of a key: what
-//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost.
+//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost: raised under
+//! the lock, lowered after it, so it is never below zero.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,9 @@ const SHARDS: usize = if cfg!(tickwheel_shuttle) { 1 } else { 64 };
 
 /// Entries that are copied out in one step, under the lock, so that a long list keeps nobody waiting.
 const STEP: usize = 64;
+
+/// A table with room for so many keys is as small as it need be.
+const LEAST_ROOM: usize = 64;
 
 /// The entries of a key, by their number.
 type List<V> = BTreeMap<u64, Arc<V>>;
@@ -56,10 +60,11 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
             shard.insert(key, BTreeMap::from([(number, entry)]));
             None
         };
-        drop(shard);
         if before.is_none() {
+            // Under the lock, so that nobody takes it off before it is counted.
             self.watched.fetch_add(1, Ordering::Relaxed);
         }
+        drop(shard);
     }
 
     /// Takes an entry off the list of a key, if it is there; a list with nothing left is forgotten. O(log n).
@@ -68,6 +73,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         let Some(list) = shard.get_mut(key) else { return };
         let entry = list.remove(&number);
         let emptied = if list.is_empty() { shard.remove_entry(key) } else { None };
+        give_room_back(&mut shard);
         drop(shard);
         if entry.is_some() {
             self.watched.fetch_sub(1, Ordering::Relaxed);
@@ -108,7 +114,10 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
     where
         K: Borrow<Q>,
     {
-        let taken = self.shard(key).remove_entry(key);
+        let mut shard = self.shard(key);
+        let taken = shard.remove_entry(key);
+        give_room_back(&mut shard);
+        drop(shard);
         let list = taken.map_or_else(BTreeMap::new, |(_, list)| list);
         self.watched.fetch_sub(list.len(), Ordering::Relaxed);
         list.into_values().collect()
@@ -132,6 +141,14 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
     fn index<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
         // The remainder fits: it is below SHARDS.
         (self.hasher.hash_one(key) % SHARDS as u64) as usize
+    }
+}
+
+/// Keys come and go, and a table only ever grows. When an eighth of it is in use it shrinks to a quarter: each removal pays for a
+/// few moves.
+fn give_room_back<K: Hash + Eq, V>(lists: &mut HashMap<K, List<V>>) {
+    if lists.capacity() > LEAST_ROOM && lists.len() < lists.capacity() / 8 {
+        lists.shrink_to(2 * lists.len());
     }
 }
 
@@ -189,6 +206,26 @@ mod tests {
         assert_eq!(watchers.take("b").iter().map(|entry| **entry).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((watchers.watched(), keys(&watchers)), (0, 0));
         assert!(watchers.take("b").is_empty());
+    }
+
+    /// Off their keys one by one, and key by key.
+    #[test]
+    fn keys_that_nobody_waits_on_take_no_memory() {
+        for taken in [false, true] {
+            let watchers = Watchers::new();
+            for key in 0..50_000_u64 {
+                watchers.watch(key, key, &Arc::new(key));
+            }
+            for key in 0..50_000 {
+                if taken {
+                    assert_eq!(watchers.take(&key).len(), 1);
+                } else {
+                    watchers.unwatch(&key, key);
+                }
+            }
+            let room: usize = watchers.shards.iter().map(|shard| lock(&shard.0).capacity()).sum();
+            assert!(room <= SHARDS * LEAST_ROOM, "room for {room} keys, taken: {taken}");
+        }
     }
 
     #[test]

@@ -103,7 +103,8 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(entry) = &self.entry else { return self.enter(context) };
-        if let Some(waiter) = entry.body.waiter() {
+        let waiter = entry.body.waiter();
+        if let Some(waiter) = waiter {
             waiter.set(context.waker());
         }
         // After the waker was left: see the rule of `Waiter`.
@@ -112,6 +113,8 @@ impl Future for Sleep {
             Phase::Returned | Phase::Cancelled => Err(SleepError { why: Refusal::ShutDown }),
             Phase::Pending | Phase::Due | Phase::Firing | Phase::Stopping => return Poll::Pending,
         };
+        // Nobody will wake it. The timer may still hold the entry, and would drop it under its lock.
+        drop(waiter.and_then(|waiter| waiter.take_waker()));
         self.entry = None;
         Poll::Ready(ended)
     }

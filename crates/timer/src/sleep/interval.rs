@@ -11,7 +11,7 @@ use crate::{Missed, Monotonic, Timer};
 
 /// Ticks at a fixed rate, by [`Timer::interval`]: the first at once, the next one period after it was
 /// scheduled. What happens to ticks that nobody asked for in time is said by
-/// [`missed`](Self::missed).
+/// [`missed`](Self::missed). It keeps its timer, as a clone of the [`Timer`] does.
 ///
 /// ```
 /// use std::time::Duration;

@@ -3,6 +3,7 @@
 //! Ground rules:
 //! - `turn` is under its lock, which is held for one turn and never while anything of the user's
 //!   runs: no body, no waker, no executor, no drop of a task. So all of those may call the timer.
+//!   Only the clock is read under it, so that the time of a turn is never before that of the last.
 //! - The lock of a shard may be taken while `turn` is held, never the other way round.
 //! - `turning` names the threads that are having a turn by hand; such a thread does not begin
 //!   another one inside, so a body that runs there and schedules something due only leaves it.
@@ -65,13 +66,16 @@ impl Core {
             let mut turn = lock(&self.turn);
             let handout = turn.run(&self.shards, self.now(), Pace::Bounded);
             let rest = turn.rest();
-            drop(turn);
             let more = handout.more;
+            if !more {
+                // Before the turn is let go: a `close` in between files anew, which `rest` does not know.
+                nap.prepare(rest.until);
+            }
+            drop(turn);
             self.deliver(handout);
             if more {
                 continue;
             }
-            nap.prepare(rest.until);
             let called = self.shards.iter().any(|shard| shard.needs_the_driver(rest.until));
             if called || self.shut.load(Ordering::SeqCst) {
                 nap.awake();

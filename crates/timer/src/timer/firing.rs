@@ -43,7 +43,7 @@ fn again(entry: &Arc<AnyEntry>) -> bool {
 
 /// Calls code of the user. False if it panicked; nothing of that gets out, not even from a payload
 /// that panics when it is dropped.
-pub(super) fn guarded(call: impl FnOnce()) -> bool {
+pub(crate) fn guarded(call: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(()) => true,
         Err(payload) => {

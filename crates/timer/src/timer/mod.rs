@@ -31,6 +31,7 @@ mod word;
 pub(crate) use body::Waiter;
 pub use builder::{BuildError, TimerBuilder};
 pub(crate) use entry::AnyEntry;
+pub(crate) use firing::guarded;
 pub use job::Job;
 pub use lateness::Lateness;
 pub use metrics::Metrics;

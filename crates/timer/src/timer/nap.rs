@@ -2,10 +2,12 @@
 //!
 //! Ground rules:
 //! - `until` is what the driver has looked at: a deadline at or after it needs no wake-up. It is 0
-//!   while the driver is awake, because a driver looks at every shard before it sleeps.
+//!   while the driver is awake or woken, because a driver looks at every shard before it sleeps.
 //! - The driver stores `until` first and looks at the shards then, each under its lock. A producer
 //!   files first, under the same lock, and looks at `until` then. So either the driver finds the
 //!   entry or the producer finds the driver asleep; the lock orders the two.
+//! - It stores `until` while it still holds the turn that said so. Whoever changes the turn after it, under the same lock,
+//!   wakes then: so the driver has either seen the change, or does not sleep.
 //! - Whoever takes `until` to 0 wakes the driver, so that of many producers one pays for it.
 
 use std::sync::{OnceLock, Weak};
@@ -68,7 +70,7 @@ impl Nap {
         }
     }
 
-    /// What is due at `until` or later can wait from now on.
+    /// What is due at `until` or later can wait from now on; said by a driver that holds its turn.
     pub(super) fn prepare(&self, until: Monotonic) {
         self.until.store(until.as_nanos(), Ordering::SeqCst);
     }
@@ -85,6 +87,10 @@ impl Nap {
 
     /// Sleeps, at most so long; without end if `None`. It may end at any time, as a park may.
     pub(super) fn sleep(&self, longest: Option<Duration>) {
+        // Woken since it prepared: the unpark may be spent already, by a body that waited for something on this thread.
+        if self.until.load(Ordering::SeqCst) == AWAKE {
+            return;
+        }
         match longest {
             Some(longest) => thread::park_timeout(longest),
             None => thread::park(),

@@ -25,7 +25,8 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 /// - *Never early*: a body begins at its deadline or later, by the timer's [`Clock`](crate::Clock).
 ///   A deadline is rounded up to the [tick](TimerBuilder::tick), 1 ms unless set. Tasks go to the
 ///   executor in order of their ticks; within a tick, those of one thread in the order in which
-///   they were scheduled.
+///   they were scheduled. A driver that is late, and finds more than 4,096 new tasks that are due
+///   already, takes those beyond in the order in which they came.
 /// - *One end*: of *it ran once*, *`cancel` said yes* and *`shutdown` returned it* exactly one is true.
 ///   It is decided when the body begins: until then even a task that waits in an executor can be
 ///   cancelled.

@@ -10,9 +10,8 @@
 //!   never while a body, a waker or the drop of a task runs.
 //! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
 //!   the inbox under the same lock, either finds it or refuses it.
-//! - A counter of an end is raised after the acceptance it ends, and
-//!   [`Shard::counts`] reads the ends first and the acceptances last, so `pending` never is
-//!   negative.
+//! - A counter of an end is raised after the acceptance it ends, and whoever adds up reads the ends
+//!   of all shards first and the acceptances last, so `pending` never is negative.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -66,8 +65,8 @@ struct Inbox {
     door: Door,
 }
 
-/// Who may still come in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Who may still come in, from all to none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Door {
     /// Everybody.
     #[default]
@@ -216,9 +215,7 @@ impl Shard {
     /// Lets nobody in from now on but whom `door` lets in. A door never opens again.
     pub(super) fn close(&self, door: Door) {
         let mut inbox = lock(&self.inbox);
-        if inbox.door != Door::Shut {
-            inbox.door = door;
-        }
+        inbox.door = inbox.door.max(door);
     }
 
     /// Moves everything to `into`.

@@ -23,8 +23,9 @@ const FILED_AT_MOST: usize = 4_096;
 /// So many entries go out in one turn: a flood of them does not keep others from being filed.
 const HANDED_AT_MOST: usize = 1_024;
 
-/// The list of what executors have is looked through when it has grown to this.
-const LEAST_TO_CHECK: usize = 1_024;
+/// So many that executors have are looked at in a turn, beside two for each that goes out: what has run is let go soon, and
+/// those that wait are never looked at all together.
+const LET_GO_AT_LEAST: usize = 16;
 
 /// See the module.
 pub(super) struct Turn {
@@ -36,9 +37,8 @@ pub(super) struct Turn {
     collected: Vec<Option<Arc<AnyEntry>>>,
     /// Out of the wheel, in the order in which they go out.
     due: VecDeque<Arc<AnyEntry>>,
-    /// What executors have, for `shutdown` to find; some of it has run.
-    handed: Vec<Arc<AnyEntry>>,
-    check_handed_at: usize,
+    /// What executors have, for `shutdown` to find, in no order; some of it has run.
+    handed: VecDeque<Arc<AnyEntry>>,
 }
 
 /// How much a turn does.
@@ -76,8 +76,7 @@ impl Turn {
             incoming: VecDeque::new(),
             collected: Vec::new(),
             due: VecDeque::new(),
-            handed: Vec::new(),
-            check_handed_at: LEAST_TO_CHECK,
+            handed: VecDeque::new(),
         }
     }
 
@@ -109,7 +108,7 @@ impl Turn {
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
     }
 
-    /// Takes the inboxes in which something is due before `until`.
+    /// Takes the inboxes in which something is due before `until`, or which have too much.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
         for shard in shards {
             shard.collect(until, &mut self.collected);
@@ -192,7 +191,7 @@ impl Turn {
                     handout.wakers.extend(entry.body.waiter().and_then(|waiter| waiter.take_waker()));
                 }
                 HandOver::Yes => {
-                    self.handed.push(Arc::clone(&entry));
+                    self.handed.push_back(Arc::clone(&entry));
                     handout.jobs.push(Job::new(entry));
                 }
                 HandOver::Later => {
@@ -202,11 +201,18 @@ impl Turn {
                 HandOver::Gone => {}
             }
         }
-        if self.handed.len() >= self.check_handed_at {
-            self.handed.retain(|entry| entry.word.look().phase() == Phase::Due);
-            self.check_handed_at = LEAST_TO_CHECK.max(2 * self.handed.len());
-        }
+        self.let_go(LET_GO_AT_LEAST + 2 * handout.jobs.len());
         handout
+    }
+
+    /// Forgets those whose body has begun, among so many of what executors have.
+    fn let_go(&mut self, most: usize) {
+        for _ in 0..most.min(self.handed.len()) {
+            let Some(entry) = self.handed.pop_front() else { break };
+            if entry.word.look().phase() == Phase::Due {
+                self.handed.push_back(entry);
+            }
+        }
     }
 
     /// How long nothing has to be done, as far as the wheel knows.
@@ -224,9 +230,9 @@ impl Turn {
         }
     }
 
-    /// Takes out everything that it knows of, in the order in which it would go out.
+    /// Takes out everything that it knows of: what executors have, then the rest in the order in which it would go out.
     pub(super) fn drain(&mut self) -> Vec<Arc<AnyEntry>> {
-        let mut all = std::mem::take(&mut self.handed);
+        let mut all = Vec::from(std::mem::take(&mut self.handed));
         all.extend(self.due.drain(..));
         let now = self.wheel.now();
         self.wheel.advance_with(u64::MAX - 1, |_, entry| all.push(entry));
@@ -247,7 +253,7 @@ impl Turn {
                     self.place(entry, seen.deadline());
                 }
             }
-            Phase::Due => self.handed.push(entry),
+            Phase::Due => self.handed.push_back(entry),
             _ => self.look(entry),
         }
     }

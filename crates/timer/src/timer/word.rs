@@ -10,6 +10,7 @@
 //! | pending | pending, filed | the turn, which owns the wheel | puts it into the wheel |
 //! | pending | pending, another deadline | any thread: `reschedule` | tells the turn if it has to look earlier |
 //! | pending | due, no longer filed | the turn, when the deadline has passed | hands it to the executor |
+//! | pending | fired, no longer filed | the same, of what only wakes a future | takes its waker, to be woken |
 //! | due | pending | any thread: `reschedule`, or an executor that drops it | files it anew, under the shard's lock |
 //! | due | firing | the thread that is to run the body | runs it |
 //! | firing | fired | the same thread | nothing: it is over |
@@ -17,7 +18,7 @@
 //! | firing | stopping | any thread: `cancel` of a periodic entry | nothing: the runner ends it |
 //! | stopping | cancelled | the thread that ran the body | drops the body |
 //! | pending, due | cancelled | any thread: `cancel` | drops the body; if it was filed, tells the turn |
-//! | pending, due | returned | any thread: `shutdown` | hands the body to its caller |
+//! | pending, due | returned | any thread: `shutdown`, `close` | hands the body to its caller |
 //!
 //! `fired`, `cancelled` and `returned` are final. So of *ran once*, *`cancel` said yes* and
 //! *returned by `shutdown`* exactly one is true of a one-shot in the end; and a body that has not

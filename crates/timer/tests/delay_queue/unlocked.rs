@@ -4,11 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use tickwheel::DelayQueue;
 
-use super::by_hand::{ByHand, ms};
+use super::by_hand::{ByHand, Hand, ms};
 
 /// A value that asks its queue something when it is dropped.
 struct Nosy {
@@ -81,4 +81,29 @@ fn a_waker_is_woken_and_dropped_without_the_lock() {
         assert!(Pin::new(stream).poll(&mut Context::from_waker(&waker())).is_pending());
     }
     assert_eq!(by_hand.queue.close(), ['a']);
+}
+
+/// A waker that panics when it is woken.
+struct Panicking;
+
+impl Wake for Panicking {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker that panics on purpose");
+    }
+}
+
+/// It is woken by whoever takes the last element, who must not lose it, and neither must those behind miss their call.
+#[test]
+fn d4_a_waker_that_panics_costs_nobody_an_element_or_a_call() {
+    let by_hand = ByHand::new();
+    by_hand.queue.push('a', ms(0)).expect("it is open");
+    let handle = by_hand.queue.push('b', ms(5)).expect("it is open");
+    let mut first = by_hand.queue.next();
+    assert_eq!(by_hand.queue.try_take(), Some('a'));
+    let waker = Waker::from(Arc::new(Panicking));
+    assert!(Pin::new(&mut first).poll(&mut Context::from_waker(&waker)).is_pending());
+    let mut behind = Hand::waiting(by_hand.queue.next());
+    assert_eq!(by_hand.queue.remove(handle), Some('b'));
+    assert!(behind.woken());
+    assert_eq!(behind.poll(), Poll::Ready(None));
 }

@@ -190,6 +190,19 @@ fn g6_cancel_against_submit() {
     });
 }
 
+/// The gauge may be behind, and never below nothing.
+#[test]
+fn g4_the_gauge_of_keys_against_submit_and_cancel() {
+    explore(|| {
+        let world = World::new();
+        let submitting = world.spawn(|world| drop(world.submit()));
+        let cancelled = world.purgatory.cancel_key(&1).len();
+        let watched = world.purgatory.watched();
+        assert!(watched <= 2, "{watched} keys are watched, {cancelled} cancelled");
+        join(submitting);
+    });
+}
+
 #[test]
 fn g7_force_against_check_and_expiry() {
     explore(|| {

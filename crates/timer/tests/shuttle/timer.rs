@@ -7,7 +7,9 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc;
 use shuttle::thread;
-use tickwheel::{Clock, Executor, Job, ManualClock, Missed, Monotonic, Timeout, TimeoutState, Timer};
+use tickwheel::{
+    Clock, Executor, Job, ManualClock, Missed, Monotonic, OnClose, Timeout, TimeoutState, Timer,
+};
 
 use crate::explore;
 
@@ -257,6 +259,20 @@ impl Clock for Still {
     fn now(&self) -> Monotonic {
         Monotonic::ZERO.saturating_add(Duration::from_secs(1))
     }
+}
+
+/// The driver is about to sleep when `close` files anew what it had not seen: a task left beside it is a deadlock here.
+#[test]
+fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
+    explore(|| {
+        let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
+        let (sender, receiver) = mpsc::channel();
+        let body = move || sender.send(()).expect("the test waits");
+        timer.schedule(Duration::ZERO, body).map_err(|refused| refused.why).expect("it is open");
+        assert!(timer.close(OnClose::default()).is_empty());
+        receiver.recv().expect("the body runs");
+        assert!(timer.shutdown().is_empty());
+    });
 }
 
 /// The driver sleeps without end, or is about to, when something due comes: a missed wake-up is a deadlock here.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tickwheel::{Job, Monotonic, Pool, Timer};
+use tickwheel::{Executor, Job, Monotonic, Pool, Timer};
 
 use super::stage::ms;
 
@@ -63,6 +63,24 @@ fn t19_bodies_run_on_the_executor_and_never_on_the_driver() {
         .unwrap();
     queue.recv().unwrap().run();
     assert_eq!(receiver.recv().unwrap().as_deref(), std::thread::current().name());
+}
+
+/// An executor around a pool looks at each job on its way, and at the pool.
+#[test]
+fn t19_a_pool_takes_jobs_from_an_iterator_that_looks_at_it() {
+    struct Looks(Pool);
+    impl Executor for Looks {
+        fn execute(&self, job: Job) {
+            self.0.execute(job);
+        }
+        fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
+            self.0.execute_all(&mut jobs.inspect(|_| assert!(format!("{:?}", self.0).contains("waiting"))));
+        }
+    }
+    let timer = Timer::builder().executor(Looks(Pool::default())).build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    timer.schedule(ms(1), move || sender.send(()).unwrap()).unwrap();
+    receiver.recv_timeout(Duration::from_secs(10)).expect("the pool does not wait for itself");
 }
 
 #[test]

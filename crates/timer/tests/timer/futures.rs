@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::future::{Ready, pending, ready};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tickwheel::{Missed, Refusal, Sleep, SleepError, TimeoutError, Timer};
+use tickwheel::{Missed, Monotonic, Refusal, Sleep, SleepError, TimeoutError, Timer};
 
 use super::stage::{Stage, at_ms, ms};
 
@@ -327,4 +327,55 @@ fn sleeps_work_on_a_runtime() {
         }
     });
     assert_eq!(timer.pending(), 0);
+}
+
+/// Polls a sleep wherever it is woken, and leaves a waker there that ends its timer when it is dropped.
+struct PollsAtOnce {
+    sleep: Mutex<Option<Sleep>>,
+    nosy: Mutex<Option<Waker>>,
+}
+
+impl Wake for PollsAtOnce {
+    fn wake(self: Arc<Self>) {
+        let nosy = self.nosy.lock().unwrap().take().unwrap();
+        let mut sleep = self.sleep.lock().unwrap().take().unwrap();
+        assert_eq!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&nosy)), Poll::Ready(Ok(())));
+    }
+}
+
+/// A waker's drop is code of the user, and may end the timer: it must not happen in the middle of a turn. Here the last trace of a
+/// sleep that was ready is a second visit, in the next turn.
+#[test]
+fn t14_a_sleep_that_was_ready_keeps_no_waker() {
+    struct Ends(Timer, mpsc::Sender<()>);
+    impl Wake for Ends {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            drop(self.0.shutdown());
+            let _ = self.1.send(());
+        }
+    }
+    let timer = Timer::new().unwrap();
+    let hour = Duration::from_secs(3_600);
+    // The driver has this one when the other runs, and leaves what is due later where it is.
+    timer.schedule(hour, || ()).unwrap();
+    let (filed, files) = mpsc::channel();
+    timer.schedule(Duration::ZERO, move || filed.send(()).unwrap()).unwrap();
+    files.recv().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let polls = Arc::new(PollsAtOnce {
+        sleep: Mutex::new(Some(timer.sleep(2 * hour))),
+        nosy: Mutex::new(Some(Waker::from(Arc::new(Ends(timer.clone(), sender))))),
+    });
+    let waker = Waker::from(Arc::clone(&polls));
+    let with = |act: &dyn Fn(&mut Sleep)| act(polls.sleep.lock().unwrap().as_mut().unwrap());
+    with(&|sleep| assert!(Pin::new(sleep).poll(&mut Context::from_waker(&waker)).is_pending()));
+    // More than the driver files in one turn, and then the sleep once more.
+    for _ in 0..4_100 {
+        timer.schedule(2 * hour, || ()).unwrap();
+    }
+    with(&|sleep| sleep.reset_at(Monotonic::ZERO));
+    receiver.recv_timeout(Duration::from_secs(10)).expect("it does not wait for itself");
 }

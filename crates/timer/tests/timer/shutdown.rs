@@ -225,6 +225,39 @@ fn t28_the_policy_can_be_changed_afterwards() {
     assert!(stage.timer.shutdown().is_empty());
 }
 
+/// A door that was closed to periodic tasks stays so, also for one that runs just then.
+#[test]
+fn t28_what_was_ended_by_a_close_is_not_kept_by_the_next() {
+    let stage = Stage::new();
+    let inner = stage.clone();
+    let body = move || {
+        inner.log().write(1);
+        for periodic in [Fate::Return, Fate::Run] {
+            assert!(inner.timer.close(OnClose { one_shots: Fate::Run, periodic }).is_empty());
+        }
+    };
+    let task = stage.timer.every(ms(10)).start(body).unwrap();
+    stage.advance(10);
+    stage.advance(10);
+    assert_eq!((stage.ran(), task.state(), stage.timer.pending()), (vec![(10, 1)], TimeoutState::Fired, 0));
+}
+
+/// The driver is about to sleep, for what it saw in its last turn, when `close` files anew what nobody had seen.
+#[test]
+fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
+    let timer = Timer::builder().executor(Job::run).build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let inner = timer.clone();
+    let closes = move || {
+        inner.schedule(ms(5), move || sender.send(()).unwrap()).unwrap();
+        assert!(inner.close(OnClose::default()).is_empty());
+        // To wait for anything else takes the wake-up that was meant for the driver.
+        std::thread::park_timeout(ms(1));
+    };
+    timer.schedule(Duration::ZERO, closes).unwrap();
+    receiver.recv_timeout(Duration::from_secs(10)).expect("what was kept runs");
+}
+
 /// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
 #[test]
 fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
