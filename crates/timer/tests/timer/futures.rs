@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tickwheel::{Missed, Monotonic, Refusal, Sleep, SleepError, TimeoutError, Timer};
+use tickwheel::{
+    BuildError, Interval, Job, Metrics, Missed, Monotonic, Operation, Purgatory, Refusal, Sleep, SleepError,
+    SubmitError, Timeout, TimeoutError, Timer, Waiting,
+};
 
 use super::stage::{Stage, at_ms, ms};
 
@@ -378,4 +381,34 @@ fn t14_a_sleep_that_was_ready_keeps_no_waker() {
     }
     with(&|sleep| sleep.reset_at(Monotonic::ZERO));
     receiver.recv_timeout(Duration::from_secs(10)).expect("it does not wait for itself");
+}
+
+/// Handles, futures and errors go wherever a program needs them.
+#[test]
+fn what_a_timer_gives_out_may_go_to_another_thread() {
+    fn shared<T: Send + Sync + 'static>() {}
+    fn sent<T: Send>(_: T) {}
+    shared::<Timer>();
+    shared::<Timeout>();
+    shared::<Sleep>();
+    shared::<Interval>();
+    shared::<Job>();
+    shared::<Metrics>();
+    shared::<BuildError>();
+    shared::<Purgatory<String, Nothing>>();
+    shared::<Waiting<Nothing>>();
+    shared::<SubmitError<Nothing>>();
+    let stage = Stage::new();
+    sent(stage.timer.timeout(ms(1), ready(1)));
+    sent(stage.timer.interval(ms(1)).tick());
+    sent(stage.timer.shutdown());
+}
+
+struct Nothing;
+
+impl Operation for Nothing {
+    fn try_complete(&self) -> bool {
+        false
+    }
+    fn on_complete(&self) {}
 }
