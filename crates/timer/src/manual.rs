@@ -79,7 +79,7 @@ impl ManualClock {
 
     /// Moves the clock as far as [`advance`](Self::advance) does, and stops wherever something is due
     /// on the way, as time does. So a body finds the clock at its own tick, and what it schedules
-    /// within the span runs within it: a flow of 15 days in one call.
+    /// within the span runs within it: a flow of 15 days in one call. Inside a body it is `advance`.
     ///
     /// ```
     /// use std::time::Duration;

@@ -220,6 +220,10 @@ impl Follower for Core {
     }
 
     fn next(&self) -> Option<Monotonic> {
+        // A thread in the middle of a turn gets no other one: to stop for what is due would be to stop for ever.
+        if lock(&self.turning).contains(&thread::current().id()) {
+            return None;
+        }
         lock(&self.turn).next(&self.shards)
     }
 }

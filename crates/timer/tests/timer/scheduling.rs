@@ -290,3 +290,20 @@ fn tasks_fire_as_a_sorted_list_says() {
         }
     }
 }
+
+/// A body has its turn already, so nothing else is handed over while it goes through a span: it just moves time.
+#[test]
+fn a_body_that_goes_through_a_span_gets_to_its_end() {
+    let stage = Stage::new();
+    let inner = stage.clone();
+    stage.schedule(ms(20), 2);
+    let goes = move || {
+        inner.clock.advance_through(Duration::from_secs(3_600));
+        inner.log().write(1);
+    };
+    stage.timer.schedule(ms(10), goes).unwrap();
+    stage.advance(10);
+    assert_eq!(stage.ran(), [(3_600_010, 1)]);
+    stage.clock.advance(Duration::ZERO);
+    assert_eq!(stage.ran(), [(3_600_010, 2)]);
+}
