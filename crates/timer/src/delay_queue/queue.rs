@@ -114,7 +114,7 @@ impl<T> DelayQueue<T> {
     }
 
     /// Takes the next element, and blocks for at most `wait`. Zero takes what is due now, or nothing. `None` also once the
-    /// queue is closed.
+    /// queue is closed. The name is the JDK's; async code wants [`next`](Self::next).
     pub fn poll(&self, wait: Duration) -> Option<T> {
         if let Some(taken) = self.try_take() {
             return Some(taken);

@@ -42,6 +42,7 @@ pub struct Sleep {
 
 /// Why a sleep ended before its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SleepError {
     /// The timer was shut down, or had no place for the sleep.
     pub why: Refusal,

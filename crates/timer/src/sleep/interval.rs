@@ -26,6 +26,7 @@ use crate::{Missed, Monotonic, Timer};
 /// # Ok::<(), tickwheel::SleepError>(())
 /// # }).unwrap();
 /// ```
+#[must_use = "an interval ticks when it is asked to"]
 pub struct Interval {
     timer: Timer,
     period: Duration,

@@ -54,7 +54,7 @@ impl AnyEntry {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
-    /// The wheel it was filed in is gone.
+    /// It is in no wheel: it is due, or the wheel is gone.
     pub(super) fn clear_place(&self) {
         self.place.store(0, Ordering::Relaxed);
     }

@@ -155,6 +155,7 @@ impl Turn {
     fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let tick = deadline.ceil_ticks(self.tick_nanos);
         if tick <= self.wheel.now() {
+            entry.clear_place();
             self.due.push_back(entry);
             return;
         }

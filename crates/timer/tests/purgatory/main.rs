@@ -1,5 +1,7 @@
 //! The purgatory by its public face, on a clock that is moved by hand.
 
+#![cfg(not(tickwheel_shuttle))]
+
 mod ends;
 mod model;
 mod panics;

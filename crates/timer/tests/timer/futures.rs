@@ -36,6 +36,15 @@ fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> 
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
+/// What a poll says of a sleep that ended before its time.
+fn refused<T>(why: Refusal) -> Poll<Result<T, Refusal>> {
+    Poll::Ready(Err(why))
+}
+
+fn why<T>(polled: Poll<Result<T, SleepError>>) -> Poll<Result<T, Refusal>> {
+    polled.map_err(|error| error.why)
+}
+
 #[test]
 fn a_sleep_is_ready_at_its_deadline_and_wakes_whoever_polled_last() {
     let stage = Stage::new();
@@ -224,12 +233,11 @@ fn t29_whoever_waits_is_told_that_the_timer_ended() {
     assert_eq!(poll(&mut tick, &bell), Poll::Pending);
     assert!(stage.timer.shutdown().is_empty(), "a sleep is no task");
     assert_eq!(bell.rung(), 3);
-    let shut_down = SleepError { why: Refusal::ShutDown };
-    assert_eq!(poll(&mut sleep, &bell), Poll::Ready(Err(shut_down)));
+    assert_eq!(why(poll(&mut sleep, &bell)), refused(Refusal::ShutDown));
     assert_eq!(poll(&mut limit, &bell), Poll::Ready(Err(TimeoutError::Refused(Refusal::ShutDown))));
-    assert_eq!(poll(&mut tick, &bell), Poll::Ready(Err(shut_down)));
+    assert_eq!(why(poll(&mut tick, &bell)), refused(Refusal::ShutDown));
     // And whoever comes later.
-    assert_eq!(poll(&mut stage.timer.sleep(ms(1)), &bell), Poll::Ready(Err(shut_down)));
+    assert_eq!(why(poll(&mut stage.timer.sleep(ms(1)), &bell)), refused(Refusal::ShutDown));
     assert_eq!(stage.timer.metrics().pending, 0);
 }
 
@@ -240,7 +248,7 @@ fn a_sleep_beyond_the_limit_is_refused() {
     let mut first = stage.timer.sleep(ms(10));
     assert_eq!(poll(&mut first, &bell), Poll::Pending);
     let mut second = stage.timer.sleep(ms(10));
-    assert_eq!(poll(&mut second, &bell), Poll::Ready(Err(SleepError { why: Refusal::Full })));
+    assert_eq!(why(poll(&mut second, &bell)), refused(Refusal::Full));
     drop(first);
     assert_eq!(poll(&mut second, &bell), Poll::Pending);
 }

@@ -10,7 +10,6 @@ mod cancel;
 mod driver;
 mod futures;
 mod limits;
-mod memory;
 mod periodic;
 mod queued;
 mod scheduling;

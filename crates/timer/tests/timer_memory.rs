@@ -1,10 +1,22 @@
-//! What is over leaves nothing behind.
+//! What is over leaves nothing behind. A process of its own, because it reads the resident memory.
 
+#![cfg(not(tickwheel_shuttle))]
+
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tickwheel::Timer;
+use tickwheel::{Job, ManualClock, Timer};
 
-use super::stage::{Stage, ms};
+/// One test at a time: they share the memory.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const MS: Duration = Duration::from_millis(1);
+
+fn by_hand() -> (ManualClock, Timer) {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build().expect("a timer");
+    (clock, timer)
+}
 
 /// Resident bytes of this process; `None` where the system does not tell.
 fn resident() -> Option<usize> {
@@ -16,15 +28,13 @@ fn resident() -> Option<usize> {
 /// Tasks of 64 KB that have run, a few in each turn: they are gone, though the timer remembers what it handed over.
 #[test]
 fn what_has_run_is_not_kept() {
-    let stage = Stage::new();
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (clock, timer) = by_hand();
     let run = |count: u64| {
         for number in 0..count {
             let large = [number as u8; 65_536];
-            stage
-                .timer
-                .schedule(ms(1), move || assert_eq!(std::hint::black_box(large)[0], number as u8))
-                .unwrap();
-            stage.advance(1);
+            timer.schedule(MS, move || assert_eq!(std::hint::black_box(large)[0], number as u8)).unwrap();
+            clock.advance(MS);
         }
     };
     run(20);
@@ -34,7 +44,7 @@ fn what_has_run_is_not_kept() {
     };
     run(1_000);
     let after = resident().unwrap();
-    // Half of what they took: other tests of this process have their own.
+    // Half of what they took.
     assert!(after < before + 32_000_000, "{before} bytes before, {after} after 1,000 tasks");
 }
 
@@ -43,16 +53,17 @@ fn what_has_run_is_not_kept() {
 #[test]
 fn schedule_and_cancel_leave_nothing_behind() {
     let pairs = if std::env::var_os("TICKWHEEL_LONG").is_some() { 10_000_000 } else { 1_000_000 };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let real = Timer::new().unwrap();
-    let stage = Stage::new();
+    let (clock, timer) = by_hand();
     let churn = |pairs: u32| {
         for number in 0..pairs {
             let far = real.schedule(Duration::from_secs(3_600), move || assert!(number < u32::MAX)).unwrap();
             assert!(far.cancel());
-            let by_hand = stage.timer.schedule(ms(50), move || assert!(number < u32::MAX)).unwrap();
+            let by_hand = timer.schedule(50 * MS, move || assert!(number < u32::MAX)).unwrap();
             if number % 64 == 0 {
                 // The turn sees it before it is cancelled.
-                stage.advance(1);
+                clock.advance(MS);
             }
             assert!(by_hand.cancel());
         }
@@ -65,5 +76,5 @@ fn schedule_and_cancel_leave_nothing_behind() {
     churn(pairs);
     let after = resident().unwrap();
     assert!(after < before + 16_000_000, "{before} bytes before, {after} after {pairs} pairs");
-    assert_eq!((real.pending(), stage.timer.pending()), (0, 0));
+    assert_eq!((real.pending(), timer.pending()), (0, 0));
 }
