@@ -42,7 +42,6 @@ impl Interval {
     }
 
     /// What happens to ticks that nobody asked for in time. The default is [`Missed::Skip`].
-    #[must_use]
     pub fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
     }
