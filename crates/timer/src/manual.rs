@@ -57,11 +57,12 @@ impl ManualClock {
     ///
     /// Whatever waits by this clock and is due by then has been handed over when this returns: the
     /// bodies of a [`Timer`](crate::Timer) to its executor, the wakers of futures have been woken.
-    /// It is done on the calling thread, timer by timer, each in order of deadlines. Time moves in
+    /// What another thread that moves the clock is just handing over, it hands over itself. It is done
+    /// on the calling thread, timer by timer: bodies in order of deadlines, then wakers. Time moves in
     /// one step: a body that looks at the clock sees the new reading, and what it schedules is
     /// counted from there. What bodies schedule meanwhile on this very thread waits for the next
     /// call, even with no delay; `advance(Duration::ZERO)` is one. A body that moves the clock itself
-    /// only moves it: what comes due by that waits for the next call, too.
+    /// only moves it: what comes due by that is handed over by the call that the body runs in.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self

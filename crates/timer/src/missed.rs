@@ -22,6 +22,9 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 /// | `Skip` | 950 | 1200, 1500, 1800 |
 ///
 /// The three policies, and their names, are tokio's.
+///
+/// Each run is a turn of the timer of its own. With a clock moved by hand, a burst therefore takes as many steps, if only of
+/// nothing; [`advance_through`](crate::ManualClock::advance_through) takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missed {
     /// They all run, back to back, until the task has caught up. After a long halt that may be many.

@@ -1,5 +1,6 @@
 //! [`Monotonic`]: a reading of a monotonic clock.
 
+use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use tickwheel_core::ticks;
 ///
 /// Arithmetic goes through named methods that say what happens at the ends; nothing wraps. It is
 /// not a date, and readings of two clocks have nothing to do with each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(u64);
 
 impl Monotonic {
@@ -90,6 +91,12 @@ impl Monotonic {
     #[must_use]
     pub const fn ceil_ticks(self, tick_nanos: NonZeroU64) -> u64 {
         ticks::ticks_up(self.0, tick_nanos)
+    }
+}
+
+impl fmt::Debug for Monotonic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Monotonic").field(&Duration::from_nanos(self.0)).finish()
     }
 }
 

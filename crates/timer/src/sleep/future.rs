@@ -141,8 +141,4 @@ impl fmt::Display for SleepError {
     }
 }
 
-impl Error for SleepError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.why)
-    }
-}
+impl Error for SleepError {}

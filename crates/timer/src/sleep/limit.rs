@@ -43,11 +43,4 @@ impl fmt::Display for TimeoutError {
     }
 }
 
-impl Error for TimeoutError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Elapsed => None,
-            Self::Refused(why) => Some(why),
-        }
-    }
-}
+impl Error for TimeoutError {}

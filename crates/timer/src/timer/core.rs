@@ -35,7 +35,7 @@ pub(crate) struct Core {
 impl Core {
     /// `shards` is a power of two.
     pub(super) fn new(common: Arc<Common>, shards: usize, executor: Box<dyn Executor>) -> Self {
-        let turn = Turn::new(common.now(), common.tick_nanos);
+        let turn = Turn::new(common.now(), common.tick_nanos, shards);
         Self {
             shards: (0..shards).map(|_| Arc::new(Shard::new(Arc::clone(&common)))).collect(),
             common,
@@ -212,10 +212,17 @@ impl Follower for Core {
             }
             turning.push(me);
         }
-        // First, as a driver does before it sleeps: what comes in after the turn has looked finds the new limit.
-        self.rest_by_hand();
-        let handout = lock(&self.turn).run(&self.shards, self.now(), Pace::All);
-        self.deliver(handout);
+        loop {
+            let now = self.now();
+            // First, as a driver does before it sleeps: what comes in after the turn has looked finds the new limit.
+            self.rest_by_hand();
+            let handout = lock(&self.turn).run(&self.shards, now, Pace::All);
+            self.deliver(handout);
+            if self.now() <= now {
+                break;
+            }
+            // A body on this thread moved the clock, which gave it no turn.
+        }
         lock(&self.turning).retain(|thread| *thread != me);
     }
 

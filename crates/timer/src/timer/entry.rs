@@ -5,6 +5,8 @@
 //! - `place` is the turn's: it writes and reads it while it holds the wheel. An atomic because the
 //!   entry is shared, `Relaxed` because the wheel's lock orders it.
 //! - `slot` is the home shard's: where the entry stands in its inbox, under the inbox's lock.
+//! - `told` is set by whoever moves it to an earlier deadline, after the word, and cleared by the turn, before it looks at the
+//!   word: so one visit answers any number of moves, and none is missed. Both are read-modify-writes that release and acquire.
 //! - `body` is touched by whom the word gave the right to. Its own lock says so to the compiler and
 //!   is never waited for, nor held while the body runs.
 
@@ -17,13 +19,14 @@ use super::body::Body;
 use super::shard::Shard;
 use super::word::{Cancel, Word};
 use crate::Monotonic;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// See the module. `B` is the kind of body; entries of any kind are [`AnyEntry`].
 pub(crate) struct Entry<B: ?Sized> {
     pub(crate) word: Word,
     place: AtomicU64,
     slot: AtomicUsize,
+    told: AtomicBool,
     pub(super) home: Arc<Shard>,
     pub(crate) body: B,
 }
@@ -33,7 +36,14 @@ pub(crate) type AnyEntry = Entry<dyn Body>;
 
 impl<B> Entry<B> {
     pub(super) fn new(deadline: Monotonic, home: Arc<Shard>, body: B) -> Self {
-        Self { word: Word::new(deadline), place: AtomicU64::new(0), slot: AtomicUsize::new(0), home, body }
+        Self {
+            word: Word::new(deadline),
+            place: AtomicU64::new(0),
+            slot: AtomicUsize::new(0),
+            told: AtomicBool::new(false),
+            home,
+            body,
+        }
     }
 }
 
@@ -52,6 +62,11 @@ impl AnyEntry {
 
     pub(super) fn set_slot(&self, slot: usize) {
         self.slot.store(slot, Ordering::Relaxed);
+    }
+
+    /// The turn is about to look at it.
+    pub(super) fn answer(&self) {
+        self.told.swap(false, Ordering::AcqRel);
     }
 
     /// It is in no wheel: it is due, or the wheel is gone.
@@ -89,7 +104,8 @@ impl AnyEntry {
                     // Filed for later, the turn would look too late. Filed for earlier, it looks, sees and files it anew. Not filed,
                     // it is on its way to the turn, which must not sleep beyond the deadline.
                     if deadline < before.deadline() {
-                        self.home.send(Arc::clone(self), deadline);
+                        let tell = before.is_filed() && !self.told.swap(true, Ordering::AcqRel);
+                        self.home.hurry(tell.then(|| Arc::clone(self)), deadline);
                     }
                     return true;
                 }

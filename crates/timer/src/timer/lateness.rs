@@ -3,6 +3,7 @@
 //! Ground rule: the counters are relaxed sums, read one by one; a reading taken while bodies run may
 //! miss the latest of them.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +71,7 @@ fn end_of(bucket: usize) -> u64 {
 /// assert!(median >= Duration::from_millis(2) && median < Duration::from_micros(2_500));
 /// # Ok::<(), tickwheel::BuildError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Lateness {
     counts: Vec<u64>,
     longest: Duration,
@@ -110,6 +111,17 @@ impl Lateness {
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(|(bucket, count)| (Duration::from_nanos(end_of(bucket)), *count))
+    }
+}
+
+impl fmt::Debug for Lateness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lateness")
+            .field("count", &self.count())
+            .field("p50", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.longest)
+            .finish()
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::body::OneShot;
 use super::builder::{BuildError, TimerBuilder};
 use super::core::Core;
+use super::firing::guarded;
 use super::metrics::Metrics;
 use super::periodic::{Every, FixedDelay};
 use super::refused::Refused;
@@ -31,6 +32,7 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 ///   It is decided when the body begins: until then even a task that waits in an executor can be
 ///   cancelled.
 /// - *A panic is contained*: it is caught and counted; everything else goes on, a periodic task too.
+///   Only Rust's own limit stands: a body that panics and drops something that panics, too, ends the process.
 /// - *Nothing waits*: no call waits for a body; all of them may be called from bodies.
 ///
 /// # Families
@@ -54,7 +56,8 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 /// A `schedule` reads the clock, allocates once and takes a lock that other threads rarely want;
 /// a `cancel` is a compare-and-set and a counter. About 0.1 us for both. A task that is cancelled
 /// soon after it was scheduled never reaches the driver. One that does costs what an entry of the
-/// [`Wheel`](tickwheel_core::Wheel) costs.
+/// [`Wheel`](tickwheel_core::Wheel) costs. The memory of the greatest number that were pending at once is kept for the next
+/// ones, about 30 bytes for each.
 ///
 /// # Where it comes from
 /// States and a compare-and-set are Netty's `HashedWheelTimer`, and so is giving back what did not
@@ -80,6 +83,10 @@ pub struct Timer {
     owner: Arc<Owner>,
 }
 
+/// A task of more bytes gets an allocation of its own, which is freed as soon as it has run or was cancelled. That of an entry is
+/// freed when the last list has let it go, which may be the driver's next turn.
+const LARGE: usize = 128;
+
 /// Shuts the timer down when its last clone is gone. The driver and the handles have the core alone.
 struct Owner {
     core: Arc<Core>,
@@ -88,7 +95,10 @@ struct Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        drop(self.core.shut_down());
+        for task in self.core.shut_down() {
+            // Each by itself: two that panic when they are dropped, in one unwinding, would end the process.
+            guarded(|| drop(task));
+        }
     }
 }
 
@@ -133,7 +143,8 @@ impl Timer {
     }
 
     /// Runs `task` once, when the timer's clock reads `deadline` or up to a tick later; a deadline in
-    /// the past is now.
+    /// the past is now. For an [`Instant`](std::time::Instant), give the timer a
+    /// [`SystemClock`](crate::SystemClock), keep a copy, and ask its [`at`](crate::SystemClock::at).
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
@@ -142,7 +153,14 @@ impl Timer {
         deadline: Monotonic,
         task: F,
     ) -> Result<Timeout, Refused<F>> {
-        match self.core().shard().accept(deadline, OneShot::new(task)) {
+        let shard = self.core().shard();
+        if const { size_of::<F>() > LARGE } {
+            return match shard.accept(deadline, OneShot::new(Box::new(task))) {
+                Ok(entry) => Ok(Timeout::new(entry)),
+                Err((body, why)) => Err(Refused { task: *body.into_task(), why }),
+            };
+        }
+        match shard.accept(deadline, OneShot::new(task)) {
             Ok(entry) => Ok(Timeout::new(entry)),
             Err((body, why)) => Err(Refused { task: body.into_task(), why }),
         }
@@ -183,7 +201,7 @@ impl Timer {
     /// Waits for a future, at most `delay` from now.
     ///
     /// The future is polled first: a value that is ready together with the deadline, or after it at
-    /// the first poll, wins.
+    /// the first poll, wins. As a [`Sleep`], it does not keep the timer.
     ///
     /// # Errors
     /// [`Elapsed`](TimeoutError::Elapsed) if it was not ready in time, or

@@ -4,6 +4,23 @@ use std::error::Error;
 use std::fmt;
 
 /// A task that a timer did not take in, and why. Nothing was counted as pending.
+///
+/// As it holds the task, it can be sent and shared as far as the task can. Who does not want the task back makes a
+/// [`Refusal`] of it, which is a plain error:
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{ManualClock, Refusal, Timer};
+///
+/// let timer = Timer::builder().clock(ManualClock::new()).max_pending(1).build().unwrap();
+/// let schedule = || -> Result<(), Refusal> {
+///     timer.schedule(Duration::from_secs(1), || ())?;
+///     Ok(())
+/// };
+/// assert_eq!(schedule(), Ok(()));
+/// assert_eq!(schedule(), Err(Refusal::Full));
+/// // For `Box<dyn Error>` and its like: .map_err(Refusal::from)
+/// ```
 pub struct Refused<F> {
     /// The task, as it was given.
     pub task: F,
@@ -51,8 +68,11 @@ impl<F> fmt::Display for Refused<F> {
     }
 }
 
-impl<F> Error for Refused<F> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.why)
+impl<F> Error for Refused<F> {}
+
+impl<F> From<Refused<F>> for Refusal {
+    /// Lets the task go and keeps the reason.
+    fn from(refused: Refused<F>) -> Self {
+        refused.why
     }
 }

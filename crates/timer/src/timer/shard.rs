@@ -134,13 +134,19 @@ impl Shard {
         true
     }
 
-    /// Asks the driver to look at an entry that it has, or that is on its way to it.
-    pub(super) fn send(&self, entry: Arc<AnyEntry>, deadline: Monotonic) {
+    /// Sees to it that the driver comes before a deadline, to look at an entry if it is to be told of one.
+    pub(super) fn hurry(&self, entry: Option<Arc<AnyEntry>>, deadline: Monotonic) {
         let mut inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return;
         }
-        let spills = inbox.push(entry, Some(deadline));
+        let spills = match entry {
+            Some(entry) => inbox.push(entry, Some(deadline)),
+            None => {
+                inbox.expect(deadline);
+                false
+            }
+        };
         drop(inbox);
         self.call(spills, Some(deadline));
     }
@@ -274,9 +280,14 @@ impl Inbox {
         entry.set_slot(self.entries.len());
         self.entries.push(Some(entry));
         if let Some(deadline) = deadline {
-            self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+            self.expect(deadline);
         }
         self.entries.len() >= self.close_up_at.max(LEAST_TO_CLOSE_UP) && self.close_up()
+    }
+
+    /// Something in here is due at this deadline.
+    fn expect(&mut self, deadline: Monotonic) {
+        self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
     }
 
     /// Leaves a hole in its place. It may stand in a second one, if it was moved: that goes when the holes are closed.
@@ -304,6 +315,10 @@ impl Inbox {
             stays
         });
         self.close_up_at = 3 * alive;
+        // A flood that was cancelled gives its memory back.
+        if self.entries.capacity() > 2 * SPILL && self.entries.capacity() / 8 > alive {
+            self.entries.shrink_to(SPILL.max(4 * alive));
+        }
         self.spills = alive > SPILL;
         self.spills
     }

@@ -61,7 +61,8 @@ impl Timeout {
     /// False says that it runs, has run, was cancelled before or was given back by `shutdown`. A
     /// periodic task that runs just now is cancelled by true: it does not run again.
     ///
-    /// The task, with all it captured, is dropped on this thread before the call returns.
+    /// The task, with all it captured, is dropped on this thread before the call returns. If the driver had seen it, the 100 bytes
+    /// of its entry follow when the driver next runs.
     pub fn cancel(&self) -> bool {
         self.entry.cancel()
     }
@@ -70,7 +71,8 @@ impl Timeout {
     /// over. After true the old deadline never fires.
     ///
     /// To a later deadline it is one compare-and-set: the driver finds it at the old one and files
-    /// it anew. A periodic task goes on with its period from the new deadline.
+    /// it anew. A periodic task goes on with its period from the new deadline; while it runs it cannot be moved, and false
+    /// does not mean that it is over.
     pub fn reschedule(&self, delay: Duration) -> bool {
         self.reschedule_at(self.entry.home.common.now().saturating_add(delay))
     }

@@ -17,8 +17,11 @@ use super::word::{HandOver, Phase};
 use crate::Monotonic;
 
 /// So many entries are filed in one turn, which takes 0.4 ms: a flood of them does not keep what is
-/// due from going out.
+/// due from going out. Each shard has its share of them: a flood in one does not keep the others waiting.
 const FILED_AT_MOST: usize = 4_096;
+
+/// A list that was longer gives its memory back when it is short again.
+const KEPT: usize = 2 * FILED_AT_MOST;
 
 /// So many entries go out in one turn: a flood of them does not keep others from being filed.
 const HANDED_AT_MOST: usize = 1_024;
@@ -31,8 +34,8 @@ const LET_GO_AT_LEAST: usize = 16;
 pub(super) struct Turn {
     wheel: Wheel<Arc<AnyEntry>>,
     tick_nanos: NonZeroU64,
-    /// From the shards, not looked at yet.
-    incoming: VecDeque<Arc<AnyEntry>>,
+    /// From each shard, not looked at yet.
+    incoming: Box<[VecDeque<Arc<AnyEntry>>]>,
     /// Keeps its memory from shard to shard.
     collected: Vec<Option<Arc<AnyEntry>>>,
     /// Out of the wheel, in the order in which they go out.
@@ -69,11 +72,11 @@ pub(super) struct Rest {
 }
 
 impl Turn {
-    pub(super) fn new(now: Monotonic, tick_nanos: NonZeroU64) -> Self {
+    pub(super) fn new(now: Monotonic, tick_nanos: NonZeroU64, shards: usize) -> Self {
         Self {
             wheel: Wheel::new(now.floor_ticks(tick_nanos)),
             tick_nanos,
-            incoming: VecDeque::new(),
+            incoming: (0..shards).map(|_| VecDeque::new()).collect(),
             collected: Vec::new(),
             due: VecDeque::new(),
             handed: VecDeque::new(),
@@ -82,42 +85,55 @@ impl Turn {
 
     /// Files what came in and takes out what is due.
     pub(super) fn run(&mut self, shards: &[Arc<Shard>], now: Monotonic, pace: Pace) -> Handout {
-        if self.incoming.is_empty() || pace == Pace::All {
-            let until = self.rest().until.max(now.saturating_add(std::time::Duration::from_nanos(1)));
-            self.collect(shards, until);
-        }
-        let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST };
-        for _ in 0..most.min(self.incoming.len()) {
-            if let Some(entry) = self.incoming.pop_front() {
-                self.look(entry);
-            }
-        }
+        let until = self.rest().until.max(now.saturating_add(std::time::Duration::from_nanos(1)));
+        self.collect(shards, until, pace);
+        let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST / shards.len() };
+        self.file(most);
         self.advance(now, pace);
         let most = if pace == Pace::All { usize::MAX } else { HANDED_AT_MOST };
         let mut handout = self.hand_out(now, most);
-        handout.more = !(self.incoming.is_empty() && self.due.is_empty());
+        handout.more = !self.due.is_empty() || self.incoming.iter().any(|incoming| !incoming.is_empty());
+        ease(&mut self.due);
+        ease(&mut self.handed);
         handout
     }
 
     /// When something is due next, of all that was ever left in the shards: it files what it did not know.
     pub(super) fn next(&mut self, shards: &[Arc<Shard>]) -> Option<Monotonic> {
-        self.collect(shards, Monotonic::MAX);
-        while let Some(entry) = self.incoming.pop_front() {
-            self.look(entry);
-        }
+        self.collect(shards, Monotonic::MAX, Pace::All);
+        self.file(usize::MAX);
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
     }
 
-    /// Takes the inboxes in which something is due before `until`, or which have too much.
-    fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic) {
-        for shard in shards {
-            shard.collect(until, &mut self.collected);
-            self.incoming.extend(self.collected.drain(..).flatten());
+    /// Takes the inboxes in which something is due before `until`, or which have too much; one whose last load is not done
+    /// waits for its turn, unless it is all to be done.
+    fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic, pace: Pace) {
+        for (shard, incoming) in shards.iter().zip(&mut self.incoming) {
+            if incoming.is_empty() || pace == Pace::All {
+                shard.collect(until, &mut self.collected);
+                incoming.extend(self.collected.drain(..).flatten());
+            }
+        }
+        if self.collected.capacity() > KEPT {
+            self.collected.shrink_to(KEPT);
+        }
+    }
+
+    /// Looks at so many of each shard.
+    fn file(&mut self, most: usize) {
+        for shard in 0..self.incoming.len() {
+            for _ in 0..most.min(self.incoming[shard].len()) {
+                if let Some(entry) = self.incoming[shard].pop_front() {
+                    self.look(entry);
+                }
+            }
+            ease(&mut self.incoming[shard]);
         }
     }
 
     /// Does what an entry that came in needs: it is new, or to be looked at earlier, or cancelled.
     fn look(&mut self, entry: Arc<AnyEntry>) {
+        entry.answer();
         let seen = entry.word.look();
         match seen.phase() {
             Phase::Pending if seen.is_filed() => {
@@ -238,7 +254,7 @@ impl Turn {
         let now = self.wheel.now();
         self.wheel.advance_with(u64::MAX - 1, |_, entry| all.push(entry));
         self.wheel = Wheel::new(now);
-        all.extend(self.incoming.drain(..));
+        all.extend(self.incoming.iter_mut().flat_map(|incoming| incoming.drain(..)));
         for entry in &all {
             entry.clear_place();
         }
@@ -247,6 +263,7 @@ impl Turn {
 
     /// Takes an entry in again that [`drain`](Self::drain) gave out, which may be more than once.
     pub(super) fn restore(&mut self, entry: Arc<AnyEntry>) {
+        entry.answer();
         let seen = entry.word.look();
         match seen.phase() {
             Phase::Pending if seen.is_filed() => {
@@ -257,5 +274,12 @@ impl Turn {
             Phase::Due => self.handed.push_back(entry),
             _ => self.look(entry),
         }
+    }
+}
+
+/// Gives the memory of a flood back when it has passed.
+fn ease(list: &mut VecDeque<Arc<AnyEntry>>) {
+    if list.capacity() > KEPT && list.capacity() / 4 > list.len() {
+        list.shrink_to(KEPT.max(2 * list.len()));
     }
 }

@@ -165,6 +165,26 @@ fn t30_a_move_and_a_turn_race() {
     }
 }
 
+/// Two move it to earlier while the turn looks: whichever comes last, the driver hears of it.
+#[test]
+fn t30_two_moves_to_earlier_and_a_turn_race() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let timeout = by_hand.schedule(50 * MS).expect("it is open");
+        by_hand.clock.advance(MS);
+        let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
+        let same = timeout.clone();
+        let other = by_hand.spawn(move |_| same.reschedule_at(Monotonic::ZERO.saturating_add(30 * MS)));
+        assert!(timeout.reschedule_at(Monotonic::ZERO.saturating_add(20 * MS)));
+        join(clock);
+        assert!(join(other));
+        let due = timeout.deadline();
+        by_hand.clock.advance(due.saturating_since(by_hand.clock.now()));
+        assert_eq!((by_hand.ran(), timeout.state()), (1, TimeoutState::Fired));
+        by_hand.balanced();
+    });
+}
+
 #[test]
 fn t30_a_move_of_what_an_executor_has_races_with_its_body() {
     explore(|| {

@@ -256,3 +256,36 @@ fn a_job_that_an_executor_drops_comes_again() {
     assert_eq!((timeout.state(), stage.timer.pending()), (TimeoutState::Pending, 1));
     assert!(timeout.cancel());
 }
+
+/// Its memory goes with it, not with the entry that the timer still has.
+#[test]
+fn a_large_task_comes_back_whole_and_runs() {
+    let stage = Stage::with(|builder| builder.max_pending(1));
+    let log = stage.log();
+    let large = [7_u8; 4_096];
+    stage.timer.schedule(ms(1), move || log.write(large.iter().map(|byte| u64::from(*byte)).sum())).unwrap();
+    let log = stage.log();
+    let refused = stage.timer.schedule(ms(1), move || log.write(u64::from(large[4_095]))).unwrap_err();
+    (refused.task)();
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(0, 7), (1, 7 * 4_096)]);
+}
+
+/// The last timer is dropped with two tasks that panic when they are dropped: each is contained.
+#[test]
+fn tasks_that_panic_when_the_timer_drops_them_are_contained() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a drop that panics on purpose");
+        }
+    }
+    let stage = Stage::new();
+    for _ in 0..2 {
+        let panics = Panics;
+        stage.timer.schedule(ms(1), move || std::mem::forget(panics)).unwrap();
+    }
+    let pending = stage.schedule(ms(1), 1);
+    quietly(|| drop(stage));
+    assert_eq!(pending.state(), TimeoutState::Returned);
+}

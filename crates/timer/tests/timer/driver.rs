@@ -138,6 +138,31 @@ fn a_flood_of_either_kind_does_not_starve_the_other() {
     assert_eq!(timer.pending(), 0);
 }
 
+/// One task that is moved a little earlier as fast as a thread can does not keep others waiting, nor is it told of each time.
+#[test]
+fn a_storm_of_moves_is_one_visit_for_the_driver() {
+    let timer = Timer::new().unwrap();
+    let hour = timer.now().saturating_add(Duration::from_secs(3_600));
+    let moved = timer.schedule_at(hour, || ()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let other = sender.clone();
+    // Once it has run, the driver has filed the one that is moved.
+    timer.schedule(ms(1), move || other.send(0).unwrap()).unwrap();
+    assert_eq!(receiver.recv(), Ok(0));
+    for step in 0..300_000 {
+        assert!(moved.reschedule_at(Monotonic::from_nanos(hour.as_nanos() - step * 32)));
+        if step == 200_000 {
+            let sender = sender.clone();
+            timer.schedule(ms(1), move || sender.send(1).unwrap()).unwrap();
+        }
+    }
+    assert_eq!(receiver.recv(), Ok(1));
+    assert!(moved.reschedule(Duration::ZERO));
+    while moved.state() != tickwheel::TimeoutState::Fired {
+        std::thread::yield_now();
+    }
+}
+
 /// Never early, by the timer's own clock, whatever the delay.
 #[test]
 fn no_body_begins_before_its_deadline() {
