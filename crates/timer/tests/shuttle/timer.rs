@@ -259,6 +259,18 @@ impl Clock for Still {
     }
 }
 
+/// The last timer is dropped while its driver is about to sleep until a task that is a minute away.
+#[test]
+fn t27_the_end_is_not_slept_through() {
+    explore(|| {
+        let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
+        let task = timer.schedule(Duration::from_secs(60), || ());
+        let task = task.map_err(|refused| refused.why).expect("it is open");
+        drop(timer);
+        assert_eq!(task.state(), TimeoutState::Returned);
+    });
+}
+
 /// The driver sleeps without end, or is about to, when something due comes: a missed wake-up is a deadlock here.
 #[test]
 fn t27_nobody_sleeps_past_a_deadline() {
