@@ -177,6 +177,16 @@ fn t30_a_moved_task_runs_at_its_last_deadline_alone() {
     stage.advance(1);
     assert_eq!(stage.ran(), [(507, 1)]);
     assert!(!timeout.reschedule(ms(1)));
+    // From far ahead in the wheel, whose next look is long after the new deadline.
+    for delays in [&[7][..], &[3, 50, 7]] {
+        let timeout = stage.schedule(ms(500), 3);
+        stage.advance(1);
+        assert!(delays.iter().all(|&delay| timeout.reschedule(ms(delay))));
+        stage.advance(6);
+        assert_eq!(stage.ran(), []);
+        stage.advance(1);
+        assert_eq!(stage.ran().len(), 1, "moved to {delays:?}");
+    }
     stage.advance(1_000);
     assert_eq!((stage.ran(), stage.timer.pending()), (vec![], 0));
 }
