@@ -66,8 +66,8 @@ struct Inbox {
     door: Door,
 }
 
-/// Who may still come in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Who may still come in; each lets fewer in than the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Door {
     /// Everybody.
     #[default]
@@ -216,9 +216,7 @@ impl Shard {
     /// Lets nobody in from now on but whom `door` lets in. A door never opens again.
     pub(super) fn close(&self, door: Door) {
         let mut inbox = lock(&self.inbox);
-        if inbox.door != Door::Shut {
-            inbox.door = door;
-        }
+        inbox.door = inbox.door.max(door);
     }
 
     /// Moves everything to `into`.

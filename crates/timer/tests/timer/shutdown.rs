@@ -274,6 +274,42 @@ fn t28_a_run_that_is_under_way_may_be_the_last() {
     }
 }
 
+/// Once a timer has closed for periodic tasks, or has ended, a later `close` lets none in again.
+#[test]
+fn t28_a_second_close_takes_nothing_back() {
+    let strict = OnClose::default();
+    let mild = OnClose { one_shots: Fate::Run, periodic: Fate::Run };
+    for first_shuts in [false, true] {
+        let stage = Stage::new();
+        let inner = stage.clone();
+        let body = move || {
+            inner.log().write(3);
+            let first = if first_shuts { inner.timer.shutdown() } else { inner.timer.close(strict) };
+            assert!(first.is_empty() && inner.timer.close(mild).is_empty());
+        };
+        let task = stage.timer.every(ms(10)).start(body).unwrap();
+        stage.advance(10);
+        stage.advance(10);
+        assert_eq!((stage.ran(), task.state()), (vec![(10, 3)], TimeoutState::Fired));
+        assert_eq!((stage.timer.metrics().panicked, stage.timer.pending()), (0, 0));
+    }
+}
+
+/// A cancelled task that the turn has not looked at since knows a place of the wheel before `close`. Another has it by then.
+#[test]
+fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
+    let stage = Stage::new();
+    let cancelled = stage.schedule(ms(10), 1);
+    stage.schedule(ms(50), 2);
+    stage.advance(1);
+    assert!(cancelled.cancel());
+    // Its place comes up, and it is gone.
+    stage.advance(10);
+    assert!(stage.timer.close(OnClose::default()).is_empty());
+    stage.advance(39);
+    assert_eq!((stage.ran(), stage.timer.pending()), (vec![(50, 2)], 0));
+}
+
 /// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
 #[test]
 fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
