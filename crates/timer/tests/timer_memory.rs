@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tickwheel::{Job, ManualClock, Timer};
+use tickwheel::{Job, ManualClock, Timeout, Timer};
 
 /// One test at a time: they share the memory.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -46,6 +46,33 @@ fn what_has_run_is_not_kept() {
     let after = resident().unwrap();
     // Half of what they took.
     assert!(after < before + 32_000_000, "{before} bytes before, {after} after 1,000 tasks");
+}
+
+/// What was filed for a day ahead and is cancelled leaves the wheel when the driver comes by, not when it would have been due. A
+/// leak would show as 60 MB or more.
+#[test]
+fn what_is_cancelled_does_not_stay_in_the_wheel() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (clock, timer) = by_hand();
+    let mut far = Duration::from_secs(86_400);
+    let mut churn = |rounds: u32| {
+        for _ in 0..rounds {
+            // Before all that is in the wheel, so that the next turn files it.
+            far -= 10 * MS;
+            let batch = [(); 1_000].map(|()| timer.schedule(far, || ()).unwrap());
+            clock.advance(MS);
+            assert!(batch.iter().all(Timeout::cancel));
+        }
+    };
+    churn(100);
+    let Some(before) = resident() else {
+        eprintln!("SKIPPED: this system does not tell how much memory is resident");
+        return;
+    };
+    churn(600);
+    let after = resident().unwrap();
+    assert!(after < before + 16_000_000, "{before} bytes before, {after} after");
+    assert_eq!(timer.metrics().cancelled_unfiled, 0, "the turn saw all of them");
 }
 
 /// Schedules and cancels at once, on the system's clock and by hand, filed and unfiled: memory stays where it is. A leak of the

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_counts_once_in_a_list_and_a_list_with_nothing_left_is_forgotten() {
+    fn g9_an_entry_counts_once_and_a_list_with_nothing_left_is_forgotten() {
         let watchers = watchers([("a", 1), ("a", 1), ("b", 1), ("b", 2)]);
         assert_eq!((watchers.watched(), keys(&watchers)), (3, 2));
         for _ in 0..2 {

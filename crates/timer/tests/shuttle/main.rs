@@ -4,6 +4,7 @@
 
 mod delay_queue;
 mod purgatory;
+mod sleep;
 mod timer;
 
 /// Runs a test in many interleavings, at random and with few changes of threads.

@@ -269,6 +269,26 @@ fn t1_what_is_due_when_all_is_quiet_has_run() {
         join(first);
         join(second);
         assert_eq!(by_hand.ran(), 1, "{timeout:?}");
+        by_hand.schedule(Duration::ZERO);
+        assert_eq!(by_hand.ran(), 2, "one more, which is due already");
+    });
+}
+
+/// Beside tasks that come and go the books are never below zero, and never count what was not there.
+#[test]
+fn t22_the_count_is_read_while_tasks_come_and_go() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let producer = by_hand.spawn(|by_hand| {
+            for _ in 0..2 {
+                assert!(by_hand.schedule(MS).expect("it is open").cancel());
+            }
+        });
+        let metrics = by_hand.timer.metrics();
+        assert!(metrics.accepted >= metrics.fired + metrics.cancelled + metrics.returned, "{metrics:?}");
+        join(producer);
+        assert_eq!(by_hand.timer.pending(), 0);
+        by_hand.balanced();
     });
 }
 
@@ -295,29 +315,46 @@ fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
     });
 }
 
+/// The last timer is dropped while its driver is about to sleep until a task that is a minute away.
+#[test]
+fn t27_the_end_is_not_slept_through() {
+    explore(|| {
+        let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
+        let task = timer.schedule(Duration::from_secs(60), || ());
+        let task = task.map_err(|refused| refused.why).expect("it is open");
+        drop(timer);
+        assert_eq!(task.state(), TimeoutState::Returned);
+    });
+}
+
 /// The driver sleeps without end, or is about to, when something due comes: a missed wake-up is a deadlock here.
 #[test]
 fn t27_nobody_sleeps_past_a_deadline() {
-    explore(|| {
-        let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
-        let (sender, receiver) = mpsc::channel();
-        let producers: Vec<_> = (0..2)
-            .map(|_| {
-                let (timer, sender) = (timer.clone(), sender.clone());
-                thread::spawn(move || {
-                    let body = move || sender.send(()).expect("the test waits");
-                    timer.schedule(Duration::ZERO, body).map_err(|refused| refused.why).expect("it is open");
-                })
+    // With the shorter one what is due stands on the very tick before the driver's next wake-up.
+    for far in [Duration::from_secs(60), MS] {
+        explore(move || nobody_sleeps(far));
+    }
+}
+
+fn nobody_sleeps(far: Duration) {
+    let timer = Timer::builder().clock(Still).executor(Job::run).build().expect("a timer");
+    let (sender, receiver) = mpsc::channel();
+    let producers: Vec<_> = (0..2)
+        .map(|_| {
+            let (timer, sender) = (timer.clone(), sender.clone());
+            thread::spawn(move || {
+                let body = move || sender.send(()).expect("the test waits");
+                timer.schedule(Duration::ZERO, body).map_err(|refused| refused.why).expect("it is open");
             })
-            .collect();
-        // Moved to now, from a deadline that the driver would sleep for.
-        let moved = timer.schedule(Duration::from_secs(60), move || sender.send(()).expect("the test waits"));
-        assert!(moved.map_err(|refused| refused.why).expect("it is open").reschedule(Duration::ZERO));
-        for _ in 0..3 {
-            receiver.recv().expect("three bodies run");
-        }
-        producers.into_iter().for_each(join);
-        // And the end: a driver that sleeps through it would keep shuttle waiting for its thread.
-        assert!(timer.shutdown().is_empty());
-    });
+        })
+        .collect();
+    // Moved to now, from a deadline that the driver would sleep for.
+    let moved = timer.schedule(far, move || sender.send(()).expect("the test waits"));
+    assert!(moved.map_err(|refused| refused.why).expect("it is open").reschedule(Duration::ZERO));
+    for _ in 0..3 {
+        receiver.recv().expect("three bodies run");
+    }
+    producers.into_iter().for_each(join);
+    // And the end: a driver that sleeps through it would keep shuttle waiting for its thread.
+    assert!(timer.shutdown().is_empty());
 }

@@ -1,10 +1,11 @@
 //! The timer on the system's clock: a thread drives it. These tests wait for events.
 
 use std::num::NonZeroUsize;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel::{Executor, Job, Monotonic, Pool, Timer};
+use tickwheel::{Executor, Job, Monotonic, Pool, Timeout, TimeoutState, Timer};
 
 use super::stage::ms;
 
@@ -116,6 +117,64 @@ fn t9_a_restless_body_starves_nobody() {
     }
     assert_eq!(receiver.iter().take(50).count(), 50);
     let _ = timer.shutdown();
+}
+
+/// Keeps the driver's thread at each job, until the test lets it go on, or lets it go.
+struct Keeps {
+    reached: Sender<()>,
+    go: Mutex<Receiver<()>>,
+}
+
+impl Executor for Keeps {
+    fn execute(&self, job: Job) {
+        let _ = self.reached.send(());
+        let _ = self.go.lock().unwrap().recv();
+        job.run();
+    }
+}
+
+/// A timer whose driver is kept at its first job.
+fn kept() -> (Timer, Sender<()>, Receiver<()>) {
+    let (reached, at_job) = mpsc::channel();
+    let (let_go, go) = mpsc::channel();
+    let timer = Timer::builder().executor(Keeps { reached, go: Mutex::new(go) }).build().unwrap();
+    timer.schedule(Duration::ZERO, || ()).unwrap();
+    at_job.recv().unwrap();
+    (timer, let_go, at_job)
+}
+
+/// More is due than goes out in one turn, and nothing comes in later that would wake the driver.
+#[test]
+fn t10_a_driver_that_comes_late_does_not_sleep_before_all_is_out() {
+    const DUE: usize = 10_000;
+    let (timer, let_go, _at_job) = kept();
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..DUE {
+        let sender = sender.clone();
+        timer.schedule(Duration::ZERO, move || sender.send(number).unwrap()).unwrap();
+    }
+    drop(let_go);
+    assert!(receiver.iter().take(DUE).eq(0..DUE));
+}
+
+/// The timer ends between two turns, the first of which took in more than it could file.
+#[test]
+fn t23_what_waits_to_be_filed_is_given_back() {
+    const FAR: usize = 10_000;
+    let (timer, let_go, at_job) = kept();
+    timer.schedule(Duration::ZERO, || panic!("it has not begun")).unwrap();
+    let captured = Arc::new(());
+    let far: Vec<Timeout> = (0..FAR)
+        .map(|_| {
+            let captured = Arc::clone(&captured);
+            timer.schedule(Duration::from_secs(3_600), move || drop(captured)).unwrap()
+        })
+        .collect();
+    let_go.send(()).unwrap();
+    at_job.recv().unwrap();
+    assert_eq!(timer.shutdown().len(), FAR + 1);
+    assert!(far.iter().all(|timeout| timeout.state() == TimeoutState::Returned));
+    assert_eq!((timer.pending(), Arc::strong_count(&captured)), (0, 1));
 }
 
 /// A flood of what is due at once, and one that comes in meanwhile: both get through.

@@ -1,9 +1,10 @@
 //! What a timer takes in, and what it counts.
 
 use std::error::Error;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tickwheel::{BuildError, ManualClock, Refusal, Timer};
+use tickwheel::{BuildError, ManualClock, Refusal, Timeout, Timer};
 
 use super::queued::Queued;
 use super::stage::{Dice, Stage, ms};
@@ -35,7 +36,7 @@ fn t21_a_task_that_has_run_makes_room() {
     assert!(stage.timer.schedule(ms(1), || ()).is_err());
     stage.advance(100);
     assert_eq!(stage.ran(), [(100, 1), (200, 2), (200, 3)]);
-    // So does one that was cancelled, filed or not, one that waits in an executor and is cancelled, and one that was returned.
+    // So does one that was cancelled, filed or not.
     let filed = stage.schedule(ms(500), 4);
     stage.advance(25);
     let unfiled = stage.schedule(ms(500), 5);
@@ -70,7 +71,15 @@ fn t21_a_periodic_task_keeps_its_place_until_it_ends() {
         assert_eq!(stage.timer.schedule(ms(1), || ()).unwrap_err().why, Refusal::Full);
     }
     assert!(task.cancel());
+    // Also one that is cancelled by its own run.
+    let own: Arc<OnceLock<Timeout>> = Arc::default();
+    let seen = Arc::clone(&own);
+    let task = stage.timer.every(ms(10)).start(move || assert!(seen.get().unwrap().cancel()));
+    own.set(task.unwrap()).unwrap();
+    assert_eq!(stage.timer.schedule(ms(1), || ()).unwrap_err().why, Refusal::Full);
+    stage.advance(10);
     stage.schedule(ms(1), 1);
+    assert_eq!(stage.timer.metrics().panicked, 0);
 }
 
 /// After every step the count equals that of the handles that are pending; a filed task that is cancelled is counted once, also in

@@ -177,8 +177,34 @@ fn t30_a_moved_task_runs_at_its_last_deadline_alone() {
     stage.advance(1);
     assert_eq!(stage.ran(), [(507, 1)]);
     assert!(!timeout.reschedule(ms(1)));
+    // From far ahead in the wheel, whose next look is long after the new deadline.
+    for delays in [&[7][..], &[3, 50, 7]] {
+        let timeout = stage.schedule(ms(500), 3);
+        stage.advance(1);
+        assert!(delays.iter().all(|&delay| timeout.reschedule(ms(delay))));
+        stage.advance(6);
+        assert_eq!(stage.ran(), []);
+        stage.advance(1);
+        assert_eq!(stage.ran().len(), 1, "moved to {delays:?}");
+    }
     stage.advance(1_000);
     assert_eq!((stage.ran(), stage.timer.pending()), (vec![], 0));
+}
+
+/// Each move to earlier is one that the timer hears of, however many it heard of before.
+#[test]
+fn t30_a_task_may_be_moved_to_earlier_again_and_again() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(ms(1_000), 1);
+    stage.advance(1);
+    for earlier in [500, 400, 300, 200, 100] {
+        assert!(timeout.reschedule_at(at_ms(earlier)));
+        stage.advance(1);
+    }
+    stage.advance(93);
+    assert_eq!(stage.ran(), []);
+    stage.advance(1);
+    assert_eq!(stage.ran(), [(100, 1)]);
 }
 
 #[test]

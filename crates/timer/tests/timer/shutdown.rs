@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use tickwheel::{Fate, Job, OnClose, Refusal, Timeout, TimeoutState, Timer};
+use tickwheel::{Clock, Fate, Job, Monotonic, OnClose, Refusal, SystemClock, Timeout, TimeoutState, Timer};
 
 use super::queued::Queued;
 use super::stage::{Stage, at_ms, ms};
@@ -12,16 +12,19 @@ use super::stage::{Stage, at_ms, ms};
 #[test]
 fn t23_what_did_not_run_is_given_back_and_what_ran_is_not() {
     let stage = Stage::new();
-    for name in 0..3 {
-        stage.schedule(ms(1), name);
-    }
+    let timeouts: Vec<Timeout> = (0..3).map(|name| stage.schedule(ms(1), name)).collect();
     stage.advance(1);
     stage.ran();
     assert!(stage.timer.shutdown().is_empty());
+    assert!(timeouts.iter().all(|timeout| timeout.state() == TimeoutState::Fired));
+    let metrics = stage.timer.metrics();
+    assert_eq!((metrics.fired, metrics.returned, metrics.pending), (3, 0, 0));
 
+    // Some in the wheel, others where no turn has looked yet.
     let stage = Stage::new();
-    let timeouts: Vec<Timeout> = (0..5).rev().map(|name| stage.schedule(ms(5_000 + name), name)).collect();
+    let mut timeouts: Vec<Timeout> = [4, 3].map(|name| stage.schedule(ms(5_000 + name), name)).into();
     stage.advance(1);
+    timeouts.extend([2, 1, 0].map(|name| stage.schedule(ms(4_999 + name), name)));
     let unfired = stage.timer.shutdown();
     assert_eq!(unfired.len(), 5);
     for timeout in &timeouts {
@@ -155,7 +158,24 @@ fn t26_a_task_that_races_with_the_end_does_not_vanish() {
     }
 }
 
-/// The driver has the executor; it is dropped when the driver has ended, though a task was an hour away.
+/// A system clock that meets the test at the driver's first two readings: for its first turn, and before it sleeps until a deadline.
+struct Meets {
+    clock: SystemClock,
+    readings: AtomicUsize,
+    test: Arc<Barrier>,
+}
+
+impl Clock for Meets {
+    fn now(&self) -> Monotonic {
+        let driver = std::thread::current().name() == Some("tickwheel-timer");
+        if driver && self.readings.fetch_add(1, Ordering::Relaxed) < 2 {
+            self.test.wait();
+        }
+        self.clock.now()
+    }
+}
+
+/// The driver has the executor; it is dropped when the driver has ended, though it slept until a task that was an hour away.
 #[test]
 fn t27_the_end_wakes_the_driver_at_once() {
     struct Tells(mpsc::Sender<()>);
@@ -170,8 +190,12 @@ fn t27_the_end_wakes_the_driver_at_once() {
         }
     }
     let (sender, receiver) = mpsc::channel();
-    let timer = Timer::builder().executor(Tells(sender)).build().unwrap();
+    let driver = Arc::new(Barrier::new(2));
+    let clock = Meets { clock: SystemClock::new(), readings: AtomicUsize::new(0), test: Arc::clone(&driver) };
+    let timer = Timer::builder().clock(clock).executor(Tells(sender)).build().unwrap();
     let timeout = timer.schedule(Duration::from_secs(3_600), || ()).unwrap();
+    driver.wait();
+    driver.wait();
     drop(timer);
     receiver.recv_timeout(Duration::from_secs(60)).expect("the driver ends long before the hour");
     assert_eq!(timeout.state(), TimeoutState::Returned);
@@ -256,6 +280,67 @@ fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
     };
     timer.schedule(Duration::ZERO, closes).unwrap();
     receiver.recv_timeout(Duration::from_secs(10)).expect("what was kept runs");
+}
+
+/// Of a periodic task that is running when its timer closes, that run is the last one, or not, as `close` was told.
+#[test]
+fn t28_a_run_that_is_under_way_may_be_the_last() {
+    for periodic in [Fate::Run, Fate::Return] {
+        let stage = Stage::new();
+        let inner = stage.clone();
+        let mut first = true;
+        let body = move || {
+            inner.log().write(3);
+            if std::mem::take(&mut first) {
+                assert!(inner.timer.close(OnClose { one_shots: Fate::Run, periodic }).is_empty());
+            }
+        };
+        let task = stage.timer.every(ms(10)).start(body).unwrap();
+        stage.advance(10);
+        stage.advance(10);
+        let (ran, state) = match periodic {
+            Fate::Run => (vec![(10, 3), (20, 3)], TimeoutState::Pending),
+            Fate::Return => (vec![(10, 3)], TimeoutState::Fired),
+        };
+        assert_eq!((stage.ran(), task.state()), (ran, state));
+        assert_eq!(stage.timer.shutdown().len(), usize::from(periodic == Fate::Run));
+    }
+}
+
+/// Once a timer has closed for periodic tasks, or has ended, a later `close` lets none in again.
+#[test]
+fn t28_a_second_close_takes_nothing_back() {
+    let strict = OnClose::default();
+    let mild = OnClose { one_shots: Fate::Run, periodic: Fate::Run };
+    for first_shuts in [false, true] {
+        let stage = Stage::new();
+        let inner = stage.clone();
+        let body = move || {
+            inner.log().write(3);
+            let first = if first_shuts { inner.timer.shutdown() } else { inner.timer.close(strict) };
+            assert!(first.is_empty() && inner.timer.close(mild).is_empty());
+        };
+        let task = stage.timer.every(ms(10)).start(body).unwrap();
+        stage.advance(10);
+        stage.advance(10);
+        assert_eq!((stage.ran(), task.state()), (vec![(10, 3)], TimeoutState::Fired));
+        assert_eq!((stage.timer.metrics().panicked, stage.timer.pending()), (0, 0));
+    }
+}
+
+/// A cancelled task that the turn has not looked at since knows a place of the wheel before `close`. Another has it by then.
+#[test]
+fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
+    let stage = Stage::new();
+    let cancelled = stage.schedule(ms(10), 1);
+    stage.schedule(ms(50), 2);
+    stage.advance(1);
+    assert!(cancelled.cancel());
+    // Its place comes up, and it is gone.
+    stage.advance(10);
+    assert!(stage.timer.close(OnClose::default()).is_empty());
+    stage.advance(39);
+    assert_eq!((stage.ran(), stage.timer.pending()), (vec![(50, 2)], 0));
 }
 
 /// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
