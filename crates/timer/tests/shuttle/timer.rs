@@ -1,6 +1,6 @@
 //! The rules of the word, and the driver's sleep: of all that race for a task exactly one wins, and nobody sleeps past a deadline.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use shuttle::sync::Mutex;
@@ -8,7 +8,8 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc;
 use shuttle::thread;
 use tickwheel::{
-    Clock, Executor, Job, ManualClock, Missed, Monotonic, OnClose, Timeout, TimeoutState, Timer,
+    Clock, Executor, Follower, Job, ManualClock, Missed, Monotonic, Motion, OnClose, Timeout, TimeoutState,
+    Timer,
 };
 
 use crate::explore;
@@ -289,6 +290,41 @@ fn t22_the_count_is_read_while_tasks_come_and_go() {
         join(producer);
         assert_eq!(by_hand.timer.pending(), 0);
         by_hand.balanced();
+    });
+}
+
+/// A clock that tells whether anybody has it.
+struct Lent(ManualClock, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl Clock for Lent {
+    fn now(&self) -> Monotonic {
+        self.0.now()
+    }
+
+    fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
+        self.0.follow(follower)
+    }
+}
+
+/// An entry left behind in a timer that has ended would keep it, and be kept by it, for ever.
+#[test]
+fn t26_what_races_with_the_end_is_not_left_behind() {
+    explore(|| {
+        let (clock, lent, held) = (ManualClock::new(), Arc::new(()), Held::default());
+        let builder = Timer::builder().clock(Lent(clock.clone(), Arc::clone(&lent)));
+        let timer = builder.executor(held.clone()).build().expect("a timer");
+        let [due, moved, cancelled] = [MS, 50 * MS, 60 * MS]
+            .map(|delay| timer.schedule(delay, || ()).map_err(|refused| refused.why).expect("it is open"));
+        clock.advance(MS);
+        let thread = thread::spawn(move || {
+            due.reschedule(9 * MS);
+            moved.reschedule(5 * MS);
+            cancelled.cancel();
+        });
+        drop(timer);
+        join(thread);
+        held.run();
+        assert_eq!(Arc::strong_count(&lent), 1);
     });
 }
 
