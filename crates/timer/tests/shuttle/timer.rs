@@ -294,9 +294,9 @@ fn t22_the_count_is_read_while_tasks_come_and_go() {
 }
 
 /// A clock that tells whether anybody has it.
-struct Lent(ManualClock, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+struct Lent<C>(C, #[expect(dead_code, reason = "it is counted")] Arc<()>);
 
-impl Clock for Lent {
+impl<C: Clock> Clock for Lent<C> {
     fn now(&self) -> Monotonic {
         self.0.now()
     }
@@ -348,6 +348,31 @@ fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
         assert!(timer.close(OnClose::default()).is_empty());
         receiver.recv().expect("the body runs");
         assert!(timer.shutdown().is_empty());
+    });
+}
+
+/// The same with a driver, which may not come by any more, and a due task that is moved.
+#[test]
+fn t26_what_an_executor_has_is_not_left_behind() {
+    explore(|| {
+        let lent = Arc::new(());
+        let (sender, receiver) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let executor = move |job: Job| {
+            let _ = sender.lock().expect("no panic").send(job);
+        };
+        let clock = Lent(Still, Arc::clone(&lent));
+        let timer = Timer::builder().clock(clock).executor(executor).build().expect("a timer");
+        let due = timer.schedule(Duration::ZERO, || ()).map_err(|refused| refused.why).expect("it is open");
+        let job: Job = receiver.recv().expect("it is due");
+        let thread = thread::spawn(move || due.reschedule(MS));
+        drop(timer);
+        join(thread);
+        job.run();
+        // The driver has it until it has ended.
+        while Arc::strong_count(&lent) > 1 {
+            thread::yield_now();
+        }
     });
 }
 
