@@ -1,6 +1,6 @@
 //! The rules of the word, and the driver's sleep: of all that race for a task exactly one wins, and nobody sleeps past a deadline.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use shuttle::sync::Mutex;
@@ -8,7 +8,8 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc;
 use shuttle::thread;
 use tickwheel::{
-    Clock, Executor, Job, ManualClock, Missed, Monotonic, OnClose, Timeout, TimeoutState, Timer,
+    Clock, Executor, Follower, Job, ManualClock, Missed, Monotonic, Motion, OnClose, Timeout, TimeoutState,
+    Timer,
 };
 
 use crate::explore;
@@ -292,6 +293,41 @@ fn t22_the_count_is_read_while_tasks_come_and_go() {
     });
 }
 
+/// A clock that tells whether anybody has it.
+struct Lent<C>(C, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl<C: Clock> Clock for Lent<C> {
+    fn now(&self) -> Monotonic {
+        self.0.now()
+    }
+
+    fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
+        self.0.follow(follower)
+    }
+}
+
+/// An entry left behind in a timer that has ended would keep it, and be kept by it, for ever.
+#[test]
+fn t26_what_races_with_the_end_is_not_left_behind() {
+    explore(|| {
+        let (clock, lent, held) = (ManualClock::new(), Arc::new(()), Held::default());
+        let builder = Timer::builder().clock(Lent(clock.clone(), Arc::clone(&lent)));
+        let timer = builder.executor(held.clone()).build().expect("a timer");
+        let [due, moved, cancelled] = [MS, 50 * MS, 60 * MS]
+            .map(|delay| timer.schedule(delay, || ()).map_err(|refused| refused.why).expect("it is open"));
+        clock.advance(MS);
+        let thread = thread::spawn(move || {
+            due.reschedule(9 * MS);
+            moved.reschedule(5 * MS);
+            cancelled.cancel();
+        });
+        drop(timer);
+        join(thread);
+        held.run();
+        assert_eq!(Arc::strong_count(&lent), 1);
+    });
+}
+
 /// A clock that runs by itself, as far as a driver can tell, and stands at a second.
 struct Still;
 
@@ -312,6 +348,31 @@ fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
         assert!(timer.close(OnClose::default()).is_empty());
         receiver.recv().expect("the body runs");
         assert!(timer.shutdown().is_empty());
+    });
+}
+
+/// The same with a driver, which may not come by any more, and a due task that is moved.
+#[test]
+fn t26_what_an_executor_has_is_not_left_behind() {
+    explore(|| {
+        let lent = Arc::new(());
+        let (sender, receiver) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let executor = move |job: Job| {
+            let _ = sender.lock().expect("no panic").send(job);
+        };
+        let clock = Lent(Still, Arc::clone(&lent));
+        let timer = Timer::builder().clock(clock).executor(executor).build().expect("a timer");
+        let due = timer.schedule(Duration::ZERO, || ()).map_err(|refused| refused.why).expect("it is open");
+        let job: Job = receiver.recv().expect("it is due");
+        let thread = thread::spawn(move || due.reschedule(MS));
+        drop(timer);
+        join(thread);
+        job.run();
+        // The driver has it until it has ended.
+        while Arc::strong_count(&lent) > 1 {
+            thread::yield_now();
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tickwheel::{Clock, TimeoutState};
+use tickwheel::{Clock, Timeout, TimeoutState};
 
 use super::stage::{Dice, Stage, at_ms, ms};
 
@@ -266,6 +266,19 @@ fn t9_a_restless_body_does_not_hold_a_clock_that_goes_through() {
     let ran = stage.ran().len();
     assert!((10..=25).contains(&ran), "it ran {ran} times in ten ticks");
     assert_eq!(stage.timer.shutdown().len(), 1);
+}
+
+/// Many tasks that live on are filed long before they are due, though nothing else brings the driver: so there is no crowd to file
+/// when they are.
+#[test]
+fn a_crowd_is_filed_ahead_of_time() {
+    let stage = Stage::new();
+    stage.schedule(ms(10), 0);
+    stage.advance(1);
+    let crowd: Vec<Timeout> = (0..10_000).map(|name| stage.schedule(ms(3_600_000), name)).collect();
+    assert!(crowd.iter().all(Timeout::cancel));
+    let unfiled = stage.timer.metrics().cancelled_unfiled;
+    assert!(unfiled < 5_000, "{unfiled} of them were never looked at");
 }
 
 /// Random scripts against a list sorted by (tick, number), from several starts and with several ticks.
