@@ -92,18 +92,20 @@ fn t6_the_longest_delay_is_not_the_past() {
     }
 }
 
+/// A body that writes 0 down and schedules itself anew, again and again.
+fn again(stage: &Stage, delay: Duration) {
+    let next = stage.clone();
+    let scheduled = stage.timer.schedule(delay, move || {
+        next.log().write(0);
+        again(&next, delay);
+    });
+    scheduled.unwrap();
+}
+
 #[test]
 fn t8_a_body_may_schedule_itself() {
     let stage = Stage::with(|builder| builder.tick(ms(100)));
-    fn again(stage: &Stage) {
-        let next = stage.clone();
-        let scheduled = stage.timer.schedule(ms(100), move || {
-            next.log().write(0);
-            again(&next);
-        });
-        scheduled.unwrap();
-    }
-    again(&stage);
+    again(&stage, ms(100));
     for _ in 0..50 {
         stage.advance(100);
     }
@@ -120,16 +122,8 @@ fn t8_a_body_may_schedule_itself() {
 #[test]
 fn t9_a_body_that_schedules_without_delay_keeps_nobody_from_running() {
     let stage = Stage::new();
-    fn again(stage: &Stage) {
-        let next = stage.clone();
-        let scheduled = stage.timer.schedule(Duration::ZERO, move || {
-            next.log().write(0);
-            again(&next);
-        });
-        scheduled.unwrap();
-    }
     // It runs in this call, and what it schedules waits for the next.
-    again(&stage);
+    again(&stage, Duration::ZERO);
     assert_eq!(stage.ran(), [(0, 0)]);
     stage.schedule(ms(1), 1);
     stage.schedule(ms(2), 2);
@@ -253,15 +247,7 @@ fn a_clock_that_goes_through_stops_where_something_is_due() {
 #[test]
 fn t9_a_restless_body_does_not_hold_a_clock_that_goes_through() {
     let stage = Stage::new();
-    fn again(stage: &Stage) {
-        let next = stage.clone();
-        let scheduled = stage.timer.schedule(Duration::ZERO, move || {
-            next.log().write(0);
-            again(&next);
-        });
-        scheduled.unwrap();
-    }
-    again(&stage);
+    again(&stage, Duration::ZERO);
     stage.clock.advance_through(ms(10));
     let ran = stage.ran().len();
     assert!((10..=25).contains(&ran), "it ran {ran} times in ten ticks");
