@@ -5,8 +5,9 @@
 //! - `place` is the turn's: it writes and reads it while it holds the wheel. An atomic because the
 //!   entry is shared, `Relaxed` because the wheel's lock orders it.
 //! - `slot` is the home shard's: where the entry stands in its inbox, under the inbox's lock.
-//! - `told` is set by whoever moves it to an earlier deadline, after the word, and cleared by the turn, before it looks at the
-//!   word: so one visit answers any number of moves, and none is missed. Both are read-modify-writes that release and acquire.
+//! - `told` is set by whoever moves it to an earlier deadline, after the word and under the inbox's lock, and cleared by the turn,
+//!   before it looks at the word: so one visit answers any number of moves, and none is missed. Whoever finds it set knows the
+//!   entry in the inbox, or on its way to the turn's look. Both are read-modify-writes that release and acquire.
 //! - `body` is touched by whom the word gave the right to. Its own lock says so to the compiler and
 //!   is never waited for, nor held while the body runs.
 
@@ -64,6 +65,11 @@ impl AnyEntry {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
+    /// The turn is to look at it, and will. True if that is news.
+    pub(super) fn tell(&self) -> bool {
+        !self.told.swap(true, Ordering::AcqRel)
+    }
+
     /// The turn is about to look at it.
     pub(super) fn answer(&self) {
         self.told.swap(false, Ordering::AcqRel);
@@ -104,8 +110,7 @@ impl AnyEntry {
                     // Filed for later, the turn would look too late. Filed for earlier, it looks, sees and files it anew. Not filed,
                     // it is on its way to the turn, which must not sleep beyond the deadline.
                     if deadline < before.deadline() {
-                        let tell = before.is_filed() && !self.told.swap(true, Ordering::AcqRel);
-                        self.home.hurry(tell.then(|| Arc::clone(self)), deadline);
+                        self.home.hurry(self, before.is_filed(), deadline);
                     }
                     return true;
                 }

@@ -134,18 +134,20 @@ impl Shard {
         true
     }
 
-    /// Sees to it that the driver comes before a deadline, to look at an entry if it is to be told of one.
-    pub(super) fn hurry(&self, entry: Option<Arc<AnyEntry>>, deadline: Monotonic) {
+    /// Sees to it that the driver comes before a deadline, to which an entry was moved; and looks at the entry, if that was filed for
+    /// later.
+    pub(super) fn hurry(&self, entry: &Arc<AnyEntry>, filed: bool, deadline: Monotonic) {
         let mut inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return;
         }
-        let spills = match entry {
-            Some(entry) => inbox.push(entry, Some(deadline)),
-            None => {
-                inbox.expect(deadline);
-                false
-            }
+        // Asked under the lock: of two who move it, the one with nothing to tell must not bring the driver before the other has
+        // left the entry here, or the driver finds none.
+        let spills = if filed && entry.tell() {
+            inbox.push(Arc::clone(entry), Some(deadline))
+        } else {
+            inbox.expect(deadline);
+            false
         };
         drop(inbox);
         self.call(spills, Some(deadline));

@@ -186,6 +186,26 @@ fn t30_two_moves_to_earlier_and_a_turn_race() {
     });
 }
 
+/// Two move a task that is filed far ahead, one of them to now: the turn that this one brings has to find the task.
+#[test]
+fn t30_a_move_to_now_overtakes_another() {
+    explore(|| {
+        let by_hand = ByHand::new();
+        let timeout = by_hand.schedule(60 * MS).expect("it is open");
+        by_hand.timer.schedule(10 * MS, || ()).map_err(|refused| refused.why).expect("it is open");
+        by_hand.clock.advance(MS);
+        let same = timeout.clone();
+        let other = by_hand.spawn(move |_| same.reschedule(30 * MS));
+        assert!(timeout.reschedule(Duration::ZERO));
+        join(other);
+        // Whoever came last decides when, and if that is now it has run, with no further step.
+        let due = timeout.deadline() <= by_hand.clock.now();
+        assert_eq!(by_hand.ran(), usize::from(due), "{timeout:?}");
+        by_hand.clock.advance(30 * MS);
+        assert_eq!(by_hand.ran(), 1);
+    });
+}
+
 #[test]
 fn t30_a_move_of_what_an_executor_has_races_with_its_body() {
     explore(|| {
