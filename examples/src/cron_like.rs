@@ -167,17 +167,17 @@ mod tests {
 
     #[test]
     fn pt5_burst_makes_up_for_each_missed_run() {
-        assert_eq!(stalled(Missed::Burst), [300, 951, 952, 1_200, 1_500, 1_800]);
+        assert_eq!(stalled(Missed::Burst), [300, 950, 951, 1_200, 1_500, 1_800]);
     }
 
     #[test]
     fn pt6_delay_begins_a_new_grid() {
-        assert_eq!(stalled(Missed::Delay), [300, 951, 1_251, 1_551, 1_851]);
+        assert_eq!(stalled(Missed::Delay), [300, 950, 1_250, 1_550, 1_850]);
     }
 
     #[test]
     fn pt7_skip_comes_back_to_the_grid() {
-        assert_eq!(stalled(Missed::Skip), [300, 951, 1_200, 1_500, 1_800]);
+        assert_eq!(stalled(Missed::Skip), [300, 950, 1_200, 1_500, 1_800]);
     }
 
     #[test]
