@@ -328,6 +328,19 @@ fn t28_a_second_close_takes_nothing_back() {
     }
 }
 
+/// A task that was moved to earlier just before the close can be moved to earlier again.
+#[test]
+fn t28_a_task_that_was_moved_before_the_close_is_moved_again() {
+    let stage = Stage::new();
+    let timeout = stage.schedule(ms(500), 1);
+    stage.advance(1);
+    assert!(timeout.reschedule(ms(100)));
+    assert!(stage.timer.close(OnClose::default()).is_empty());
+    assert!(timeout.reschedule(ms(50)));
+    stage.advance(50);
+    assert_eq!(stage.ran(), [(51, 1)]);
+}
+
 /// A cancelled task that the turn has not looked at since knows a place of the wheel before `close`. Another has it by then.
 #[test]
 fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
