@@ -55,9 +55,9 @@ fn cron_like_tells_its_story() {
     let expected = [
         "     0.000 s  inbox: 10 seconds of work",
         "    55.000 s  inbox: 10 seconds of work",
-        "    65.001 s  report",
+        "    65.000 s  report",
         "   110.000 s  inbox: 10 seconds of work",
-        "   120.001 s  report",
+        "   120.000 s  report",
         "   150.000 s  the machine stands still",
         "   380.000 s  inbox: 10 seconds of work",
         "   390.000 s  report",
