@@ -104,7 +104,7 @@ impl ManualClock {
             }
             let next = self.followers().iter().filter_map(|follower| follower.next()).min();
             // What is due already gets its turn a nanosecond later: a body that schedules itself without delay has to let time pass.
-            let soonest = now.saturating_add(Duration::from_nanos(1));
+            let soonest = now.just_after();
             let stop = next.map_or(end, |next| next.clamp(soonest, end));
             self.advance(stop.saturating_since(now));
         }

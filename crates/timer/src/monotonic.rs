@@ -67,6 +67,11 @@ impl Monotonic {
         self.checked_add(duration).unwrap_or(Self::MAX)
     }
 
+    /// The next reading there is: what is before it is at this one or earlier.
+    pub(crate) const fn just_after(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
     /// The time from `earlier` to this reading; `None` if `earlier` is later.
     #[must_use]
     pub fn checked_since(self, earlier: Self) -> Option<Duration> {

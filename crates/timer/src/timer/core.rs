@@ -197,7 +197,7 @@ impl Core {
     fn rest_by_hand(&self) {
         let tick_nanos = self.common.tick_nanos;
         let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
-        self.common.nap.raise(begun.saturating_add(std::time::Duration::from_nanos(1)));
+        self.common.nap.raise(begun.just_after());
     }
 }
 

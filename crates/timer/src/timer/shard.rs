@@ -23,7 +23,7 @@ use super::metrics::Counts;
 use super::refused::Refusal;
 use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The holes of an inbox are closed when it has grown to this.
 const LEAST_TO_CLOSE_UP: usize = 256;
@@ -128,9 +128,7 @@ impl Shard {
             return false;
         }
         inbox.accepted += 1;
-        let spills = inbox.push(entry, Some(deadline));
-        drop(inbox);
-        self.call(spills, Some(deadline));
+        self.leave(inbox, entry, deadline);
         true
     }
 
@@ -172,16 +170,14 @@ impl Shard {
     /// Makes a due entry, whose body has not begun, pending again. False after a shutdown; `None`
     /// if it is not due any more.
     pub(super) fn revive(&self, entry: &Arc<AnyEntry>, deadline: Monotonic) -> Option<bool> {
-        let mut inbox = lock(&self.inbox);
+        let inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return Some(false);
         }
         if !entry.word.take_back(deadline) {
             return None;
         }
-        let spills = inbox.push(Arc::clone(entry), Some(deadline));
-        drop(inbox);
-        self.call(spills, Some(deadline));
+        self.leave(inbox, Arc::clone(entry), deadline);
         Some(true)
     }
 
@@ -193,10 +189,15 @@ impl Shard {
             return false;
         }
         inbox.accepted += 1;
-        let spills = inbox.push(Arc::clone(entry), Some(deadline));
+        self.leave(inbox, Arc::clone(entry), deadline);
+        true
+    }
+
+    /// Leaves an entry in the inbox, and lets go of it before the driver is called.
+    fn leave(&self, mut inbox: MutexGuard<'_, Inbox>, entry: Arc<AnyEntry>, deadline: Monotonic) {
+        let spills = inbox.push(entry, Some(deadline));
         drop(inbox);
         self.call(spills, Some(deadline));
-        true
     }
 
     fn call(&self, spills: bool, deadline: Option<Monotonic>) {

@@ -85,7 +85,7 @@ impl Turn {
 
     /// Files what came in and takes out what is due.
     pub(super) fn run(&mut self, shards: &[Arc<Shard>], now: Monotonic, pace: Pace) -> Handout {
-        let until = self.rest().until.max(now.saturating_add(std::time::Duration::from_nanos(1)));
+        let until = self.rest().until.max(now.just_after());
         self.collect(shards, until, pace);
         let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST / shards.len() };
         self.file(most);
@@ -239,10 +239,7 @@ impl Turn {
             Some(tick) => {
                 // A deadline on the tick before is the last one that needs an earlier wake-up.
                 let before = Monotonic::from_tick(tick - 1, self.tick_nanos);
-                Rest {
-                    wake: Some(Monotonic::from_tick(tick, self.tick_nanos)),
-                    until: before.saturating_add(std::time::Duration::from_nanos(1)),
-                }
+                Rest { wake: Some(Monotonic::from_tick(tick, self.tick_nanos)), until: before.just_after() }
             }
         }
     }
