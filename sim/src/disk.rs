@@ -512,6 +512,10 @@ impl Disk for SimDisk {
 
     fn close(&mut self, _file: &str) {}
 
+    fn another(&self) -> Self {
+        self.clone()
+    }
+
     fn free_bytes(&mut self) -> u64 {
         let state = self.lock_state();
         state.space.map_or(u64::MAX, |space| space.saturating_sub(state.used_bytes()))

@@ -6,6 +6,7 @@ use tickwheel_engine::{
     Answer as ProductAnswer, CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp,
 };
 use tickwheel_queue::{List, Shard};
+use tickwheel_store::conformance::contents;
 use tickwheel_store::{DiskStore, StoreOptions};
 
 use crate::coverage::Coverage;
@@ -440,10 +441,13 @@ impl World {
         let gate = Gate::default();
         gate.set(true);
         let mut states = Vec::new();
+        let history = self.store_options().history_per_queue;
         for _ in 0..2 {
             let image = self.disk.image();
             let store = DiskStore::open(image, SimIo::new(gate.clone()), self.store_options());
-            states.push(store.map(|store| format!("{:?}", store.table())).map_err(|error| error.to_string()));
+            let state =
+                store.map_err(|error| error.to_string()).and_then(|mut store| contents(&mut store, history));
+            states.push(state.map(|table| format!("{table:?}")));
         }
         self.coverage.twins += 1;
         if states[0] == states[1] {

@@ -22,6 +22,8 @@ pub(crate) enum Use {
     Frames(u64),
     /// A checkpoint with this number.
     Checkpoint(u64),
+    /// A segment of this generation.
+    Segment(u64),
 }
 
 impl Seeds {
@@ -35,6 +37,7 @@ impl Seeds {
             Use::Frames(_) if crate::planted::is("accept-stale-frame") => (2, 0),
             Use::Frames(generation) => (2, generation),
             Use::Checkpoint(number) => (3, number),
+            Use::Segment(generation) => (4, generation),
         };
         let mut hasher = SipHasher13::new_with_key(&self.key);
         // Apart from the hashes that the same secret keys elsewhere.

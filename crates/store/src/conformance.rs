@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::disk::Disk;
+use crate::disk_store::DiskStore;
+use crate::io::Io;
+use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Body, Counters, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
     PRIORITY_DEFAULT, Page, Place, QueueName, Reply, Request, RequestId, Seq, ShardStore, StoredLease, Task,
@@ -110,6 +114,42 @@ fn queue_name(name: &str) -> QueueName {
 
 fn by_key(queue: &str, key: &str) -> Wanted {
     Wanted::Key(queue_name(queue), Key::new(key).expect("a key"))
+}
+
+/// All that a store on a disk has, read through the seam, as a table that can be compared. `history_per_queue` is what the store
+/// was opened with.
+///
+/// # Errors
+/// Why the store could not read it.
+///
+/// # Panics
+/// If the store answers something else, or nothing.
+pub fn contents<D: Disk, I: Io<D>>(
+    store: &mut DiskStore<D, I>,
+    history_per_queue: usize,
+) -> Result<Table, String> {
+    let mut table = Table::new(history_per_queue);
+    let mut after = Place::START;
+    loop {
+        // Pages of an odd size, so that their edges fall anywhere.
+        match ask(store, u64::MAX, Request::ScanDue { after, until: Timestamp::MAX, max: 37 }) {
+            Reply::Page(page) => {
+                for task in page.tasks {
+                    table.apply(&TaskEffect::Stored { task, body_known: false });
+                }
+                match page.next {
+                    Some(next) => after = next,
+                    None => break,
+                }
+            }
+            Reply::Failed { why } => return Err(why),
+            other => panic!("ScanDue was answered {other:?}"),
+        }
+    }
+    assert_eq!(table.len(), store.len(), "tasks in pages, and tasks in all");
+    store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
+    table.raise_counters(store.counters());
+    Ok(table)
 }
 
 /// The owner of a store in a test: it asks and waits for the answer.

@@ -23,6 +23,17 @@ pub trait Disk: Send + 'static {
     /// # Errors
     /// If it is absent or cannot be read.
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError>;
+    /// Whether a file is there.
+    ///
+    /// # Errors
+    /// If that cannot be told.
+    fn exists(&mut self, file: &str) -> Result<bool, DiskError> {
+        match self.len(file) {
+            Ok(_) => Ok(true),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
     /// Makes a directory.
     ///
     /// # Errors
@@ -80,6 +91,11 @@ pub trait Disk: Send + 'static {
     fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError>;
     /// Lets go of an open file. Nothing happens to a file that is not open.
     fn close(&mut self, file: &str);
+    /// Another hand on the same place, for another thread: what one writes, the other reads. The lock stays with this one.
+    #[must_use]
+    fn another(&self) -> Self
+    where
+        Self: Sized;
     /// Bytes that can still be written before the disk is full, as far as is known.
     fn free_bytes(&mut self) -> u64;
 }

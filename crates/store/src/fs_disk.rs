@@ -170,6 +170,10 @@ impl Disk for FsDisk {
         self.open.remove(name);
     }
 
+    fn another(&self) -> Self {
+        Self { root: self.root.clone(), open: BTreeMap::new(), lock: None }
+    }
+
     fn free_bytes(&mut self) -> u64 {
         // A file system that cannot tell does not run out as far as we know; a failing write will say so.
         rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))

@@ -32,8 +32,24 @@ pub enum Call {
         /// How many.
         bytes: usize,
     },
+    /// [`Disk::read`]. The bytes are in the completion; fewer than wanted if the file ends before.
+    Read {
+        /// Where from.
+        file: Arc<str>,
+        /// From which byte on.
+        offset: u64,
+        /// How many.
+        bytes: usize,
+    },
     /// [`Disk::sync_data`].
     Sync(Arc<str>),
+    /// [`Disk::set_len`].
+    SetLen {
+        /// Which file.
+        file: Arc<str>,
+        /// Its length from now on.
+        bytes: u64,
+    },
     /// [`Disk::rename`].
     Rename {
         /// The name it has.
@@ -74,17 +90,26 @@ pub struct Completion {
     pub id: JobId,
     /// `Err` is of the first call that failed; none was made after it.
     pub result: Result<(), DiskError>,
+    /// What its [`Call::Read`]s brought, in their order.
+    pub reads: Vec<Vec<u8>>,
     /// [`Disk::free_bytes`] after the job.
     pub free_bytes: u64,
 }
 
-/// Which of two waiting jobs goes first.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+/// What a job is for. Jobs of one lane are done in their order; jobs of different lanes may be done at the same time, and
+/// never touch the same bytes of a file then.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lane {
-    /// Somebody waits for it: a commit.
-    Urgent,
-    /// Nobody does. It is short, for an urgent job that comes now waits for it.
+    /// A commit, and somebody waits for it.
+    Commit,
+    /// Somebody waits for what is read.
+    Read,
+    /// Nobody waits. Each job is short, for the disk does not do several things as fast as one.
     Background,
+}
+
+impl Lane {
+    const ALL: [Self; 3] = [Self::Commit, Self::Read, Self::Background];
 }
 
 /// Carries jobs to a [`Disk`] and completions back. It decides nothing.
@@ -98,12 +123,24 @@ pub trait Io<D: Disk> {
 }
 
 /// Makes calls up to the first that fails.
-pub(crate) fn run_calls<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<(), DiskError> {
+pub(crate) fn run_calls<D: Disk>(
+    disk: &mut D,
+    calls: &[Call],
+    reads: &mut Vec<Vec<u8>>,
+) -> Result<(), DiskError> {
     calls.iter().try_for_each(|call| match call {
         Call::Create(file) => disk.create(file),
         Call::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
         Call::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
+        Call::Read { file, offset, bytes } => {
+            let mut into = vec![0; *bytes];
+            let count = disk.read(file, *offset, &mut into)?;
+            into.truncate(count);
+            reads.push(into);
+            Ok(())
+        }
         Call::Sync(file) => disk.sync_data(file),
+        Call::SetLen { file, bytes } => disk.set_len(file, *bytes),
         Call::Rename { from, to } => disk.rename(from, to),
         Call::Remove(file) => disk.remove(file),
         Call::SyncDir(dir) => disk.sync_dir(dir),
@@ -115,17 +152,19 @@ pub(crate) fn run_calls<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<(), Dis
 }
 
 fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
-    let result = run_calls(disk, &job.calls);
-    Completion { id: job.id, result, free_bytes: disk.free_bytes() }
+    let mut reads = Vec::new();
+    let result = run_calls(disk, &job.calls, &mut reads);
+    Completion { id: job.id, result, reads, free_bytes: disk.free_bytes() }
 }
 
 /// Makes the calls when it is polled, on the caller's thread: for tests and the simulator, where each crash has its place.
 ///
-/// One poll does all urgent jobs and then at most one of the background.
+/// One poll does all commits, then all reads, and then at most one job of the background.
 #[derive(Debug)]
 pub struct InlineIo<D> {
     disk: Option<D>,
-    urgent: VecDeque<Job>,
+    commits: VecDeque<Job>,
+    reads: VecDeque<Job>,
     background: VecDeque<Job>,
 }
 
@@ -133,7 +172,7 @@ impl<D: Disk> InlineIo<D> {
     /// Without a disk yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { disk: None, urgent: VecDeque::new(), background: VecDeque::new() }
+        Self { disk: None, commits: VecDeque::new(), reads: VecDeque::new(), background: VecDeque::new() }
     }
 }
 
@@ -151,36 +190,47 @@ impl<D: Disk> Io<D> for InlineIo<D> {
 
     fn submit(&mut self, lane: Lane, job: Job) {
         match lane {
-            Lane::Urgent => self.urgent.push_back(job),
+            Lane::Commit => self.commits.push_back(job),
+            Lane::Read => self.reads.push_back(job),
             Lane::Background => self.background.push_back(job),
         }
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
         let Some(disk) = &mut self.disk else { return };
-        for job in self.urgent.drain(..).chain(self.background.pop_front()) {
+        let jobs = self.commits.drain(..).chain(self.reads.drain(..)).chain(self.background.pop_front());
+        for job in jobs {
             completions.push(complete(disk, &job));
         }
     }
 }
 
-/// Makes the calls on a thread of its own, which owns the disk.
+/// Makes the calls on threads of its own, one for each lane, each with its own hand on the disk.
 ///
-/// Ground rules: the owner talks to the thread by two channels only, jobs in and completions out, and shares nothing with
-/// it. `notify` is called on that thread after each completion was sent; it must not block. If a call panics, its job
-/// and all later ones fail. The drop finishes the urgent jobs that were handed over, ends the thread, waits for it, and with
-/// it the disk and its lock are gone.
+/// Ground rules: the owner talks to each thread by two channels only, jobs in and completions out, and shares nothing with
+/// it. `notify` is called on those threads after each completion was sent; it must not block. If a call panics, its job
+/// and all later ones of its lane fail. The drop finishes what was handed over, ends the threads, waits for them, and with them
+/// the disk and its lock are gone.
 #[derive(Debug)]
 pub struct ThreadIo {
     notify: Option<Notify>,
-    jobs: Option<Sender<(Lane, Job)>>,
-    completions: Option<Receiver<Completion>>,
-    thread: Option<JoinHandle<()>>,
+    lanes: Vec<Thread>,
+}
+
+/// One lane's thread, as its owner sees it.
+#[derive(Debug)]
+struct Thread {
+    lane: Lane,
+    /// `None` once the thread is to end.
+    jobs: Option<Sender<Job>>,
+    completions: Receiver<Completion>,
+    handle: Option<JoinHandle<()>>,
     /// Handed over and not yet completed, oldest first: what fails if the thread ends.
     open: VecDeque<JobId>,
 }
 
-struct Notify(Box<dyn Fn() + Send>);
+#[derive(Clone)]
+struct Notify(Arc<dyn Fn() + Send + Sync>);
 
 impl core::fmt::Debug for Notify {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -191,14 +241,8 @@ impl core::fmt::Debug for Notify {
 impl ThreadIo {
     /// `notify` wakes the loop that polls the store.
     #[must_use]
-    pub fn new(notify: Box<dyn Fn() + Send>) -> Self {
-        Self {
-            notify: Some(Notify(notify)),
-            jobs: None,
-            completions: None,
-            thread: None,
-            open: VecDeque::new(),
-        }
+    pub fn new(notify: Box<dyn Fn() + Send + Sync>) -> Self {
+        Self { notify: Some(Notify(notify.into())), lanes: Vec::new() }
     }
 }
 
@@ -207,33 +251,49 @@ impl<D: Disk> Io<D> for ThreadIo {
     /// If the operating system gives no thread.
     fn start(&mut self, disk: D) {
         let notify = self.notify.take().expect("a second disk was handed to one ThreadIo");
-        let (jobs, job_receiver) = channel();
-        let (completion_sender, completions) = channel();
-        let worker = Worker {
-            disk,
-            jobs: job_receiver,
-            completions: completion_sender,
-            notify,
-            waiting: VecDeque::new(),
-        };
-        let spawned = std::thread::Builder::new().name("tickwheel-io".to_owned()).spawn(|| worker.work());
-        self.thread = Some(spawned.expect("the operating system gives no thread"));
-        self.jobs = Some(jobs);
-        self.completions = Some(completions);
+        let hands = [Some(disk.another()), Some(disk.another()), None];
+        // The disk itself, with its lock, goes to the last thread that is waited for.
+        let mut disk = Some(disk);
+        for (lane, hand) in Lane::ALL.into_iter().zip(hands) {
+            let hand = hand.or_else(|| disk.take()).expect("three hands for three lanes");
+            self.lanes.push(Thread::start(lane, hand, notify.clone()));
+        }
     }
 
     fn submit(&mut self, lane: Lane, job: Job) {
-        self.open.push_back(job.id);
-        if let Some(jobs) = &self.jobs {
+        let Some(thread) = self.lanes.iter_mut().find(|thread| thread.lane == lane) else { return };
+        thread.open.push_back(job.id);
+        if let Some(jobs) = &thread.jobs {
             // An error means that the thread ended; `poll` says so for each job that is open.
-            jobs.send((lane, job)).ok();
+            jobs.send(job).ok();
         }
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
-        let Some(receiver) = &self.completions else { return };
+        for thread in &mut self.lanes {
+            thread.poll(completions);
+        }
+    }
+}
+
+impl Thread {
+    fn start<D: Disk>(lane: Lane, disk: D, notify: Notify) -> Self {
+        let (jobs, job_receiver) = channel();
+        let (completion_sender, completions) = channel();
+        let name = match lane {
+            Lane::Commit => "tickwheel-log",
+            Lane::Read => "tickwheel-read",
+            Lane::Background => "tickwheel-upkeep",
+        };
+        let worker = Worker { disk, jobs: job_receiver, completions: completion_sender, notify };
+        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(|| worker.work());
+        let handle = Some(spawned.expect("the operating system gives no thread"));
+        Self { lane, jobs: Some(jobs), completions, handle, open: VecDeque::new() }
+    }
+
+    fn poll(&mut self, completions: &mut Vec<Completion>) {
         loop {
-            match receiver.try_recv() {
+            match self.completions.try_recv() {
                 Ok(completion) => {
                     self.open.retain(|id| *id != completion.id);
                     completions.push(completion);
@@ -250,26 +310,29 @@ impl<D: Disk> Io<D> for ThreadIo {
 
 impl Drop for ThreadIo {
     fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            // The worker catches what a disk throws; should it have died in spite of that, there is nobody to tell.
-            thread.join().ok();
+        for thread in &mut self.lanes {
+            thread.jobs = None;
+        }
+        for thread in &mut self.lanes {
+            if let Some(handle) = thread.handle.take() {
+                // The worker catches what a disk throws; should it have died in spite of that, there is nobody to tell.
+                handle.join().ok();
+            }
         }
     }
 }
 
 struct Worker<D> {
     disk: D,
-    jobs: Receiver<(Lane, Job)>,
+    jobs: Receiver<Job>,
     completions: Sender<Completion>,
     notify: Notify,
-    waiting: VecDeque<Job>,
 }
 
 impl<D: Disk> Worker<D> {
     fn work(mut self) {
         let mut broken: Option<String> = None;
-        while let Some(job) = self.next() {
+        while let Ok(job) = self.jobs.recv() {
             let completion = match &broken {
                 Some(why) => failed(job.id, why),
                 None => match catch_unwind(AssertUnwindSafe(|| complete(&mut self.disk, &job))) {
@@ -288,27 +351,11 @@ impl<D: Disk> Worker<D> {
             (self.notify.0)();
         }
     }
-
-    /// The next job, an urgent one first; `None` once the owner is gone and no urgent job is left.
-    fn next(&mut self) -> Option<Job> {
-        loop {
-            match self.jobs.try_recv() {
-                Ok((Lane::Urgent, job)) => return Some(job),
-                Ok((Lane::Background, job)) => self.waiting.push_back(job),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => break,
-            }
-        }
-        if let Some(job) = self.waiting.pop_front() {
-            return Some(job);
-        }
-        self.jobs.recv().ok().map(|(_, job)| job)
-    }
 }
 
 fn failed(id: JobId, why: &str) -> Completion {
     let error = DiskError::new(DiskOp::Run, "the data directory", std::io::Error::other(why.to_owned()));
-    Completion { id, result: Err(error), free_bytes: 0 }
+    Completion { id, result: Err(error), reads: Vec::new(), free_bytes: 0 }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

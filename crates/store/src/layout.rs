@@ -21,6 +21,11 @@ pub(crate) fn checkpoint_file(number: u64) -> Arc<str> {
     format!("{SHARD}/checkpoint-{number:08}").into()
 }
 
+/// A segment by its generation.
+pub(crate) fn segment_file(generation: u64) -> Arc<str> {
+    format!("{SHARD}/segment-{generation:08}").into()
+}
+
 /// The name of a file until it is finished.
 pub(crate) fn unfinished(file: &str) -> Arc<str> {
     format!("{file}{UNFINISHED}").into()
@@ -31,6 +36,7 @@ pub(crate) fn unfinished(file: &str) -> Arc<str> {
 pub(crate) enum Kind {
     Log(u64),
     Checkpoint(u64),
+    Segment(u64),
     Unfinished,
 }
 
@@ -44,6 +50,9 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     }
     if let Some(text) = name.strip_prefix("log-") {
         return number(text).map(Kind::Log);
+    }
+    if let Some(text) = name.strip_prefix("segment-") {
+        return number(text).map(Kind::Segment);
     }
     number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
 }
@@ -120,6 +129,7 @@ mod tests {
         assert_eq!(kind_of("log-00000007"), Some(Kind::Log(7)));
         assert_eq!(kind_of("log-123456789"), Some(Kind::Log(123_456_789)));
         assert_eq!(kind_of("checkpoint-00000001"), Some(Kind::Checkpoint(1)));
+        assert_eq!(kind_of("segment-00000012"), Some(Kind::Segment(12)));
         assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
         for other in ["log-7", "log-+0000007", "log-00000007~", "notes.tmp", "lost+found", ""] {
             assert_eq!(kind_of(other), None, "{other} was taken for ours");

@@ -7,6 +7,7 @@
 //! Below [`DiskStore`] is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
 
+mod catalog;
 mod checkpoint;
 mod checksum;
 mod codec;
@@ -14,6 +15,8 @@ mod disk;
 mod disk_store;
 mod error;
 mod fs_disk;
+mod history;
+mod index;
 mod io;
 mod layout;
 mod log;
@@ -22,6 +25,7 @@ mod meta;
 mod options;
 mod recovery;
 mod report;
+mod segment;
 mod table;
 
 pub mod conformance;

@@ -34,12 +34,16 @@ pub struct StoreOptions {
     /// Bytes of one log file, rounded up to a multiple of 4,096; at least 8,192. Default: 16 MiB. A commit that does not
     /// fit gets a file of its own size. May change from one opening to the next.
     pub log_file_bytes: u64,
-    /// A checkpoint starts when the log since the last one has more bytes than this *and* than half of what the live
-    /// tasks take. Default: 64 MiB. Larger: less writing, longer recovery.
+    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 64 MiB. Larger: what ends soon is written
+    /// once only, but recovery takes longer, and up to so many bytes of tasks that the engine does not need are in memory.
     pub checkpoint_after_bytes: u64,
     /// Bytes that one step of background work writes and syncs; a commit that comes meanwhile waits for one such step.
     /// 4,096 to 1 MiB. Default: 512 KiB.
     pub background_step_bytes: usize,
+    /// Bytes after which a segment takes no more tasks and its stretch of time gets another one. 1 KiB to 1 GiB. Default: 64 MiB.
+    pub segment_bytes: u64,
+    /// Bytes of the records that a scan reads at once. 256 to 1 MiB. Default: 16 KiB.
+    pub block_bytes: u64,
     /// Ended tasks remembered for each queue. Default: 10,000.
     pub history_per_queue: usize,
 }
@@ -54,6 +58,8 @@ impl StoreOptions {
             log_file_bytes: 16 << 20,
             checkpoint_after_bytes: 64 << 20,
             background_step_bytes: 512 << 10,
+            segment_bytes: 64 << 20,
+            block_bytes: 16 << 10,
             history_per_queue: Table::HISTORY_PER_QUEUE,
         }
     }
@@ -61,6 +67,8 @@ impl StoreOptions {
     /// The same with every number brought into its range.
     pub(crate) fn in_range(mut self) -> Self {
         self.log_file_bytes = self.log_file_bytes.clamp(8_192, 1 << 30).next_multiple_of(4_096);
+        self.segment_bytes = self.segment_bytes.clamp(1 << 10, 1 << 30);
+        self.block_bytes = self.block_bytes.clamp(256, 1 << 20);
         self.background_step_bytes = self.background_step_bytes.clamp(4_096, 1 << 20);
         self
     }

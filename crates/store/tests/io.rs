@@ -1,8 +1,8 @@
 //! The thread that makes the calls: order, wake-ups, and what becomes of a store whose disk panics.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use tickwheel_engine::{Reply, ShardStore as _, TaskEffect};
 use tickwheel_store::conformance::{Owner, sample_task};
@@ -10,11 +10,12 @@ use tickwheel_store::{
     Call, Completion, Disk, DiskError, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions, ThreadIo,
 };
 
-/// A disk that tells each sync and waits to be let go on until nobody holds the other end, and panics when it is told to.
+/// A disk that tells each sync; one of a file named `held...` then waits until nobody holds the other end of `go`. It panics when it
+/// is told to.
 struct Gated {
     disk: FsDisk,
     told: Sender<String>,
-    go: Receiver<()>,
+    go: Arc<Mutex<Receiver<()>>>,
     panics: Arc<AtomicBool>,
 }
 
@@ -46,7 +47,9 @@ impl Disk for Gated {
     fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
         assert!(!self.panics.load(Ordering::SeqCst), "it was told to");
         self.told.send(file.to_owned()).expect("the test listens");
-        self.go.recv().ok();
+        if file.starts_with("held") {
+            self.go.lock().expect("nobody panics with it").recv().ok();
+        }
         self.disk.sync_data(file)
     }
     fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError> {
@@ -63,6 +66,10 @@ impl Disk for Gated {
     }
     fn close(&mut self, file: &str) {
         self.disk.close(file);
+    }
+    fn another(&self) -> Self {
+        let (told, go, panics) = (self.told.clone(), Arc::clone(&self.go), Arc::clone(&self.panics));
+        Self { disk: self.disk.another(), told, go, panics }
     }
     fn free_bytes(&mut self) -> u64 {
         self.disk.free_bytes()
@@ -84,7 +91,7 @@ fn bench() -> (Bench, Gated, ThreadIo) {
     let (wake, woken) = channel();
     let panics = Arc::new(AtomicBool::new(false));
     let disk = FsDisk::new(dir.path()).expect("made");
-    let disk = Gated { disk, told: told_in, go: go_out, panics: Arc::clone(&panics) };
+    let disk = Gated { disk, told: told_in, go: Arc::new(Mutex::new(go_out)), panics: Arc::clone(&panics) };
     let io = ThreadIo::new(Box::new(move || {
         wake.send(()).ok();
     }));
@@ -105,22 +112,24 @@ fn wait_for(io: &mut ThreadIo, bench: &Bench, count: usize) -> Vec<Completion> {
 }
 
 #[test]
-fn an_urgent_job_goes_before_those_of_the_background() {
+fn a_commit_does_not_wait_for_the_background_and_lanes_keep_their_order() {
     let (bench, mut disk, mut io) = bench();
-    for file in ["first", "background", "urgent"] {
+    for file in ["held", "background", "commit"] {
         disk.create(file).expect("made");
     }
     io.start(disk);
-    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(1, "first"));
-    assert_eq!(bench.told.recv().expect("it begins"), "first");
-    // While the first is under way, one of each comes, the urgent one last.
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(1, "held"));
+    assert_eq!(bench.told.recv().expect("it begins"), "held");
     <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(2, "background"));
-    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Urgent, sync(3, "urgent"));
-    for _ in 0..3 {
-        bench.go.send(()).expect("it waits");
-    }
-    let ids: Vec<u64> = wait_for(&mut io, &bench, 3).iter().map(|completion| completion.id.0).collect();
-    assert_eq!(ids, [1, 3, 2]);
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Commit, sync(3, "commit"));
+    let read = Call::Read { file: "commit".into(), offset: 0, bytes: 4 };
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Read, Job { id: JobId(4), calls: vec![read] });
+    let mut ids: Vec<u64> = wait_for(&mut io, &bench, 2).iter().map(|completion| completion.id.0).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [3, 4], "done while the background is held up");
+    bench.go.send(()).expect("it waits");
+    let ids: Vec<u64> = wait_for(&mut io, &bench, 2).iter().map(|completion| completion.id.0).collect();
+    assert_eq!(ids, [1, 2]);
 }
 
 #[test]
@@ -129,8 +138,7 @@ fn a_job_ends_at_its_first_error() {
     disk.create("there").expect("made");
     io.start(disk);
     let calls = vec![Call::Sync("absent".into()), Call::Remove("there".into())];
-    bench.go.send(()).expect("it will wait");
-    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Urgent, Job { id: JobId(1), calls });
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Commit, Job { id: JobId(1), calls });
     let completion = wait_for(&mut io, &bench, 1).remove(0);
     let error = completion.result.expect_err("the file is absent");
     assert!(error.to_string().contains("absent"), "{error}");
@@ -159,7 +167,7 @@ fn a_panic_on_the_thread_ends_the_acknowledgements() {
         assert!(why.contains("panicked"), "{why}");
     }
     let store = owner.into_store();
-    assert_eq!(store.table().len(), 1);
+    assert_eq!(store.len(), 1);
     assert!(store.failure().is_some(), "it does not say that it failed");
     drop((store, told, woken, dir));
 }

@@ -102,25 +102,25 @@ fn the_other_clock() {
 fn a_later_format_of_any_file() {
     type File = fn(&Path) -> PathBuf;
     type Seed = fn(&Path) -> u32;
-    let cases: [(&str, File, Seed); 3] = [
-        ("meta", |dir| dir.join("meta"), |_| 0),
-        ("log", |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
-        (
-            "checkpoint",
-            |dir| shard_file(dir, "checkpoint-"),
-            |path| {
-                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-                seed(3, name["checkpoint-".len()..].parse().expect("a number"))
-            },
-        ),
+    fn numbered(kind: u64, path: &Path) -> u32 {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let (_, number) = name.split_once('-').expect("a name with a number");
+        seed(kind, number.parse().expect("a number"))
+    }
+    let cases: [(&str, u32, File, Seed); 4] = [
+        ("meta", 1, |dir| dir.join("meta"), |_| 0),
+        ("log", 1, |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
+        ("checkpoint", 2, |dir| shard_file(dir, "checkpoint-"), |path| numbered(3, path)),
+        ("segment", 1, |dir| shard_file(dir, "segment-"), |path| numbered(4, path)),
     ];
-    for (what, file, seed) in cases {
+    for (what, format, file, seed) in cases {
         let dir = filled();
         let path = file(dir.path());
         let seed = seed(&path);
         change(&path, |bytes| raise_format(bytes, seed));
         let error = refused(dir.path(), options());
-        assert!(matches!(error, OpenError::NewerFormat { found: 2, known: 1, .. }), "{what}: {error:?}");
+        let OpenError::NewerFormat { found, known, .. } = error else { panic!("{what}: {error:?}") };
+        assert_eq!((found, known), (format + 1, format), "{what}");
         assert!(error.to_string().contains(what), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;
 use tickwheel_store::{DiskStore, InlineIo, OpenError};
 
-use crate::world::{Came, Model, Store, acquire, ask, commit, open, rest};
+use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
 /// What happened in one life of the store.
 struct Life {
@@ -41,14 +41,17 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
                     matches!(again, Came::Reply(Reply::Failed { .. })),
                     "a failed store answered {again:?}"
                 );
-                assert_eq!(done.difference(store.table()), None, "reads of a failed store changed");
+                // A machine that is gone does not read.
+                if let Ok(table) = try_contents(store) {
+                    assert_eq!(done.difference(&table), None, "reads of a failed store changed");
+                }
                 return Life::ended(&done, Some(next));
             }
             other => panic!("a commit was answered {other:?}"),
         }
         rest(store, rng.below(6));
     }
-    assert_eq!(done.difference(store.table()), None);
+    assert_eq!(done.difference(&contents(store)), None);
     // Should the disk have been full for a moment, it has been looked at again by now. A commit of nothing asks.
     rest(store, 100);
     match commit(store, guard, done.seq, Batch::default()) {
@@ -61,10 +64,11 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
 
 /// Opens the disk and finds what was acknowledged, with or without what was not.
 fn settle(disk: &SimDisk, life: &Life, story: &str) -> (Store, Model) {
-    let store = open(disk)
+    let mut store = open(disk)
         .unwrap_or_else(|error| panic!("{story}: failed to open the store: {error}\n{:?}", disk.files()));
-    let without = life.done.difference(store.table());
-    let with = life.perhaps.as_ref().map(|perhaps| perhaps.difference(store.table()));
+    let table = contents(&mut store);
+    let without = life.done.difference(&table);
+    let with = life.perhaps.as_ref().map(|perhaps| perhaps.difference(&table));
     let found = match (without, with) {
         (None, _) => life.done.clone(),
         (Some(_), Some(None)) => life.perhaps.clone().expect("it was compared"),
@@ -75,12 +79,12 @@ fn settle(disk: &SimDisk, life: &Life, story: &str) -> (Store, Model) {
 
 fn assert_two_recoveries_are_equal(disk: &SimDisk, story: &str) {
     let [first, second] = [disk.image(), disk.image()];
-    let (a, b) = (open(&first).expect(story), open(&second).expect(story));
-    assert_eq!(a.table(), b.table(), "{story}");
+    let (mut a, mut b) = (open(&first).expect(story), open(&second).expect(story));
+    assert_eq!(contents(&mut a), contents(&mut b), "{story}");
     assert_eq!(a.recovery_report(), b.recovery_report(), "{story}");
     drop(a);
-    let again = open(&first).expect(story);
-    assert_eq!(again.table(), b.table(), "{story}: opening it changed it");
+    let mut again = open(&first).expect(story);
+    assert_eq!(contents(&mut again), contents(&mut b), "{story}: opening it changed it");
 }
 
 /// Every changing call of a run, once with each fault: the machine dies there, or the call fails. Then the process starts again,
@@ -206,9 +210,18 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
                     refused += 1;
                 }
                 Err(error) => panic!("{story}: {error}"),
-                Ok(store) => {
+                Ok(mut store) => {
+                    // A record is looked at when it is read.
+                    let table = match try_contents(&mut store) {
+                        Ok(table) => table,
+                        Err(why) => {
+                            assert!(why.contains(file.as_str()), "{story}: {why}");
+                            refused += 1;
+                            continue;
+                        }
+                    };
                     let report = store.recovery_report();
-                    match life.done.difference(store.table()) {
+                    match life.done.difference(&table) {
                         None => meaningless += 1,
                         Some(_) if report.torn.is_some() => reported += 1,
                         Some(difference) => panic!("{story}: silently {difference}\n{report:?}"),
@@ -240,8 +253,10 @@ fn a_full_disk_at_every_call_of_a_run() {
                 if let Some(why) = store.failure() {
                     let at_commit =
                         why.contains("write shard-0000/log") || why.contains("sync shard-0000/log");
-                    assert!(at_commit, "{story}: the store stopped: {why}");
-                    stopped += 1;
+                    // Or the name that a checkpoint gets may be durable or not.
+                    let at_name = why.contains("sync directory shard-0000");
+                    assert!(at_commit || at_name, "{story}: the store stopped: {why}");
+                    stopped += u32::from(at_commit);
                 }
                 life
             }

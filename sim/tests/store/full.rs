@@ -7,7 +7,7 @@ use tickwheel_engine::{Batch, Ended, Guard, Outcome, Reply, Seq, Task, TaskEffec
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_store::conformance::sample_task;
 
-use crate::world::{Came, Store, acquire, commit, open, rest};
+use crate::world::{Came, Store, acquire, commit, contents, open, rest};
 
 struct Owner {
     store: Store,
@@ -80,8 +80,8 @@ impl Owner {
     fn assert_reopens(self, disk: &SimDisk) {
         let expected: Vec<Arc<Task>> = self.live;
         drop(self.store);
-        let store = open(disk).expect("it opens again");
-        assert_eq!(store.table().tasks_from(0).cloned().collect::<Vec<_>>(), expected);
+        let mut store = open(disk).expect("it opens again");
+        assert_eq!(contents(&mut store).tasks_from(0).cloned().collect::<Vec<_>>(), expected);
     }
 }
 

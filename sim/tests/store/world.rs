@@ -9,7 +9,7 @@ use tickwheel_engine::{
 };
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
-use tickwheel_store::conformance::sample_task;
+use tickwheel_store::conformance::{self, sample_task};
 use tickwheel_store::{DiskStore, InlineIo, OpenError, StoreOptions, Table};
 
 pub(crate) type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
@@ -21,7 +21,19 @@ pub(crate) fn options() -> StoreOptions {
     options.checkpoint_after_bytes = 12 << 10;
     options.background_step_bytes = 4 << 10;
     options.history_per_queue = 6;
+    options.segment_bytes = 16 << 10;
+    options.block_bytes = 512;
     options
+}
+
+/// All it has, read from the disk where it is not in memory.
+pub(crate) fn contents(store: &mut Store) -> Table {
+    try_contents(store).expect("it reads")
+}
+
+/// The same, or why it cannot be read.
+pub(crate) fn try_contents(store: &mut Store) -> Result<Table, String> {
+    conformance::contents(store, options().history_per_queue)
 }
 
 pub(crate) fn open(disk: &SimDisk) -> Result<Store, OpenError> {

@@ -2,12 +2,14 @@
 
 use tickwheel_engine::{Counters, Epoch, Seq, Timestamp};
 
+use crate::segment::{Bucket, Level};
+
 use crate::checksum::{Seeds, Use, crc};
 use crate::codec::{DecodeError, Reader, put_varint};
 use crate::layout::{HEADER_BYTES, Header, header, le_u32, le_u64, read_header};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
 pub(super) const BLOCK_HEAD_BYTES: usize = 24;
@@ -15,8 +17,10 @@ pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 /// What a block has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
-    /// Records.
-    Records,
+    /// Segments.
+    Segments,
+    /// Tasks that ended.
+    Ended,
     /// The end of the checkpoint.
     End,
 }
@@ -24,7 +28,8 @@ pub(super) enum BlockKind {
 impl BlockKind {
     fn number(self) -> u32 {
         match self {
-            Self::Records => 1,
+            Self::Segments => 3,
+            Self::Ended => 1,
             Self::End => 2,
         }
     }
@@ -93,16 +98,52 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
         return None;
     }
-    let kinds = [BlockKind::Records, BlockKind::End];
+    let kinds = [BlockKind::Segments, BlockKind::Ended, BlockKind::End];
     let kind = kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 8))?;
     Some((kind, sum))
+}
+
+/// A segment that belongs to a checkpoint.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Listed {
+    pub(crate) generation: u64,
+    pub(crate) bucket: Bucket,
+    /// Its records were in another segment before.
+    pub(crate) moved: bool,
+    /// Bytes of the file that count.
+    pub(crate) len: u64,
+    /// Its records, the dead among them too.
+    pub(crate) records: u64,
+}
+
+impl Listed {
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        let Self { generation, bucket: Bucket { level, index }, moved, len, records } = self;
+        for number in [generation, level.number(), index, u64::from(moved), len, records] {
+            put_varint(out, number);
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let generation = reader.varint()?;
+        let level =
+            Level::from_number(reader.varint()?).ok_or_else(|| reader.error("a level of a later format"))?;
+        let bucket = Bucket { level, index: reader.varint()? };
+        Ok(Self {
+            generation,
+            bucket,
+            moved: reader.varint()? != 0,
+            len: reader.varint()?,
+            records: reader.varint()?,
+        })
+    }
 }
 
 /// What the end of a checkpoint says of the whole.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct End {
-    /// Task records.
-    pub(super) tasks: u64,
+    /// Segments.
+    pub(super) segments: u64,
     /// Records of ended tasks.
     pub(super) ended: u64,
     /// The log had this frame when the last record was taken: a recovery that does not find it has lost it.
@@ -116,8 +157,8 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn put(self, out: &mut Vec<u8>) {
-        let Self { tasks, ended, last_frame, wall, counters: Counters { ids_reserved }, sum } = self;
-        for number in [tasks, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum)] {
+        let Self { segments, ended, last_frame, wall, counters: Counters { ids_reserved }, sum } = self;
+        for number in [segments, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum)] {
             put_varint(out, number);
         }
     }
@@ -125,7 +166,7 @@ impl End {
     pub(super) fn read(content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
         let end = Self {
-            tasks: reader.varint()?,
+            segments: reader.varint()?,
             ended: reader.varint()?,
             last_frame: reader.varint()?,
             wall: {

@@ -4,6 +4,6 @@ mod block;
 mod reader;
 mod writer;
 
-pub(crate) use block::Start;
-pub(crate) use reader::{Damage, load};
-pub(crate) use writer::{LogEnd, Writer};
+pub(crate) use block::{Listed, Start};
+pub(crate) use reader::{Damage, Loaded, load};
+pub(crate) use writer::{LogEnd, Source, Writer};

@@ -1,21 +1,22 @@
 //! Reads a checkpoint.
 
-use tickwheel_engine::{TaskEffect, Timestamp};
+use tickwheel_engine::{Counters, Ended, Timestamp};
 
 use super::block::{
-    BLOCK_HEAD_BYTES, BlockKind, End, FORMAT, Start, block_length, check_block, read_header_bytes,
+    BLOCK_HEAD_BYTES, BlockKind, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
 };
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Names, Op, read_ops};
+use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::layout::{HEADER_BYTES, checkpoint_file};
-use crate::table::Records;
 
 /// What a checkpoint had.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) records: Records,
+    pub(crate) segments: Vec<Listed>,
+    pub(crate) ended: Vec<Ended>,
+    pub(crate) counters: Counters,
     pub(crate) start: Start,
     /// The log must reach this frame.
     pub(crate) last_frame: u64,
@@ -51,10 +52,9 @@ pub(crate) fn load<D: Disk>(
     disk: &mut D,
     number: u64,
     seeds: &Seeds,
-    history_per_queue: usize,
 ) -> Result<Result<Loaded, Damage>, OpenError> {
     let file = checkpoint_file(number);
-    let loaded = read(disk, &file, number, seeds, history_per_queue);
+    let loaded = read(disk, &file, number, seeds);
     disk.close(&file);
     match loaded {
         Ok(loaded) => Ok(Ok(loaded)),
@@ -63,13 +63,7 @@ pub(crate) fn load<D: Disk>(
     }
 }
 
-fn read<D: Disk>(
-    disk: &mut D,
-    file: &str,
-    number: u64,
-    seeds: &Seeds,
-    history_per_queue: usize,
-) -> Result<Loaded, Failure> {
+fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result<Loaded, Failure> {
     let len = disk.len(file)?;
     let damaged = |offset: u64, what: &str| Failure::Damaged { offset, what: what.to_owned() };
     let mut header = [0; HEADER_BYTES];
@@ -83,9 +77,8 @@ fn read<D: Disk>(
         }
     };
     let seed = seeds.of(Use::Checkpoint(number));
-    let mut records = Records::new(history_per_queue);
     let mut names = Names::new();
-    let (mut tasks, mut ended) = (0, 0);
+    let (mut segments, mut ended) = (Vec::new(), Vec::new());
     let mut sum = 0;
     let mut offset = HEADER_BYTES as u64;
     let mut block = Vec::new();
@@ -108,37 +101,33 @@ fn read<D: Disk>(
         let content = &block[BLOCK_HEAD_BYTES..];
         let decoded = |error: DecodeError| Failure::Damaged { offset, what: error.to_string() };
         match kind {
-            BlockKind::Records => {
-                read_ops(content, &mut names, |op| {
-                    let effect = match op {
-                        Op::Stored(task) => {
-                            tasks += 1;
-                            TaskEffect::Stored { task: task.into(), body_known: false }
-                        }
-                        Op::Ended(record) => {
-                            ended += 1;
-                            TaskEffect::Ended(record)
-                        }
-                        Op::StoredBodyKnown(_) | Op::Counters(_) => {
-                            return Err(DecodeError { what: "a record that no checkpoint has", at: 0 });
-                        }
-                    };
-                    records.apply(&effect);
-                    Ok(())
-                })
-                .map_err(decoded)?;
-                sum = crc(sum, &block_sum.to_le_bytes());
-                offset += bytes;
+            BlockKind::Segments => {
+                let mut reader = Reader::new(content);
+                while !reader.is_empty() {
+                    segments.push(Listed::read(&mut reader).map_err(decoded)?);
+                }
             }
+            BlockKind::Ended => read_ops(content, &mut names, |op| match op {
+                Op::Ended(record) => {
+                    ended.push(record);
+                    Ok(())
+                }
+                Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_) => {
+                    Err(DecodeError { what: "a record that no checkpoint has", at: 0 })
+                }
+            })
+            .map_err(decoded)?,
             BlockKind::End => {
                 let end = End::read(content).map_err(decoded)?;
-                if (end.tasks, end.ended, end.sum) != (tasks, ended, sum) {
+                if (end.segments, end.ended, end.sum) != (segments.len() as u64, ended.len() as u64, sum) {
                     return Err(damaged(offset, "its end does not match what is before it"));
                 }
-                records.raise_counters(end.counters);
-                return Ok(Loaded { records, start, last_frame: end.last_frame, wall: end.wall });
+                let End { last_frame, wall, counters, .. } = end;
+                return Ok(Loaded { segments, ended, counters, start, last_frame, wall });
             }
         }
+        sum = crc(sum, &block_sum.to_le_bytes());
+        offset += bytes;
     }
     unreachable!("a file has fewer than 2^64 blocks")
 }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{QueueName, Seq, Timestamp};
+use tickwheel_engine::{Counters, QueueName, Seq, Timestamp};
 
-use super::block::{BLOCK_HEAD_BYTES, BlockKind, End, Start, header_bytes, stamp_block};
+use super::block::{BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, header_bytes, stamp_block};
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{put_ended, put_stored};
+use crate::codec::put_ended;
+use crate::history::Histories;
 use crate::io::Call;
 use crate::layout::{SHARD, checkpoint_file, unfinished};
-use crate::table::Table;
 
 /// A checkpoint that is being written.
 ///
-/// It walks the table a step at a time: the tasks by id, then what is remembered of ended ones. Commits go on meanwhile, so it
-/// has some records of a later time than others (it is *fuzzy*). That is well, because the log from its start on is read on top
-/// of it, and records are compared by their seq.
+/// All that was live at its start is in segments by now, and those are listed in it; then it walks, a step at a time, what is
+/// remembered of ended tasks. Commits go on meanwhile, so it knows of some ends and tombstones of a later time (it is *fuzzy*). That
+/// is well, because the log from its start on is read on top of it.
 #[derive(Debug)]
 pub(crate) struct Writer {
     start: Start,
@@ -26,15 +26,15 @@ pub(crate) struct Writer {
     at: Position,
     offset: u64,
     blocks: u64,
-    tasks: u64,
+    segments: Vec<Listed>,
     ended: u64,
     sum: u32,
 }
 
 #[derive(Debug)]
 enum Position {
-    /// Next come the tasks from this id on.
-    Tasks(u64),
+    /// Next come the segments.
+    Segments,
     /// Next come the ended tasks behind this one.
     Ended(Option<(QueueName, Seq)>),
     /// Next comes the end.
@@ -45,6 +45,14 @@ enum Position {
     Done,
 }
 
+/// What a checkpoint is written from.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) histories: &'a Histories,
+    pub(crate) counters: Counters,
+    pub(crate) log: LogEnd,
+}
+
 /// What the log has come to while a checkpoint is written.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LogEnd {
@@ -53,7 +61,7 @@ pub(crate) struct LogEnd {
 }
 
 impl Writer {
-    pub(crate) fn new(start: Start, number: u64, seeds: &Seeds) -> Self {
+    pub(crate) fn new(start: Start, number: u64, segments: Vec<Listed>, seeds: &Seeds) -> Self {
         let name = checkpoint_file(number);
         Self {
             start,
@@ -61,18 +69,13 @@ impl Writer {
             written_as: unfinished(&name),
             name,
             seed: seeds.of(Use::Checkpoint(number)),
-            at: Position::Tasks(0),
+            at: Position::Segments,
             offset: 0,
             blocks: 0,
-            tasks: 0,
+            segments,
             ended: 0,
             sum: 0,
         }
-    }
-
-    /// Where it stands in the log.
-    pub(crate) fn start(&self) -> Start {
-        self.start
     }
 
     /// Its name once it is done.
@@ -91,7 +94,7 @@ impl Writer {
     }
 
     /// The next calls: about `step_bytes` bytes, synced; at the end the name. Each is to be made after those before it.
-    pub(crate) fn step(&mut self, table: &Table, log: LogEnd, seeds: &Seeds, step_bytes: usize) -> Vec<Call> {
+    pub(crate) fn step(&mut self, source: Source<'_>, seeds: &Seeds, step_bytes: usize) -> Vec<Call> {
         if matches!(self.at, Position::Name) {
             self.at = Position::Done;
             let (from, to) = (Arc::clone(&self.written_as), Arc::clone(&self.name));
@@ -111,10 +114,11 @@ impl Writer {
         let block_at = bytes.len();
         bytes.resize(block_at + BLOCK_HEAD_BYTES, 0);
         let kind = match self.at {
-            Position::End => BlockKind::End,
-            _ => BlockKind::Records,
+            Position::Segments => BlockKind::Segments,
+            Position::Ended(_) => BlockKind::Ended,
+            Position::End | Position::Name | Position::Done => BlockKind::End,
         };
-        self.fill(&mut bytes, table, log, step_bytes);
+        self.fill(&mut bytes, source, step_bytes);
         let sum = stamp_block(&mut bytes[block_at..], kind, self.blocks, self.seed);
         self.sum = crc(self.sum, &sum.to_le_bytes());
         self.blocks += 1;
@@ -125,44 +129,39 @@ impl Writer {
         calls
     }
 
-    fn fill(&mut self, bytes: &mut Vec<u8>, table: &Table, log: LogEnd, step_bytes: usize) {
-        if let Position::Tasks(from) = self.at {
-            self.at = Position::Ended(None);
-            for task in table.tasks_from(from) {
-                if bytes.len() >= step_bytes {
-                    self.at = Position::Tasks(task.id);
-                    return;
-                }
-                put_stored(bytes, task, true);
-                self.tasks += 1;
+    fn fill(&mut self, bytes: &mut Vec<u8>, source: Source<'_>, step_bytes: usize) {
+        match &self.at {
+            Position::Segments => {
+                self.segments.iter().for_each(|segment| segment.put(bytes));
+                self.at = Position::Ended(None);
             }
-        }
-        if let Position::Ended(behind) = &self.at {
-            let behind = behind.clone();
-            let mut last = behind.clone();
-            for ended in table.ended_after(behind.as_ref()) {
-                if bytes.len() >= step_bytes {
-                    self.at = Position::Ended(last);
-                    return;
+            Position::Ended(behind) => {
+                let behind = behind.clone();
+                let mut last = behind.clone();
+                for ended in source.histories.after(behind.as_ref()) {
+                    if bytes.len() >= step_bytes {
+                        self.at = Position::Ended(last);
+                        return;
+                    }
+                    put_ended(bytes, ended);
+                    self.ended += 1;
+                    last = Some((ended.queue.clone(), ended.seq));
                 }
-                put_ended(bytes, ended);
-                self.ended += 1;
-                last = Some((ended.queue.clone(), ended.seq));
+                self.at = Position::End;
             }
-            self.at = Position::End;
-            return;
-        }
-        if let Position::End = self.at {
-            let end = End {
-                tasks: self.tasks,
-                ended: self.ended,
-                last_frame: log.frame,
-                wall: log.wall,
-                counters: table.counters(),
-                sum: self.sum,
-            };
-            end.put(bytes);
-            self.at = Position::Name;
+            Position::End => {
+                let end = End {
+                    segments: self.segments.len() as u64,
+                    ended: self.ended,
+                    last_frame: source.log.frame,
+                    wall: source.log.wall,
+                    counters: source.counters,
+                    sum: self.sum,
+                };
+                end.put(bytes);
+                self.at = Position::Name;
+            }
+            Position::Name | Position::Done => {}
         }
     }
 }

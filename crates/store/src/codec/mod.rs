@@ -7,4 +7,4 @@ mod wire;
 
 pub(crate) use names::Names;
 pub(crate) use ops::{Op, put_batch, put_ended, put_stored, read_ops};
-pub(crate) use wire::{DecodeError, Reader, put_varint};
+pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint};

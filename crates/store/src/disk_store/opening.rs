@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::reading::Reading;
 use super::store::{DiskStore, LogEnd};
 use super::upkeep::Upkeep;
 use crate::checksum::Seeds;
@@ -39,13 +40,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             None => (meta::create(&mut disk, &options)?, true),
         };
         let seeds = Seeds::new(meta.secret);
-        let recovered = recover(&mut disk, &seeds, options.history_per_queue)?;
+        let recovered = recover(&mut disk, meta.secret, options.history_per_queue)?;
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
         let files = make_ready(&mut disk, &recovered, seeds, options.log_file_bytes)?;
         let meta = if meta.has_log { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
-        let Recovered { table, last, checkpoint, checkpoint_number, report, .. } = recovered;
+        let Recovered { catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         let free_bytes = disk.free_bytes();
         io.start(disk);
         Ok(Self {
@@ -53,7 +54,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             secret: meta.secret,
             seeds,
             report: RecoveryReport { created, ..report },
-            table,
+            catalog,
+            layout: 0,
+            segment_generation: recovered.segment_generation,
+            body_floor: recovered.body_floor,
+            reading: Reading::new(),
             files,
             upkeep: Upkeep::new(checkpoint, checkpoint_number),
             end: LogEnd { frame: last.frame, seq: last.seq, wall: last.wall, again: last.again },
@@ -101,7 +106,7 @@ impl DiskStore<FsDisk, ThreadIo> {
     pub fn open_dir(
         path: impl AsRef<Path>,
         options: StoreOptions,
-        notify: Box<dyn Fn() + Send>,
+        notify: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Self, OpenError> {
         let disk = FsDisk::new(path.as_ref())?;
         Self::open(disk, ThreadIo::new(notify), options)
@@ -132,6 +137,8 @@ fn make_ready<D: Disk>(
     for name in recovered.removable.iter().chain(&short) {
         disk.remove(name)?;
     }
+    // A segment's name may be used again, and must not bring back what it stood for.
+    disk.sync_dir(SHARD)?;
     let again = recovered.last.again.as_ref().map_or(0, |(_, ops)| ops.len());
     let first_frame = Some(frame_bytes(again) as u64);
     debug_assert!(frame_bytes(again) >= HEAD_BYTES);
@@ -144,7 +151,7 @@ fn make_ready<D: Disk>(
         recovered.log_number,
     );
     while files.wants_preparation(first_frame) {
-        run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX))?;
+        run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX), &mut Vec::new())?;
         files.step_done();
     }
     Ok(files)

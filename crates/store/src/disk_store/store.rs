@@ -3,36 +3,45 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use tickwheel_engine::{Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
+use tickwheel_engine::{
+    Counters, Ended, Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp,
+};
 
+use super::look::Look;
+use super::reading::{Reading, What};
+use super::scan::Scan;
 use super::upkeep::Upkeep;
 use super::writes::{Active, Pending};
+use crate::catalog::Catalog;
 use crate::checksum::Seeds;
 use crate::disk::{Disk, DiskError};
 use crate::io::{Call, Completion, Io, Job, JobId, Lane};
 use crate::log::Files;
 use crate::options::StoreOptions;
 use crate::report::RecoveryReport;
-use crate::table::Table;
 
 /// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the
 /// process, of the system, and a power cut, as far as the disk keeps what it says it has synced.
 ///
-/// How it works: a commit is one frame at the end of a log, written and synced in one go; then it is done, and the table in
-/// memory, which answers all reads, takes it in. Log files are filled with zeroes before they are used and are used
-/// again, for overwriting syncs much faster than growing. A checkpoint, written in small steps between commits, lets go of the
-/// log before it. `docs/format.md` has the bytes.
+/// How it works: a commit is one frame at the end of a log, written and synced in one go; then it is done, and the tasks in it are
+/// *fresh*: in memory and in the log. Log files are filled with zeroes before they are used and are used again, for overwriting syncs much
+/// faster than growing. A checkpoint, written in small steps beside the commits, puts what is fresh into *segments*, files of tasks that
+/// are due in the same hour, day or thirty days, each in the order of time, and then lets go of the log and of the memory. What ended before it never
+/// reaches a segment. A segment is removed whole once nothing in it is live. Of a task in a segment memory has some 23 bytes, and 17
+/// more if its owner gave it a key. `docs/format.md` has the bytes.
 ///
-/// Calls, in order: [`open`](Self::open) reads everything; `Acquire` makes a new epoch durable; then commits and reads;
-/// `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called after
-/// each wake-up of the [`Io`], and now and then when nothing happens.
+/// Calls, in order: [`open`](Self::open) reads the log and what segments say of themselves; `Acquire` makes a new epoch durable; then
+/// commits and reads; `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called
+/// after each wake-up of the [`Io`], and now and then when nothing happens. A read is answered from memory at once, from segments
+/// some polls later; it never waits for a commit, nor a commit for it.
 ///
 /// **Failures.** After a failed write or sync in the log nothing is acknowledged any more, ever, and the sync is not tried
-/// again: reads go on, everything else answers [`Reply::Failed`]. A disk that is full while a file or a checkpoint is made ready
+/// again: reads go on, everything else answers [`Reply::Failed`]. The same holds after a read that failed or brought what does not check
+/// out; that read is answered with [`Reply::Failed`] too. A disk that is full while a file or a checkpoint is made ready
 /// breaks nothing: `room` goes down, and it is tried again.
 ///
 /// **Room** is what is left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and
-/// cancels, one checkpoint of all live tasks, and two log files for what is committed until it is done. It is nothing once
+/// cancels, one checkpoint of all that is fresh, and two log files for what is committed until it is done. It is nothing once
 /// a write that makes something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings
 /// the room as it is now; ask that way while growth is refused.
 ///
@@ -44,9 +53,16 @@ pub struct DiskStore<D, I> {
     pub(super) secret: [u8; 16],
     pub(super) seeds: Seeds,
     pub(super) report: RecoveryReport,
-    pub(super) table: Table,
+    pub(super) catalog: Catalog,
+    /// Counts the changes to the runs that the catalog knows.
+    pub(super) layout: u64,
+    /// The last generation of a segment that was given out.
+    pub(super) segment_generation: u64,
+    /// Bodies in records of the log up to this change are not there for later records to count on.
+    pub(super) body_floor: Seq,
     pub(super) files: Files,
     pub(super) upkeep: Upkeep,
+    pub(super) reading: Reading,
     pub(super) end: LogEnd,
     pub(super) epoch: Epoch,
     pub(super) owned: bool,
@@ -81,10 +97,27 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         &self.report
     }
 
-    /// What is stored, as of the last commit that is done.
+    /// How many tasks are live, as of the last commit that is done.
     #[must_use]
-    pub fn table(&self) -> &Table {
-        &self.table
+    pub fn len(&self) -> usize {
+        self.catalog.len()
+    }
+
+    /// Whether no task is live.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The durable counters.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.catalog.counters()
+    }
+
+    /// The ended tasks that are remembered, in the order of (queue, seq).
+    pub fn ended(&self) -> impl Iterator<Item = &Ended> {
+        self.catalog.histories().after(None)
     }
 
     /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new store.
@@ -102,7 +135,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Whether the disk has something to do for this store, so that another poll will bring something.
     #[must_use]
     pub fn is_working(&self) -> bool {
-        self.active.is_some() || self.upkeep.is_working() || !self.replies.is_empty()
+        let reads = !self.reading.is_over(u64::MAX);
+        self.active.is_some() || reads || self.upkeep.is_working() || !self.replies.is_empty()
     }
 
     pub(super) fn owns(&self, guard: Guard) -> bool {
@@ -118,7 +152,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     /// From now on nothing is written and nothing is acknowledged.
     pub(super) fn fail(&mut self, error: &DiskError) {
-        let why = error.to_string();
+        self.fail_because(error.to_string());
+    }
+
+    pub(super) fn fail_because(&mut self, why: String) {
         let why = self.failed.get_or_insert(why).clone();
         let pending = self.pending.take().map(|pending| pending.id);
         let waiting = self.waiting.drain(..).map(|(id, _)| id);
@@ -144,15 +181,21 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     /// A checkpoint has no more bytes than this.
     pub(super) fn checkpoint_bytes(&self) -> u64 {
-        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers.
-        self.table.live_bytes() + 512 * self.table.ended_len() as u64
+        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers. A segment is listed in 64, may get tombstones and
+        // a tail, and be a new file.
+        let segments = self.catalog.segments.iter().count() as u64;
+        let tombstones: usize =
+            self.catalog.segments.iter().map(|(_, segment)| segment.tombstones.len()).sum();
+        let ended = 512 * self.catalog.histories().len() as u64;
+        // An entry and its share of blocks beside each record are in the estimate of that.
+        self.catalog.fresh.bytes() + ended + 256 * segments + 10 * tombstones as u64
     }
 
-    fn completed(&mut self, completion: Completion) {
+    fn completed(&mut self, mut completion: Completion) {
         self.free_bytes = completion.free_bytes;
         if self.active.as_ref().is_some_and(|active| active.job == completion.id) {
             self.write_completed(completion.result);
-        } else {
+        } else if !self.read_completed(&mut completion) {
             self.upkeep_completed(completion);
         }
     }
@@ -167,10 +210,18 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
                 return;
             }
             Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.end.seq },
-            Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|w| self.table.find(w)).collect()),
-            Request::ScanDue { after, until, max } => Reply::Page(self.table.scan_due(after, until, max)),
+            Request::GetMany(wanted) => {
+                let look = Look::new(wanted, &self.catalog, &self.seeds);
+                return self.begin_read(id, What::Look(look));
+            }
+            Request::ScanDue { after, until, max } => {
+                let before = self.reading.cursors.take();
+                let scan = Scan::due(after, until, max, &self.catalog, self.layout, before);
+                return self.begin_read(id, What::Scan(Box::new(scan)));
+            }
             Request::ScanFilter { filter, after, max } => {
-                Reply::Page(self.table.scan_filter(&filter, after, max))
+                let scan = Scan::filter(filter, after, max, &self.catalog, self.layout);
+                return self.begin_read(id, What::Scan(Box::new(scan)));
             }
         };
         self.replies.push((id, reply));

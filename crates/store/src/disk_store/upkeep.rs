@@ -3,22 +3,23 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::checkpointing::{Came, Checkpoint};
 use super::store::DiskStore;
-use crate::checkpoint::{LogEnd, Start, Writer};
+use crate::checkpoint::Start;
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::layout::SHARD;
 
-/// The background work of one store. One step is under way at a time, so a commit waits for one at most.
+/// The background work of one store. One step is under way at a time.
 #[derive(Debug)]
 pub(super) struct Upkeep {
     step: Option<(JobId, Step)>,
-    checkpoint: Option<Running>,
+    pub(super) checkpoint: Option<Checkpoint>,
     /// The checkpoint that stands; it is removed once the next one does.
     standing: Option<Arc<str>>,
     /// The number of the last checkpoint that was begun.
     number: u64,
-    removals: VecDeque<Arc<str>>,
+    removals: VecDeque<Removal>,
     /// The disk was full when something was made ready.
     full: bool,
     /// The last try on a full disk was for the checkpoint.
@@ -29,11 +30,14 @@ pub(super) struct Upkeep {
     stopped: bool,
 }
 
+/// Something that is to be taken away.
 #[derive(Debug)]
-struct Running {
-    writer: Writer,
-    /// Bytes of log that count again if it is given up.
-    log_bytes: u64,
+struct Removal {
+    call: Call,
+    /// Reads up to this one may still need it.
+    reads: u64,
+    /// A segment's slot, to be free then.
+    slot: Option<u32>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -43,6 +47,8 @@ enum Step {
     Remove,
     /// Nothing but how much space there is.
     Look,
+    /// Nothing: memory took over a part of a checkpoint, and the next part waits for what came meanwhile.
+    Settle,
 }
 
 /// While the disk is full, this many idle polls pass between two tries: each costs calls that will most likely fail.
@@ -71,12 +77,17 @@ impl Upkeep {
         self.step.is_some()
     }
 
+    /// Whether memory has still to take over what a checkpoint wrote.
+    pub(super) fn is_settling(&self) -> bool {
+        self.checkpoint.as_ref().is_some_and(Checkpoint::is_settling)
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    fn next_removal(&mut self) -> Option<Arc<str>> {
-        if self.stopped { None } else { self.removals.pop_front() }
+    fn remove(&mut self, file: Arc<str>) {
+        self.removals.push_back(Removal { call: Call::Remove(file), reads: 0, slot: None });
     }
 
     pub(super) fn stop(&mut self) {
@@ -103,19 +114,37 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if self.upkeep.stopped && wanted.is_none() {
             return;
         }
+        // What a page passes by must not move meanwhile.
+        if self.upkeep.is_settling() && !self.reading.is_scanning() {
+            self.settle();
+            let job = self.send(Lane::Background, Vec::new());
+            self.upkeep.step = Some((job, Step::Settle));
+            return;
+        }
         // What is to be removed makes space, so it does not wait.
-        let removes = !self.upkeep.removals.is_empty() && !self.upkeep.stopped;
+        let removes = self.upkeep.removals.front().is_some_and(|removal| self.reading.is_over(removal.reads));
+        let removes = removes && !self.upkeep.stopped;
         if self.upkeep.full && !removes && !self.may_try_again(idle, wanted.is_some()) {
             return;
         }
-        let Some((step, calls)) = self.next_step(wanted) else { return };
+        let Some((step, calls)) = self.next_step(wanted, removes) else { return };
         let job = self.send(Lane::Background, calls);
         self.upkeep.step = Some((job, step));
     }
 
-    fn next_step(&mut self, wanted: Option<u64>) -> Option<(Step, Vec<Call>)> {
-        if let Some(file) = self.upkeep.next_removal() {
-            let mut calls = vec![Call::Remove(file)];
+    fn next_step(&mut self, wanted: Option<u64>, removes: bool) -> Option<(Step, Vec<Call>)> {
+        if let Some(removal) = self.upkeep.removals.pop_front_if(|_| removes) {
+            if let Call::Remove(file) = &removal.call {
+                // Other threads may have it open, and what is open takes space.
+                for lane in [Lane::Commit, Lane::Read] {
+                    self.send(lane, vec![Call::Close(Arc::clone(file))]);
+                }
+            }
+            if let Some(slot) = removal.slot {
+                self.catalog.segments.remove(slot);
+                self.layout += 1;
+            }
+            let mut calls = vec![removal.call];
             if self.upkeep.removals.is_empty() {
                 calls.push(Call::SyncDir(SHARD.into()));
             }
@@ -150,18 +179,22 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         true
     }
 
-    /// Whether a checkpoint is under way; begins one if it is time.
+    /// Whether a checkpoint has calls to make; begins one if it is time.
     fn may_checkpoint(&mut self, commit_waits: bool) -> bool {
-        if self.upkeep.checkpoint.is_some() {
-            return true;
+        if let Some(checkpoint) = &self.upkeep.checkpoint {
+            return !checkpoint.is_settling();
+        }
+        // The frame that is being written counts on bodies that a checkpoint would let go of.
+        if self.active.is_some() {
+            return false;
         }
         let log_bytes = self.files.since_checkpoint();
-        let threshold = self.options.checkpoint_after_bytes.max(self.table.live_bytes() / 2);
         // When space runs low it is worth its writing much sooner: it lets go of the log.
         let low = self.free_bytes < self.disk_reserve() && log_bytes > self.options.log_file_bytes;
         // One that will not fit is not begun. The log goes on meanwhile, unless the commit that waits is all there is.
         let beside = if commit_waits { 0 } else { self.options.log_file_bytes };
-        if (log_bytes <= threshold && !low) || self.free_bytes < self.checkpoint_bytes() + beside {
+        let due = log_bytes > self.options.checkpoint_after_bytes || low;
+        if !due || self.free_bytes < self.checkpoint_bytes() + beside {
             return false;
         }
         let start = Start {
@@ -171,26 +204,25 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             epoch: self.epoch,
         };
         self.upkeep.number += 1;
-        let writer = Writer::new(start, self.upkeep.number, &self.seeds);
-        self.upkeep.checkpoint = Some(Running { writer, log_bytes });
+        self.upkeep.checkpoint = Some(Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes));
         self.files.set_since_checkpoint(0);
+        self.body_floor = start.seq;
+        self.encode_pending_again();
         true
     }
 
-    fn checkpoint_step(&mut self) -> Vec<Call> {
-        let Some(running) = &mut self.upkeep.checkpoint else { return Vec::new() };
-        let log = LogEnd { frame: self.end.frame, wall: self.end.wall };
-        let calls = running.writer.step(&self.table, log, &self.seeds, self.options.background_step_bytes);
-        if crate::planted::is("log-freed-before-checkpoint-durable") {
-            let removed = self.files.free_through(running.writer.start().frame);
-            self.upkeep.removals.extend(removed);
+    /// Memory takes over a part of what the checkpoint wrote.
+    fn settle(&mut self) {
+        let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
+        self.layout += 1;
+        if let Came::Settled = checkpoint.settle(&mut self.catalog) {
+            self.upkeep.checkpoint = None;
         }
-        calls
     }
 
     pub(super) fn upkeep_completed(&mut self, completion: Completion) {
-        let Some((job, step)) = self.upkeep.step.take() else { return };
-        debug_assert_eq!(job, completion.id, "a step that was never begun was completed");
+        // Nobody waits for the closing of a file.
+        let Some((_, step)) = self.upkeep.step.take_if(|(job, _)| *job == completion.id) else { return };
         match completion.result {
             Ok(()) => self.step_done(step),
             Err(error) => self.step_failed(step, &error),
@@ -204,7 +236,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.upkeep.full = false;
             }
             Step::Checkpoint => self.checkpoint_step_done(),
-            Step::Remove => {}
+            Step::Remove | Step::Settle => {}
             Step::Look => {
                 // Less than growth leaves, or the store's own growth would pass for a full disk.
                 let needed = self.checkpoint_bytes() + self.options.log_file_bytes;
@@ -216,14 +248,23 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn checkpoint_step_done(&mut self) {
         // There was space for this step, so the next one need not wait.
         self.upkeep.idle_polls = IDLE_POLLS_PER_TRY;
-        let Some(running) = self.upkeep.checkpoint.take_if(|running| running.writer.is_done()) else {
-            return;
-        };
+        let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
+        let Came::Durable { frame, dropped, name } = checkpoint.step_done(&mut self.catalog) else { return };
         // It is durable under its name. Only now may go what it makes up for.
-        let removed = self.files.free_through(running.writer.start().frame);
-        self.upkeep.removals.extend(removed);
-        let before = self.upkeep.standing.replace(Arc::clone(running.writer.name()));
-        self.upkeep.removals.extend(before);
+        self.let_go_of_log(frame);
+        let before = self.upkeep.standing.replace(name);
+        before.into_iter().for_each(|before| self.upkeep.remove(before));
+        let reads = self.reading.begun();
+        for slot in dropped {
+            let file = Arc::clone(&self.catalog.segments.get(slot).name);
+            self.upkeep.removals.push_back(Removal { call: Call::Remove(file), reads, slot: Some(slot) });
+        }
+    }
+
+    pub(super) fn let_go_of_log(&mut self, frame: u64) {
+        for file in self.files.free_through(frame) {
+            self.upkeep.remove(file);
+        }
     }
 
     fn step_failed(&mut self, step: Step, error: &DiskError) {
@@ -231,29 +272,33 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
             return;
         }
-        // A log file whose sync failed may have lost what was written, whatever it says of the reason: never again on that
-        // file. A checkpoint that is not finished is given up and its file removed.
+        // A log file whose sync failed may have lost what was written, whatever it says of the reason: never again on that file. What a
+        // checkpoint wrote is cut off again. But if it may have its name or not, nothing can be taken away any more.
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
-        if !error.is_full() || log_sync {
+        let named =
+            error.op == DiskOp::SyncDir && self.upkeep.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
+        if !error.is_full() || log_sync || named {
             self.fail(error);
             return;
         }
         self.upkeep.full = true;
         self.upkeep.idle_polls = 0;
         match step {
-            Step::Prepare => self.upkeep.removals.extend(self.files.step_refused()),
+            Step::Prepare => {
+                let file = self.files.step_refused();
+                file.into_iter().for_each(|file| self.upkeep.remove(file));
+            }
             Step::Checkpoint => self.give_up_checkpoint(),
-            Step::Remove | Step::Look => {}
+            Step::Remove | Step::Look | Step::Settle => {}
         }
     }
 
     fn give_up_checkpoint(&mut self) {
-        let Some(running) = self.upkeep.checkpoint.take() else { return };
-        let log_bytes = self.files.since_checkpoint() + running.log_bytes;
-        self.files.set_since_checkpoint(log_bytes);
-        // Under which name it stands is not known if the last step failed, and then it stays until the next opening.
-        if !running.writer.is_done() {
-            self.upkeep.removals.push_back(Arc::clone(running.writer.written_as()));
-        }
+        let Some(checkpoint) = self.upkeep.checkpoint.take() else { return };
+        let (log_bytes, calls) = checkpoint.give_up(&mut self.catalog);
+        self.layout += 1;
+        self.files.set_since_checkpoint(self.files.since_checkpoint() + log_bytes);
+        let removals = calls.into_iter().map(|call| Removal { call, reads: 0, slot: None });
+        self.upkeep.removals.extend(removals);
     }
 }

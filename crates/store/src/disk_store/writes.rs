@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Acquired, Batch, Epoch, Guard, Reply, Request, RequestId, Seq, Timestamp};
+use tickwheel_engine::{
+    Acquired, Batch, Epoch, Found, Guard, Reply, Request, RequestId, Seq, TaskEffect, Timestamp, Wanted,
+};
 
+use super::look::Look;
+use super::reading::What as Read;
 use super::store::DiskStore;
 use crate::codec::put_batch;
 use crate::disk::{Disk, DiskError, DiskOp};
@@ -111,10 +115,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 assert!(seq >= last, "a commit ends at change {seq}, and {last} is committed already");
                 let beyond = batch.effects.iter().find(|effect| effect.seq() > seq);
                 assert!(beyond.is_none(), "a commit that ends at change {seq} has {:?}", beyond);
-                put_batch(&mut pending.bytes, &batch);
                 pending.seq = seq;
                 pending.wall = self.end.wall.max(wall);
                 pending.what = What::Commit(batch);
+                self.encode(&mut pending);
             }
             Request::Release { guard } => {
                 if !self.owns(guard) {
@@ -131,6 +135,26 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         Ok(pending)
     }
 
+    /// Makes the records of a commit. A body is left out only if the log will still have it when it has this record.
+    fn encode(&self, pending: &mut Pending) {
+        let What::Commit(batch) = &mut pending.what else { return };
+        for effect in &mut batch.effects {
+            if let TaskEffect::Stored { task, body_known } = effect {
+                *body_known = *body_known && self.catalog.has_fresh_body(task.id, self.body_floor);
+            }
+        }
+        pending.bytes.truncate(HEAD_BYTES);
+        put_batch(&mut pending.bytes, batch);
+    }
+
+    /// A checkpoint begins, and what waits to be written may count on bodies that it lets go of.
+    pub(super) fn encode_pending_again(&mut self) {
+        if let Some(mut pending) = self.pending.take() {
+            self.encode(&mut pending);
+            self.pending = Some(pending);
+        }
+    }
+
     /// Sends the pending frame to its file; false if that has to be prepared first.
     fn write_pending(&mut self) -> bool {
         let Some(mut pending) = self.pending.take() else { return false };
@@ -138,7 +162,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             && pending.bytes.len() == HEAD_BYTES
             && pending.seq == pending.prev_seq;
         if asks_only {
-            let job = self.send(Lane::Urgent, Vec::new());
+            let job = self.send(Lane::Commit, Vec::new());
             self.active = Some(Active { job, pending, file: None, frame_bytes: 0, retried: false });
             return true;
         }
@@ -166,7 +190,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if !(crate::planted::is("reply-before-sync") && matches!(pending.what, What::Commit(_))) {
             calls.push(Call::Sync(Arc::clone(&file)));
         }
-        let job = self.send(Lane::Urgent, calls);
+        let job = self.send(Lane::Commit, calls);
         self.active = Some(Active { job, pending, file: Some(file), frame_bytes, retried: false });
         true
     }
@@ -177,7 +201,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             let sync_failed = error.op == DiskOp::Sync && !active.retried;
             if crate::planted::is("retry-failed-sync") && sync_failed {
                 let calls = active.file.iter().cloned().map(Call::Sync).collect();
-                let job = self.send(Lane::Urgent, calls);
+                let job = self.send(Lane::Commit, calls);
                 self.active = Some(Active { job, retried: true, ..active });
                 return;
             }
@@ -199,20 +223,14 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.epoch = epoch;
                 self.owned = true;
                 self.upkeep.resume();
-                Reply::Acquired(Acquired {
-                    guard: Guard { shard: 0, epoch, last_seq: seq },
-                    last_wall,
-                    counters: self.table.counters(),
-                    secret: self.secret,
-                    queues: self.table.live_by_queue(),
-                    leased: self.table.leased(),
-                    room: self.room(),
-                })
+                let leased = self.catalog.leased().map(Wanted::Id).collect();
+                let look = Look::new(leased, &self.catalog, &self.seeds);
+                return self.begin_read(id, Read::Leased { look, last_wall });
             }
             What::Commit(batch) => {
-                batch.effects.iter().for_each(|effect| self.table.apply(effect));
+                batch.effects.iter().for_each(|effect| self.catalog.apply(effect));
                 if let Some(counters) = batch.counters {
-                    self.table.raise_counters(counters);
+                    self.catalog.raise_counters(counters);
                 }
                 Reply::Done { room: self.room() }
             }
@@ -222,5 +240,24 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             }
         };
         self.replies.push((id, reply));
+    }
+
+    /// The shard is taken, and what workers had at the last stop is read.
+    pub(super) fn acquired(&mut self, id: RequestId, reply: Reply, last_wall: Timestamp) {
+        let Reply::Found(found) = reply else { unreachable!("a look-up finds") };
+        let leased = found.into_iter().filter_map(|found| match found {
+            Found::Live(task) => Some(task),
+            Found::Ended(_) | Found::Absent => None,
+        });
+        let acquired = Acquired {
+            guard: Guard { shard: 0, epoch: self.epoch, last_seq: self.end.seq },
+            last_wall,
+            counters: self.catalog.counters(),
+            secret: self.secret,
+            queues: self.catalog.live_by_queue(),
+            leased: leased.collect(),
+            room: self.room(),
+        };
+        self.replies.push((id, Reply::Acquired(acquired)));
     }
 }

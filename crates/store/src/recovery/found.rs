@@ -32,6 +32,8 @@ pub(super) struct Found {
     /// Numbers, rising.
     pub(super) checkpoints: Vec<u64>,
     pub(super) logs: Vec<LogFile>,
+    /// Generations of segments.
+    pub(super) segments: Vec<u64>,
     /// Names of files that were never finished.
     pub(super) unfinished: Vec<Arc<str>>,
     /// The highest number of a log file; 0 if there is none.
@@ -53,6 +55,7 @@ impl Found {
                     );
                     found.checkpoints.push(number);
                 }
+                Some(Kind::Segment(generation)) => found.segments.push(generation),
                 Some(Kind::Log(number)) => {
                     found.log_number = found.log_number.max(number);
                     found.logs.push(read_log(disk, log_file(number), seeds)?);

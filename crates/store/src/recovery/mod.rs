@@ -1,4 +1,4 @@
-//! From files to a table: the latest checkpoint, then the log behind it.
+//! From files to a catalog: the latest checkpoint, what its segments say of themselves, then the log behind it.
 
 mod found;
 #[expect(
@@ -7,5 +7,6 @@ mod found;
 )]
 mod recovery;
 mod replay;
+mod segments;
 
 pub(crate) use recovery::{Recovered, recover};

@@ -7,14 +7,15 @@ use tickwheel_engine::{Epoch, Seq, Timestamp};
 
 use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
+use super::segments::load_segments;
+use crate::catalog::Catalog;
 use crate::checkpoint::{Damage, load};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::layout::{SHARD, checkpoint_file};
+use crate::layout::{SHARD, checkpoint_file, segment_file};
 use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
 use crate::report::{RecoveryReport, Torn};
-use crate::table::{Records, Table};
 
 /// The end of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +32,11 @@ pub(crate) struct Last {
 /// A shard as its files tell it. Nothing was changed to learn it.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    pub(crate) table: Table,
+    pub(crate) catalog: Catalog,
+    /// The highest generation of a segment.
+    pub(crate) segment_generation: u64,
+    /// The change that the checkpoint covers.
+    pub(crate) body_floor: Seq,
     pub(crate) last: Last,
     /// Log files that are needed, oldest first.
     pub(crate) kept: VecDeque<Kept>,
@@ -62,11 +67,13 @@ pub(crate) struct Recovered {
 /// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
 pub(crate) fn recover<D: Disk>(
     disk: &mut D,
-    seeds: &Seeds,
+    secret: [u8; 16],
     history_per_queue: usize,
 ) -> Result<Recovered, OpenError> {
+    let seeds = &Seeds::new(secret);
     let found = Found::read(disk, seeds)?;
-    let base = read_base(disk, &found, seeds, history_per_queue)?;
+    let empty = Catalog::new(secret, history_per_queue);
+    let base = read_base(disk, &found, seeds, empty)?;
     let mut log = Log {
         seeds,
         replay: base.replay,
@@ -106,13 +113,12 @@ pub(crate) fn recover<D: Disk>(
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
     let spares = idle.into_iter().map(|file| Spare { name: file.name, len: file.len }).collect();
     let others = found.checkpoints.iter().map(|number| checkpoint_file(*number));
-    let removable = found.unfinished.iter().cloned();
+    let removable = found.unfinished.iter().cloned().chain(base.unlisted);
     let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
     let Log { replay, torn, .. } = log;
-    let table = Table::of(replay.records);
     let report = RecoveryReport {
         created: false,
-        tasks: table.len() as u64,
+        tasks: replay.catalog.len() as u64,
         checkpoint: base.name.as_deref().map(str::to_owned),
         frames: replay.frames,
         torn,
@@ -126,7 +132,9 @@ pub(crate) fn recover<D: Disk>(
             wall: replay.wall,
             again: replay.last,
         },
-        table,
+        catalog: replay.catalog,
+        segment_generation: found.segments.iter().copied().max().unwrap_or(0),
+        body_floor: base.seq,
         kept,
         spares,
         removable,
@@ -161,7 +169,10 @@ struct Base {
     replay: Replay,
     name: Option<Arc<str>>,
     frame: u64,
+    seq: Seq,
     generation: u64,
+    /// Segments that it does not have.
+    unlisted: Vec<Arc<str>>,
     /// The log must reach this frame.
     last_frame: u64,
     /// A newer checkpoint that is of no use.
@@ -172,18 +183,23 @@ fn read_base<D: Disk>(
     disk: &mut D,
     found: &Found,
     seeds: &Seeds,
-    history_per_queue: usize,
+    mut catalog: Catalog,
 ) -> Result<Base, OpenError> {
     let mut damage = None;
     for number in found.checkpoints.iter().rev() {
-        match load(disk, *number, seeds, history_per_queue)? {
+        match load(disk, *number, seeds)? {
             Err(found) => damage = damage.or(Some(found)),
             Ok(loaded) => {
                 let start = loaded.start;
+                let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
+                loaded.ended.iter().for_each(|ended| catalog.end(ended));
+                catalog.raise_counters(loaded.counters);
                 return Ok(Base {
-                    replay: Replay::new(loaded.records, start.frame, start.seq, start.epoch, loaded.wall),
+                    replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
                     name: Some(checkpoint_file(*number)),
                     frame: start.frame,
+                    seq: start.seq,
+                    unlisted,
                     generation: start.generation,
                     last_frame: loaded.last_frame,
                     damage,
@@ -191,11 +207,13 @@ fn read_base<D: Disk>(
             }
         }
     }
-    let records = Records::new(history_per_queue);
+    let unlisted = found.segments.iter().map(|generation| segment_file(*generation)).collect();
     Ok(Base {
-        replay: Replay::new(records, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
+        replay: Replay::new(catalog, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
         name: None,
         frame: 0,
+        seq: Seq::ZERO,
+        unlisted,
         generation: 0,
         last_frame: 0,
         damage,
@@ -348,9 +366,14 @@ impl Log<'_> {
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
             return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
         }
-        let place = || match &self.end {
-            Some(end) => (end.file.to_string(), end.offset as u64),
-            None => (SHARD.to_owned(), 0),
+        // Without a frame the damage is where the first one should be.
+        let first =
+            idle.iter().filter(|file| file.header.is_some_and(|header| header.generation >= self.generation));
+        let first = first.min_by_key(|file| file.header.map(|header| header.generation));
+        let place = || match (&self.end, first) {
+            (Some(end), _) => (end.file.to_string(), end.offset as u64),
+            (None, Some(file)) => (file.name.to_string(), FRAMES_AT),
+            (None, None) => (SHARD.to_owned(), 0),
         };
         if last < must_reach && !cuts_eagerly {
             let (file, offset) = place();

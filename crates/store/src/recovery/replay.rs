@@ -1,18 +1,18 @@
-//! Frames onto records.
+//! Frames onto a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Epoch, Outcome, Seq, TaskEffect, Timestamp};
+use tickwheel_engine::{Epoch, Outcome, Seq, Timestamp};
 
+use crate::catalog::Catalog;
 use crate::codec::{DecodeError, Names, Op, read_ops};
 use crate::log::Frame;
-use crate::table::Records;
 
-/// Records, and the frame they have come to.
+/// A catalog, and the frame it has come to.
 #[derive(Debug)]
 pub(super) struct Replay {
-    pub(super) records: Records,
+    pub(super) catalog: Catalog,
     /// The last frame.
     pub(super) number: u64,
     pub(super) seq: Seq,
@@ -25,14 +25,14 @@ pub(super) struct Replay {
     pub(super) frames: u64,
     names: Names,
     /// Records without a body, whose body is not here either. Such a task ended before the checkpoint came to it, so a later
-    /// frame has its end, or a whole record.
+    /// frame has its end.
     bodiless: BTreeMap<u64, Seq>,
 }
 
 impl Replay {
-    pub(super) fn new(records: Records, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
+    pub(super) fn new(catalog: Catalog, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
         Self {
-            records,
+            catalog,
             number,
             seq,
             epoch,
@@ -61,9 +61,9 @@ impl Replay {
                 head.number, head.epoch, self.epoch
             ));
         }
-        let Self { records, names, bodiless, .. } = self;
+        let Self { catalog, names, bodiless, .. } = self;
         read_ops(frame.ops, names, |op| {
-            take_op(records, bodiless, op);
+            take_op(catalog, bodiless, op);
             Ok::<(), DecodeError>(())
         })
         .map_err(|error| format!("frame {}: {error}", head.number))?;
@@ -82,27 +82,29 @@ impl Replay {
     }
 }
 
-fn take_op(records: &mut Records, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
+fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
     match op {
         Op::Stored(task) => {
             bodiless.remove(&task.id);
-            records.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: false });
+            catalog.store(&Arc::new(task), false);
         }
-        Op::StoredBodyKnown(mut task) => match records.get(task.id) {
-            Some(known) => {
-                task.body = Arc::clone(&known.body);
-                records.apply(&TaskEffect::Stored { task: Arc::new(task), body_known: true });
+        Op::StoredBodyKnown(mut task) => {
+            match catalog.fresh_task(task.id).map(|known| Arc::clone(&known.body)) {
+                Some(body) => {
+                    task.body = body;
+                    catalog.store(&Arc::new(task), true);
+                }
+                None if catalog.histories().seq_of(task.id).is_some() => {}
+                None => drop(bodiless.insert(task.id, task.seq)),
             }
-            None if records.has_ended(task.id) => {}
-            None => drop(bodiless.insert(task.id, task.seq)),
-        },
+        }
         Op::Ended(ended) => {
             if crate::planted::is("cancel-forgotten-at-recovery") && ended.outcome == Outcome::Cancelled {
                 return;
             }
             bodiless.remove(&ended.id);
-            records.apply(&TaskEffect::Ended(ended));
+            catalog.end(&ended);
         }
-        Op::Counters(counters) => records.raise_counters(counters),
+        Op::Counters(counters) => catalog.raise_counters(counters),
     }
 }

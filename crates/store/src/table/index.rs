@@ -1,7 +1,6 @@
 //! The orders in which live tasks are looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use tickwheel_engine::{Key, Place, QueueName, Task};
 
@@ -22,43 +21,7 @@ pub(super) struct QueueIndex {
     pub(super) by_place: BTreeMap<Place, u64>,
 }
 
-/// One queue's orders before they are brought in order.
-#[derive(Default)]
-struct Lists {
-    keys: Vec<(Key, u64)>,
-    places: Vec<(Place, u64)>,
-}
-
 impl Index {
-    /// Of all these tasks, whose ids rise. Several times faster than to add them one by one.
-    pub(super) fn of<'t>(tasks: impl Iterator<Item = &'t Arc<Task>>) -> Self {
-        let mut leased = BTreeSet::new();
-        let mut lists: BTreeMap<QueueName, Lists> = BTreeMap::new();
-        for task in tasks {
-            if task.lease.is_some() {
-                leased.insert(task.id);
-            }
-            if !lists.contains_key(&task.queue) {
-                lists.insert(task.queue.clone(), Lists::default());
-            }
-            let list = lists.get_mut(&task.queue).expect("it was put in above");
-            list.keys.push((task.key.clone(), task.id));
-            list.places.push((Place::of(task), task.id));
-        }
-        let mut all_places = Vec::new();
-        let queues = lists
-            .into_iter()
-            .map(|(name, mut list)| {
-                list.places.sort_unstable();
-                all_places.extend_from_slice(&list.places);
-                let by_place = list.places.into_iter().collect();
-                // Of equal keys the last one stays: the one with the largest id.
-                (name, QueueIndex { by_key: list.keys.into_iter().collect(), by_place })
-            })
-            .collect();
-        Self { by_place: all_places.into_iter().collect(), queues, leased }
-    }
-
     /// A record took the place of an older one of the same task, if there was one.
     pub(super) fn put(&mut self, old: Option<&Task>, task: &Task) {
         let place = Place::of(task);

@@ -1,6 +1,5 @@
 //! The live tasks and the short memory of those that ended.
 
-mod history;
 mod index;
 mod records;
 #[expect(
@@ -9,5 +8,5 @@ mod records;
 )]
 mod table;
 
-pub(crate) use records::Records;
+pub(crate) use records::record_bytes;
 pub use table::Table;

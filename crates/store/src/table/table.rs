@@ -34,13 +34,7 @@ impl Table {
     /// An empty table that remembers the last `history_per_queue` ended tasks of each queue.
     #[must_use]
     pub fn new(history_per_queue: usize) -> Self {
-        Self::of(Records::new(history_per_queue))
-    }
-
-    /// The table of these records.
-    pub(crate) fn of(records: Records) -> Self {
-        let index = Index::of(records.live().values());
-        Self { records, index }
+        Self { records: Records::new(history_per_queue), index: Index::default() }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
@@ -78,7 +72,7 @@ impl Table {
     /// How many ended tasks are remembered.
     #[must_use]
     pub fn ended_len(&self) -> usize {
-        self.records.ended_len()
+        self.records.histories().len()
     }
 
     /// About how many bytes the live tasks take in a checkpoint. Never less than they do.
@@ -109,10 +103,10 @@ impl Table {
     #[must_use]
     pub fn find(&self, wanted: &Wanted) -> Found {
         let (live, ended) = match wanted {
-            Wanted::Id(id) => (self.records.get(*id), self.records.ended_by_id(*id)),
+            Wanted::Id(id) => (self.records.get(*id), self.records.histories().by_id(*id)),
             Wanted::Key(queue, key) => {
                 let id = self.index.queues.get(queue).and_then(|queue| queue.by_key.get(key));
-                (id.and_then(|id| self.records.get(*id)), self.records.ended_by_key(queue, key))
+                (id.and_then(|id| self.records.get(*id)), self.records.histories().by_key(queue, key))
             }
         };
         match (live, ended) {
@@ -146,7 +140,7 @@ impl Table {
 
     /// The remembered ends, in the order of (queue, seq), strictly after `after`.
     pub fn ended_after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
-        self.records.ended_after(after)
+        self.records.histories().after(after)
     }
 
     fn page(&self, places: &BTreeMap<Place, u64>, after: Place, until: Timestamp, max: usize) -> Page {
@@ -225,7 +219,6 @@ mod tests {
             }
             log[cut..].iter().for_each(|effect| fuzzy.apply(effect));
             assert_eq!(fuzzy, end, "fuzzy from {cut}");
-            assert_eq!(Table::of(end.records.clone()), end, "the orders built at once");
         }
     }
 

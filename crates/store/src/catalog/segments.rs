@@ -1,0 +1,112 @@
+//! The segments a shard has.
+
+use std::sync::Arc;
+
+use tickwheel_engine::Place;
+
+use crate::index::Spot;
+use crate::layout::segment_file;
+use crate::segment::{Bucket, Run};
+
+/// One segment, as memory knows it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Segment {
+    pub(crate) generation: u64,
+    pub(crate) name: Arc<str>,
+    pub(crate) bucket: Bucket,
+    /// Its records were in another segment before. They are not moved again but to let go of the dead among them.
+    pub(crate) moved: bool,
+    /// Bytes that count: what lies behind was never finished. 0 before its first run is.
+    pub(crate) len: u64,
+    /// In the order in which they stand in the file.
+    pub(crate) runs: Vec<Run>,
+    /// Live records.
+    pub(crate) live: u64,
+    /// Records in all.
+    pub(crate) records: u64,
+    /// Offsets of dead records of which no section of the file says so yet.
+    pub(crate) tombstones: Vec<u64>,
+}
+
+impl Segment {
+    pub(crate) fn new(generation: u64, bucket: Bucket, moved: bool) -> Self {
+        Self {
+            generation,
+            name: segment_file(generation),
+            bucket,
+            moved,
+            len: 0,
+            runs: Vec::new(),
+            live: 0,
+            records: 0,
+            tombstones: Vec::new(),
+        }
+    }
+
+    /// Takes in a run whose records are all live.
+    pub(crate) fn add_run(&mut self, run: Run, records: u64) {
+        self.live += records;
+        self.records += records;
+        self.runs.push(run);
+    }
+
+    /// A record is live no more, and the file has to say so.
+    pub(crate) fn bury(&mut self, offset: u64) {
+        self.bury_silently(offset);
+        self.tombstones.push(offset);
+    }
+
+    /// A record is live no more, and the file says so already.
+    pub(crate) fn bury_silently(&mut self, offset: u64) {
+        let index = self.runs.partition_point(|run| run.start <= offset) - 1;
+        self.runs[index].bury(offset);
+        self.live = self.live.checked_sub(1).expect("a segment has no more dead than it has records");
+    }
+
+    /// The places of its records lie between.
+    pub(crate) fn may_have(&self, after: Place, until: Place) -> bool {
+        self.live > 0 && self.runs.iter().any(|run| run.last > after && run.blocks()[0].first <= until)
+    }
+}
+
+/// The segments of a shard, each with a number that records are found by. Numbers are used again.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Segments {
+    slots: Vec<Option<Segment>>,
+}
+
+impl Segments {
+    pub(crate) fn add(&mut self, segment: Segment) -> u32 {
+        let slot = match self.slots.iter().position(Option::is_none) {
+            Some(free) => {
+                self.slots[free] = Some(segment);
+                free
+            }
+            None => {
+                self.slots.push(Some(segment));
+                self.slots.len() - 1
+            }
+        };
+        u32::try_from(slot).expect("fewer segments than files that a folder can have")
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Segment {
+        self.slots[slot as usize].take().expect("a segment is known for as long as it is there")
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> &Segment {
+        self.slots[slot as usize].as_ref().expect("a segment is known for as long as it is there")
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Segment {
+        self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
+        self.slots.iter().enumerate().filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)))
+    }
+
+    pub(crate) fn bury(&mut self, spot: Spot) {
+        self.get_mut(spot.segment).bury(spot.offset);
+    }
+}

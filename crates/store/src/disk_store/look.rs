@@ -1,0 +1,146 @@
+//! A look-up of some tasks.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Found, Reply, Task, Wanted};
+
+use super::reading::Next;
+use crate::catalog::{Catalog, Sought};
+use crate::checksum::{Seeds, Use};
+use crate::codec::Names;
+use crate::index::Spot;
+use crate::io::Call;
+use crate::segment::{BadRecord, read_record};
+
+/// What is read of a record whose length is not known yet. Most records are shorter.
+const FIRST_READ_BYTES: usize = 1 << 10;
+
+/// Tasks that are looked for: each is known, or some records have to be read to know it.
+#[derive(Debug)]
+pub(super) struct Look {
+    wants: Vec<Want>,
+    /// For each read under way: whose it is, and which of its probes.
+    asked: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+struct Want {
+    wanted: Wanted,
+    /// What it is if no probe is it.
+    otherwise: Found,
+    probes: Vec<Probe>,
+}
+
+/// A record that may be the one.
+#[derive(Debug)]
+struct Probe {
+    file: Arc<str>,
+    seed: u32,
+    /// The task whose record it is.
+    id: u64,
+    offset: u64,
+    /// Where the records of the file end.
+    end: u64,
+    /// How much is to be read.
+    wants_bytes: usize,
+    /// What was read, until a record was made of it.
+    bytes: Option<Vec<u8>>,
+    read: Option<Arc<Task>>,
+}
+
+impl Look {
+    pub(super) fn new(wanted: Vec<Wanted>, catalog: &Catalog, seeds: &Seeds) -> Self {
+        let wants = wanted.into_iter().map(|wanted| Want::new(wanted, catalog, seeds)).collect();
+        Self { wants, asked: Vec::new() }
+    }
+
+    /// The reads that were asked for brought this.
+    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>) {
+        for ((want, probe), bytes) in self.asked.drain(..).zip(reads) {
+            self.wants[want].probes[probe].bytes = Some(bytes);
+        }
+    }
+
+    pub(super) fn advance(&mut self, names: &mut Names) -> Next {
+        let mut calls = Vec::new();
+        for (at, want) in self.wants.iter_mut().enumerate() {
+            for (nth, probe) in want.probes.iter_mut().enumerate() {
+                if let Err(why) = probe.advance(names) {
+                    return Next::Damaged(why);
+                }
+                if probe.read.is_none() {
+                    let file = Arc::clone(&probe.file);
+                    calls.push(Call::Read { file, offset: probe.offset, bytes: probe.wants_bytes });
+                    self.asked.push((at, nth));
+                }
+            }
+        }
+        if calls.is_empty() {
+            return Next::Reply(Reply::Found(self.wants.drain(..).map(Want::found).collect()));
+        }
+        Next::Calls(calls)
+    }
+}
+
+impl Want {
+    fn new(wanted: Wanted, catalog: &Catalog, seeds: &Seeds) -> Self {
+        let (spots, otherwise) = match catalog.seek(&wanted) {
+            Sought::Known(found) => (Vec::new(), found),
+            Sought::Far(spots, otherwise) => (spots, otherwise),
+        };
+        let probe = |(id, spot): (u64, Spot)| {
+            let segment = catalog.segments.get(spot.segment);
+            Probe {
+                file: Arc::clone(&segment.name),
+                seed: seeds.of(Use::Segment(segment.generation)),
+                id,
+                offset: spot.offset,
+                end: segment.len,
+                wants_bytes: FIRST_READ_BYTES,
+                bytes: None,
+                read: None,
+            }
+        };
+        Self { wanted, otherwise, probes: spots.into_iter().map(probe).collect() }
+    }
+
+    fn found(self) -> Found {
+        // A hash is not a key: the record says what it is.
+        let is_it = |task: &Arc<Task>| match &self.wanted {
+            Wanted::Id(id) => task.id == *id,
+            Wanted::Key(queue, key) => task.queue == *queue && task.key == *key,
+        };
+        let mut read = self.probes.into_iter().filter_map(|probe| probe.read);
+        read.find(is_it).map_or(self.otherwise, Found::Live)
+    }
+}
+
+impl Probe {
+    /// Makes a record of what was read, or asks for more.
+    fn advance(&mut self, names: &mut Names) -> Result<(), String> {
+        let Some(bytes) = self.bytes.take() else { return Ok(()) };
+        match read_record(&bytes, self.offset, self.seed, names) {
+            Ok((task, _)) if task.id == self.id => self.read = Some(Arc::new(task)),
+            Ok((task, _)) => {
+                let what = format!("task {} stands where task {} should", task.id, self.id);
+                return Err(damage(&self.file, self.offset, &what));
+            }
+            Err(BadRecord::Short(length))
+                if bytes.len() == self.wants_bytes && self.offset.saturating_add(length) <= self.end =>
+            {
+                self.wants_bytes =
+                    usize::try_from(length).expect("a file that was written by memory's addresses");
+            }
+            Err(BadRecord::Short(_)) => {
+                return Err(damage(&self.file, self.offset, "the file ends in a record"));
+            }
+            Err(BadRecord::Damaged(what)) => return Err(damage(&self.file, self.offset, &what)),
+        }
+        Ok(())
+    }
+}
+
+/// What is said of a file that had been synced and does not check out.
+pub(super) fn damage(file: &str, offset: u64, what: &str) -> String {
+    format!("read {file}: damaged at byte {offset}: {what}")
+}

@@ -1,0 +1,10 @@
+//! What is remembered of tasks that ended.
+
+mod histories;
+#[expect(
+    clippy::module_inception,
+    reason = "the folder and the file are the same noun; the folder keeps its parts"
+)]
+mod history;
+
+pub(crate) use histories::Histories;

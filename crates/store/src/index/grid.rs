@@ -1,0 +1,200 @@
+//! [`Grid`]: a hash table that never stalls to grow.
+
+use core::fmt;
+
+/// A small entry that knows its own hash.
+pub(super) trait Cell: Copy + PartialEq + fmt::Debug {
+    /// Equal for equal keys, and evenly spread. The upper bits choose the table, the others the place in it.
+    fn hash(&self) -> u64;
+    /// The value of an empty place. No entry equals it.
+    const EMPTY: Self;
+}
+
+/// Upper bits of a hash that choose the table.
+const TABLE_BITS: u32 = 10;
+
+/// A set of entries, found by their hash, in 1,024 tables that grow one at a time.
+///
+/// An insertion at 10 million entries moves at most some 20,000 of them, now and then, where one table would move all. Each table
+/// is open-addressed with linear probing, between 5/8 and 4/5 full, so an entry takes about 1.4 times its size. A removal
+/// moves entries back and leaves no trace, so a look-up's cost does not depend on the past: some 10 neighbouring entries.
+///
+/// It is a multiset: several entries may have one hash, and it is the caller who tells them apart.
+#[derive(Clone, PartialEq)]
+pub(super) struct Grid<C> {
+    tables: Vec<Table<C>>,
+    len: usize,
+}
+
+#[derive(Clone, PartialEq)]
+struct Table<C> {
+    places: Vec<C>,
+    len: usize,
+}
+
+impl<C: Cell> Grid<C> {
+    pub(super) fn new() -> Self {
+        Self { tables: vec![Table { places: Vec::new(), len: 0 }; 1 << TABLE_BITS], len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes space for so many more, evenly spread.
+    pub(super) fn reserve(&mut self, more: u64) {
+        let each = usize::try_from(more >> TABLE_BITS).expect("as many as memory has space for");
+        for table in &mut self.tables {
+            let wanted = (table.len + each) * 3 / 2 + 8;
+            if wanted > table.places.len() {
+                table.resize(wanted);
+            }
+        }
+    }
+
+    fn table_of(hash: u64) -> usize {
+        (hash >> (u64::BITS - TABLE_BITS)) as usize
+    }
+
+    /// The entries with this hash, among some others.
+    pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = &C> {
+        let table = &self.tables[Self::table_of(hash)];
+        table.from(hash).map(|at| &table.places[at])
+    }
+
+    /// The entry for which `is` holds, among those with this hash.
+    pub(super) fn find_mut(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<&mut C> {
+        let table = &mut self.tables[Self::table_of(hash)];
+        let at = table.from(hash).find(|&at| is(&table.places[at]))?;
+        table.places.get_mut(at)
+    }
+
+    pub(super) fn insert(&mut self, cell: C) {
+        debug_assert_ne!(cell, C::EMPTY, "the empty value was to be kept");
+        let table = &mut self.tables[Self::table_of(cell.hash())];
+        // Above four fifths probing gets long.
+        if (table.len + 1) * 5 > table.places.len() * 4 {
+            table.grow();
+        }
+        table.put(cell);
+        table.len += 1;
+        self.len += 1;
+    }
+
+    /// Takes out the entry for which `is` holds, among those with this hash.
+    pub(super) fn remove(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<C> {
+        let table = &mut self.tables[Self::table_of(hash)];
+        let at = table.from(hash).find(|&at| is(&table.places[at]))?;
+        let removed = table.take(at);
+        self.len -= 1;
+        Some(removed)
+    }
+}
+
+impl<C: Cell> Table<C> {
+    /// Where an entry with this hash would stand if nobody were in its way.
+    fn home(&self, hash: u64) -> usize {
+        let low = (hash << TABLE_BITS) >> 32;
+        ((low * self.places.len() as u64) >> 32) as usize
+    }
+
+    /// The places in use from this hash's home on, up to the first empty one.
+    fn from(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let len = self.places.len();
+        let home = if len == 0 { 0 } else { self.home(hash) };
+        (home..len).chain(0..home).take_while(|&at| self.places[at] != C::EMPTY)
+    }
+
+    fn put(&mut self, cell: C) {
+        let mut at = self.home(cell.hash());
+        while self.places[at] != C::EMPTY {
+            at = self.after(at);
+        }
+        self.places[at] = cell;
+    }
+
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.places.len() { 0 } else { at + 1 }
+    }
+
+    /// Empties a place and moves back those that stand behind it only because it was taken.
+    fn take(&mut self, at: usize) -> C {
+        let removed = core::mem::replace(&mut self.places[at], C::EMPTY);
+        self.len -= 1;
+        let len = self.places.len();
+        let (mut hole, mut next) = (at, self.after(at));
+        while self.places[next] != C::EMPTY {
+            let home = self.home(self.places[next].hash());
+            // How far it stands from its home, and how far the hole does.
+            let distance = |to: usize| if to >= home { to - home } else { to + len - home };
+            if distance(hole) < distance(next) {
+                self.places[hole] = core::mem::replace(&mut self.places[next], C::EMPTY);
+                hole = next;
+            }
+            next = self.after(next);
+        }
+        if self.len * 4 < len && len > 64 {
+            self.resize(self.len * 8 / 5 + 8);
+        }
+        removed
+    }
+
+    fn grow(&mut self) {
+        self.resize(self.places.len() * 5 / 4 + 8);
+    }
+
+    fn resize(&mut self, places: usize) {
+        let before = core::mem::replace(&mut self.places, vec![C::EMPTY; places]);
+        for cell in before.into_iter().filter(|cell| *cell != C::EMPTY) {
+            self.put(cell);
+        }
+    }
+}
+
+impl<C> fmt::Debug for Grid<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Grid of {}", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Few hashes, so that entries meet, wrap around and are moved back.
+    #[derive(Copy, Clone, PartialEq, Debug)]
+    struct Crowded(u64);
+
+    impl Cell for Crowded {
+        fn hash(&self) -> u64 {
+            (self.0 % 7).wrapping_mul(u64::MAX / 7) >> (TABLE_BITS + self.0 as u32 % 3)
+        }
+        const EMPTY: Self = Self(0);
+    }
+
+    #[test]
+    fn it_has_what_was_put_in_and_not_taken_out() {
+        let mut grid = Grid::new();
+        let mut model = BTreeSet::new();
+        let mut state = 7_u64;
+        for step in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let cell = Crowded(1 + (state >> 40) % if step < 10_000 { 400 } else { 40 });
+            let found = grid.candidates(cell.hash()).any(|other| *other == cell);
+            assert_eq!(found, model.contains(&cell.0), "step {step}, {cell:?}");
+            if found {
+                assert_eq!(grid.remove(cell.hash(), |other| *other == cell), Some(cell));
+                model.remove(&cell.0);
+            } else {
+                grid.insert(cell);
+                model.insert(cell.0);
+            }
+            assert_eq!(grid.len(), model.len());
+        }
+        for cell in &model {
+            let cell = Crowded(*cell);
+            assert!(grid.candidates(cell.hash()).any(|other| *other == cell), "{cell:?} is lost");
+        }
+    }
+}

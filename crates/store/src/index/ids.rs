@@ -1,0 +1,152 @@
+//! By id.
+
+use super::grid::{Cell, Grid};
+
+/// The place of a record in a segment.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Spot {
+    /// Which segment, as the catalog counts them.
+    pub(crate) segment: u32,
+    /// Its first byte in the file.
+    pub(crate) offset: u64,
+}
+
+/// Where the record of a live task is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    /// In memory, and in the log: the slot it has among the fresh ones.
+    Fresh(u32),
+    /// In a segment.
+    Far(Spot),
+}
+
+/// The upper bits of a packed place: all ones for a fresh record, else the segment.
+const SEGMENT_BITS: u32 = 20;
+const OFFSET_BITS: u32 = 64 - SEGMENT_BITS;
+const FRESH: u64 = (1 << SEGMENT_BITS) - 1;
+
+/// Segments are numbered below this.
+pub(crate) const SEGMENTS_MAX: u32 = FRESH as u32;
+
+impl Whereabouts {
+    fn pack(self) -> u64 {
+        match self {
+            Self::Fresh(slot) => FRESH << OFFSET_BITS | u64::from(slot),
+            Self::Far(Spot { segment, offset }) => {
+                assert!(segment < SEGMENTS_MAX, "segment {segment}: there are fewer than {SEGMENTS_MAX}");
+                assert!(offset >> OFFSET_BITS == 0, "byte {offset} of a segment");
+                u64::from(segment) << OFFSET_BITS | offset
+            }
+        }
+    }
+
+    fn unpack(packed: u64) -> Self {
+        let low = packed & ((1 << OFFSET_BITS) - 1);
+        match packed >> OFFSET_BITS {
+            FRESH => Self::Fresh(u32::try_from(low).expect("a slot was packed")),
+            segment => Self::Far(Spot { segment: segment as u32, offset: low }),
+        }
+    }
+}
+
+/// Where each live task's record is: 16 bytes for each, about 23 with the space between.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Ids {
+    grid: Grid<IdCell>,
+}
+
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct IdCell {
+    id: u64,
+    at: u64,
+}
+
+impl Cell for IdCell {
+    fn hash(&self) -> u64 {
+        hash(self.id)
+    }
+
+    const EMPTY: Self = Self { id: u64::MAX, at: u64::MAX };
+}
+
+/// Ids are the server's own numbers, so nobody can choose them to collide: a plain mixer does.
+fn hash(id: u64) -> u64 {
+    let mixed = (id ^ (id >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+impl Ids {
+    pub(crate) fn new() -> Self {
+        Self { grid: Grid::new() }
+    }
+
+    /// Makes space for so many more.
+    pub(crate) fn reserve(&mut self, more: u64) {
+        self.grid.reserve(more);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.grid.len()
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Whereabouts> {
+        let cell = self.grid.candidates(hash(id)).find(|cell| cell.id == id)?;
+        Some(Whereabouts::unpack(cell.at))
+    }
+
+    /// Says where a task's record is from now on. Returns where it was.
+    pub(crate) fn set(&mut self, id: u64, at: Whereabouts) -> Option<Whereabouts> {
+        let packed = at.pack();
+        match self.grid.find_mut(hash(id), |cell| cell.id == id) {
+            Some(cell) => Some(Whereabouts::unpack(core::mem::replace(&mut cell.at, packed))),
+            None => {
+                self.grid.insert(IdCell { id, at: packed });
+                None
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Whereabouts> {
+        let cell = self.grid.remove(hash(id), |cell| cell.id == id)?;
+        Some(Whereabouts::unpack(cell.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_survives_packing() {
+        let places = [
+            Whereabouts::Fresh(0),
+            Whereabouts::Fresh(u32::MAX),
+            Whereabouts::Far(Spot { segment: 0, offset: 0 }),
+            Whereabouts::Far(Spot { segment: SEGMENTS_MAX - 1, offset: (1 << OFFSET_BITS) - 1 }),
+        ];
+        for at in places {
+            assert_eq!(Whereabouts::unpack(at.pack()), at);
+        }
+    }
+
+    #[test]
+    fn it_says_where_a_task_is_and_where_it_was() {
+        let mut ids = Ids::new();
+        let far = |offset| Whereabouts::Far(Spot { segment: 3, offset });
+        for id in 0..5_000 {
+            assert_eq!(ids.set(id, Whereabouts::Fresh(id as u32)), None);
+        }
+        for id in (0..5_000).step_by(2) {
+            assert_eq!(ids.set(id, far(id)), Some(Whereabouts::Fresh(id as u32)));
+        }
+        for id in (0..5_000).step_by(3) {
+            assert!(ids.remove(id).is_some());
+            assert_eq!(ids.remove(id), None);
+        }
+        for id in 0..5_000 {
+            let wanted = if id % 2 == 0 { far(id) } else { Whereabouts::Fresh(id as u32) };
+            assert_eq!(ids.get(id), (id % 3 != 0).then_some(wanted), "task {id}");
+        }
+        assert_eq!(ids.len(), 5_000 - 1_667);
+    }
+}

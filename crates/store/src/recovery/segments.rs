@@ -1,0 +1,142 @@
+//! What the segments of a checkpoint say of themselves.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Segment};
+use crate::checkpoint::{Listed, Loaded};
+use crate::checksum::{Seeds, Use, crc};
+use crate::codec::Names;
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::layout::{HEADER_BYTES, segment_file};
+use crate::segment::{
+    FORMAT, Footer, Run, Section, SectionKind, SegmentHeader, TAIL_BYTES, Tail, read_segment_header,
+    read_tombstones,
+};
+
+/// Takes the segments of a checkpoint into the catalog. Returns the files that it does not have: a crash met a checkpoint that was
+/// not finished, or the removal of what is not needed any more.
+///
+/// No record is read: where each is stands in the footer of its run.
+///
+/// # Errors
+/// [`OpenError::Corrupt`] if anything that the checkpoint counts on is missing or does not check out.
+pub(super) fn load_segments<D: Disk>(
+    disk: &mut D,
+    catalog: &mut Catalog,
+    found: &[u64],
+    loaded: &Loaded,
+    seeds: &Seeds,
+) -> Result<Vec<Arc<str>>, OpenError> {
+    catalog.expect_tasks(loaded.segments.iter().map(|segment| segment.records).sum());
+    let mut names = Names::new();
+    for listed in &loaded.segments {
+        load_segment(disk, catalog, *listed, seeds, &mut names)?;
+    }
+    let is_listed =
+        |generation: &&u64| loaded.segments.iter().any(|listed| listed.generation == **generation);
+    Ok(found
+        .iter()
+        .filter(|generation| !is_listed(generation))
+        .map(|generation| segment_file(*generation))
+        .collect())
+}
+
+fn load_segment<D: Disk>(
+    disk: &mut D,
+    catalog: &mut Catalog,
+    listed: Listed,
+    seeds: &Seeds,
+    names: &mut Names,
+) -> Result<(), OpenError> {
+    let Listed { generation, bucket, moved, len, records } = listed;
+    let file = segment_file(generation);
+    let seed = seeds.of(Use::Segment(generation));
+    let corrupt = |offset: u64, what: &str| OpenError::corrupt(&*file, offset, what);
+    if !disk.exists(&file)? {
+        return Err(corrupt(0, "it is missing, and the checkpoint counts on it"));
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    disk.read(&file, 0, &mut bytes)?;
+    match read_segment_header(&bytes, generation, seeds) {
+        Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
+        Ok(_) => return Err(corrupt(0, "the header's checksum does not match")),
+        Err(found) => {
+            return Err(OpenError::NewerFormat { file: file.to_string(), found, known: FORMAT });
+        }
+    }
+    if disk.len(&file)? < len {
+        return Err(corrupt(disk.len(&file)?, "it ends before what the checkpoint counts on"));
+    }
+    let sections = read_sections(disk, &file, len, seed)?;
+    let mut dead = Vec::new();
+    for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Tombstones) {
+        let footer = read_footer(disk, &file, section, seed)?;
+        let offsets = read_tombstones(&footer, section.tail.count);
+        dead.extend(offsets.map_err(|error| corrupt(section.tail.footer_at, &error.to_string()))?);
+    }
+    dead.sort_unstable();
+
+    let slot = catalog.segments.add(Segment { len, ..Segment::new(generation, bucket, moved) });
+    let mut dead = dead.into_iter().peekable();
+    for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Run) {
+        let Section { tail, .. } = *section;
+        let bytes = read_footer(disk, &file, section, seed)?;
+        let footer = Footer::read(&bytes, tail.count, names);
+        let footer = footer.map_err(|error| corrupt(tail.footer_at, &error.to_string()))?;
+        let last = footer.last.ok_or_else(|| corrupt(tail.footer_at, "a run without a record"))?;
+        let inside = |at: u32| tail.start + u64::from(at) < tail.footer_at;
+        if !footer.entries.iter().all(|entry| inside(entry.at)) {
+            return Err(corrupt(tail.footer_at, "an entry that points beyond the records"));
+        }
+        let run = Run::new(tail.start, tail.footer_at, last, footer.blocks.clone());
+        catalog.segments.get_mut(slot).add_run(run, tail.count);
+        let mut of_run = std::iter::from_fn(|| dead.next_if(|offset| *offset < tail.footer_at));
+        let taken = catalog.load_run(slot, tail.start, &footer, &mut of_run);
+        taken.map_err(|what| corrupt(tail.footer_at, &what))?;
+    }
+    if dead.next().is_some() || catalog.segments.get(slot).records != records {
+        return Err(corrupt(len, "it has other records than the checkpoint counts on"));
+    }
+    disk.close(&file);
+    Ok(())
+}
+
+/// The sections of a file, first to last. They are found from its end.
+fn read_sections<D: Disk>(disk: &mut D, file: &str, len: u64, seed: u32) -> Result<Vec<Section>, OpenError> {
+    let mut sections = Vec::new();
+    let mut end = len;
+    while end > HEADER_BYTES as u64 {
+        let tail_at = end.saturating_sub(TAIL_BYTES as u64);
+        let mut bytes = [0; TAIL_BYTES];
+        let count = disk.read(file, tail_at, &mut bytes)?;
+        let tail =
+            Tail::read(&bytes[..count], tail_at, seed).filter(|tail| tail.start >= HEADER_BYTES as u64);
+        let Some(tail) = tail else {
+            return Err(OpenError::corrupt(file, tail_at, "the end of a section does not check out"));
+        };
+        sections.push(Section { tail, tail_at });
+        end = tail.start;
+    }
+    if end != HEADER_BYTES as u64 {
+        return Err(OpenError::corrupt(file, end, "the sections do not reach the header"));
+    }
+    sections.reverse();
+    Ok(sections)
+}
+
+fn read_footer<D: Disk>(
+    disk: &mut D,
+    file: &str,
+    section: &Section,
+    seed: u32,
+) -> Result<Vec<u8>, OpenError> {
+    let wanted =
+        usize::try_from(section.footer_bytes()).expect("a file that fits a disk fits the memory's addresses");
+    let mut bytes = vec![0; wanted];
+    let count = disk.read(file, section.tail.footer_at, &mut bytes)?;
+    if count < wanted || crc(seed, &bytes) != section.tail.footer_sum {
+        return Err(OpenError::corrupt(file, section.tail.footer_at, "a footer's checksum does not match"));
+    }
+    Ok(bytes)
+}

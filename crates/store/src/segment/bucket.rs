@@ -1,0 +1,134 @@
+//! Which tasks share a segment.
+
+use core::fmt;
+
+use tickwheel_engine::Timestamp;
+
+/// How much time a segment covers.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Level {
+    /// All that was due when it was written.
+    Overdue,
+    /// An hour: tasks due within two days.
+    Hour,
+    /// A day: tasks due within sixty days.
+    Day,
+    /// Thirty days: all others.
+    Month,
+}
+
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+const MONTH_MS: i64 = 30 * DAY_MS;
+
+impl Level {
+    /// The number it has in files.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Overdue => 0,
+            Self::Hour => 1,
+            Self::Day => 2,
+            Self::Month => 3,
+        }
+    }
+
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        [Self::Overdue, Self::Hour, Self::Day, Self::Month].into_iter().find(|level| level.number() == number)
+    }
+
+    /// How much time one covers; `None`: any.
+    fn width_ms(self) -> Option<i64> {
+        match self {
+            Self::Overdue => None,
+            Self::Hour => Some(HOUR_MS),
+            Self::Day => Some(DAY_MS),
+            Self::Month => Some(MONTH_MS),
+        }
+    }
+}
+
+/// A stretch of time whose tasks share a segment: a slot of the wheel on disk.
+///
+/// Each level's buckets lie side by side from 1970 on, by UTC, so a task's bucket depends on nothing but its `due_at`
+/// and the level, and never on a time zone.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Bucket {
+    pub(crate) level: Level,
+    /// Which one of its level, from 1970 on; 0 for the overdue.
+    pub(crate) index: u64,
+}
+
+impl Bucket {
+    /// Where a task due then is put at `now`.
+    pub(crate) fn of(due_at: Timestamp, now: Timestamp) -> Self {
+        let ahead = due_at.as_ms().saturating_sub(now.as_ms());
+        let level = if ahead <= 0 {
+            Level::Overdue
+        } else if ahead <= 2 * DAY_MS {
+            Level::Hour
+        } else if ahead <= 60 * DAY_MS {
+            Level::Day
+        } else {
+            Level::Month
+        };
+        Self { level, index: level.width_ms().map_or(0, |width| (due_at.as_ms() / width).unsigned_abs()) }
+    }
+
+    /// Its first instant.
+    #[cfg(test)]
+    pub(crate) fn start(self) -> Timestamp {
+        let width = self.level.width_ms().unwrap_or(0).unsigned_abs();
+        let ms = i64::try_from(self.index.saturating_mul(width)).unwrap_or(i64::MAX);
+        Timestamp::from_ms(ms).unwrap_or(Timestamp::EPOCH)
+    }
+
+    /// Its last instant.
+    #[cfg(test)]
+    pub(crate) fn end(self) -> Timestamp {
+        match self.level.width_ms() {
+            None => Timestamp::MAX,
+            Some(width) => self.start().saturating_plus_ms(width.unsigned_abs() - 1),
+        }
+    }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            Level::Overdue => f.write_str("overdue"),
+            Level::Hour => write!(f, "hour {}", self.index),
+            Level::Day => write!(f, "day {}", self.index),
+            Level::Month => write!(f, "month {}", self.index),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms).expect("not negative")
+    }
+
+    #[test]
+    fn a_task_is_in_its_bucket_and_buckets_follow_each_other() {
+        let now = at(1_700_000_123_456);
+        let mut before: Option<Bucket> = None;
+        for step in 0..40_000_i64 {
+            let due_at = now.saturating_plus_ms((step * step * 97) as u64);
+            let bucket = Bucket::of(due_at, now);
+            if bucket.level != Level::Overdue {
+                assert!(bucket.start() <= due_at && due_at <= bucket.end(), "{due_at} in {bucket}");
+            }
+            if let Some(before) = before {
+                assert!(before <= bucket, "{before} comes before {bucket}");
+            }
+            before = Some(bucket);
+        }
+        assert_eq!(before.map(|bucket| bucket.level), Some(Level::Month));
+        assert_eq!(Bucket::of(Timestamp::MAX, now).end(), Timestamp::MAX);
+        assert_eq!(Bucket::of(now, now).level, Level::Overdue);
+        assert_eq!(Bucket::of(Timestamp::EPOCH, now).level, Level::Overdue);
+    }
+}

@@ -1,0 +1,126 @@
+//! The saved index of one run.
+
+use tickwheel_engine::{Place, QueueName, Seq, Timestamp};
+
+use crate::codec::{DecodeError, Names, Reader, put_bytes, put_varint};
+use crate::index::KeyHash;
+use crate::layout::{le_u32, le_u64};
+
+/// Some neighbouring records of a run, read together.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Block {
+    /// Its first byte, from the begin of the run.
+    pub(crate) at: u32,
+    /// Its records; in memory those of them that are live.
+    pub(crate) records: u32,
+    /// The place of its first record.
+    pub(crate) first: Place,
+}
+
+/// What is known of one record without reading it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: u64,
+    pub(crate) key: KeyHash,
+    /// Its first byte, from the begin of the run.
+    pub(crate) at: u32,
+    /// Which queue of the footer's.
+    pub(crate) queue: u32,
+    /// Whether it has a lease that a stop wrote down.
+    pub(crate) leased: bool,
+}
+
+/// Bytes of an entry in a file.
+const ENTRY_BYTES: usize = 24;
+const LEASED: u32 = 1 << 31;
+
+/// What a run says of itself: with it an opening needs to read no record.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Footer {
+    /// In the order of their places.
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) queues: Vec<QueueName>,
+    /// In the order of their places.
+    pub(crate) entries: Vec<Entry>,
+    /// The place of the last record.
+    pub(crate) last: Option<Place>,
+}
+
+impl Footer {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        let Self { blocks, queues, entries, last } = self;
+        put_varint(out, queues.len() as u64);
+        for queue in queues {
+            put_bytes(out, queue.as_str().as_bytes());
+        }
+        put_place(out, last.unwrap_or(Place::START));
+        put_varint(out, blocks.len() as u64);
+        for Block { at, records, first } in blocks {
+            put_varint(out, u64::from(*at));
+            put_varint(out, u64::from(*records));
+            put_place(out, *first);
+        }
+        for Entry { id, key, at, queue, leased } in entries {
+            let queue = queue | if *leased { LEASED } else { 0 };
+            out.extend_from_slice(&id.to_le_bytes());
+            out.extend_from_slice(&key.0.to_le_bytes());
+            out.extend_from_slice(&at.to_le_bytes());
+            out.extend_from_slice(&queue.to_le_bytes());
+        }
+    }
+
+    /// Reads the footer of a run that has `count` records.
+    pub(crate) fn read(bytes: &[u8], count: u64, names: &mut Names) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let mut queues = Vec::new();
+        for _ in 0..reader.number::<u32>()? {
+            let at = reader.error("").at;
+            queues.push(names.queue(reader.str()?, at)?);
+        }
+        let last = Some(read_place(&mut reader)?);
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut records = 0;
+        for _ in 0..reader.number::<u32>()? {
+            let block =
+                Block { at: reader.number()?, records: reader.number()?, first: read_place(&mut reader)? };
+            let follows =
+                blocks.last().is_none_or(|before| before.at < block.at && before.first < block.first);
+            if !follows {
+                return Err(reader.error("a block that does not follow the one before"));
+            }
+            records += u64::from(block.records);
+            blocks.push(block);
+        }
+        if records != count || blocks.is_empty() {
+            return Err(reader.error("another number of records"));
+        }
+        let mut entries = Vec::with_capacity(blocks.len());
+        while !reader.is_empty() {
+            let entry = reader.take(ENTRY_BYTES)?;
+            let queue = le_u32(entry, 20);
+            entries.push(Entry {
+                id: le_u64(entry, 0),
+                key: KeyHash(le_u64(entry, 8)),
+                at: le_u32(entry, 16),
+                queue: queue & !LEASED,
+                leased: queue & LEASED != 0,
+            });
+        }
+        let known = entries.iter().all(|entry| (entry.queue as usize) < queues.len());
+        if entries.len() as u64 != count || !known {
+            return Err(reader.error("entries that do not match the records"));
+        }
+        Ok(Self { blocks, queues, entries, last })
+    }
+}
+
+fn put_place(out: &mut Vec<u8>, place: Place) {
+    put_varint(out, place.due_at.as_tick());
+    put_varint(out, place.put_seq.0);
+}
+
+fn read_place(reader: &mut Reader<'_>) -> Result<Place, DecodeError> {
+    let due_at =
+        Timestamp::from_ms(reader.number()?).ok_or_else(|| reader.error("an instant before 1970"))?;
+    Ok(Place { due_at, put_seq: Seq(reader.varint()?) })
+}

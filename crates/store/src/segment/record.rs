@@ -1,0 +1,90 @@
+//! One task in a segment.
+
+use tickwheel_engine::Task;
+
+use crate::checksum::crc;
+use crate::codec::{Names, Op, put_stored, read_ops};
+use crate::layout::le_u32;
+
+/// Bytes before a record's content: its checksum (4), its tag (1), its length (4).
+const RECORD_HEAD_BYTES: usize = 9;
+
+/// Why bytes are no record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum BadRecord {
+    /// It has so many bytes in all, and there are fewer.
+    Short(u64),
+    /// It does not check out.
+    Damaged(String),
+}
+
+/// Appends a task's record, which will stand at `offset` of its file.
+pub(crate) fn put_record(out: &mut Vec<u8>, task: &Task, offset: u64, seed: u32) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    put_stored(out, task, true);
+    let sum = record_sum(&out[at + 4..], offset, seed);
+    out[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The place goes into the sum: a record that a disk shows in another place is none.
+fn record_sum(bytes: &[u8], offset: u64, seed: u32) -> u32 {
+    crc(crc(seed, &offset.to_le_bytes()), bytes)
+}
+
+/// How long the record is that begins with these bytes.
+fn record_bytes(head: &[u8]) -> Option<u64> {
+    head.first_chunk::<RECORD_HEAD_BYTES>().map(|head| RECORD_HEAD_BYTES as u64 + u64::from(le_u32(head, 5)))
+}
+
+/// Reads the record that stands at `offset` and begins `bytes`; also how long it is.
+pub(crate) fn read_record(
+    bytes: &[u8],
+    offset: u64,
+    seed: u32,
+    names: &mut Names,
+) -> Result<(Task, usize), BadRecord> {
+    let Some(length) = record_bytes(bytes) else { return Err(BadRecord::Short(RECORD_HEAD_BYTES as u64)) };
+    let whole = usize::try_from(length).ok().and_then(|length| bytes.get(..length));
+    let Some(whole) = whole else { return Err(BadRecord::Short(length)) };
+    if le_u32(whole, 0) != record_sum(&whole[4..], offset, seed) {
+        return Err(BadRecord::Damaged("a record's checksum does not match".to_owned()));
+    }
+    let mut read = None;
+    let decoded = read_ops(&whole[4..], names, |op| {
+        read = Some(op);
+        Ok::<(), crate::codec::DecodeError>(())
+    });
+    match (decoded, read) {
+        (Ok(()), Some(Op::Stored(task))) => Ok((task, whole.len())),
+        (Ok(()), _) => Err(BadRecord::Damaged("a record that no segment has".to_owned())),
+        (Err(error), _) => Err(BadRecord::Damaged(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_as_written_at_its_own_place_only() {
+        let task = crate::conformance::sample_task(7, 300, "shop/close", "order:1", 1_506_902_400_250);
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, &task, 4_711, 9);
+        let mut names = Names::new();
+        assert_eq!(read_record(&bytes, 4_711, 9, &mut names), Ok((task, bytes.len())));
+        for (offset, seed) in [(4_712, 9), (4_711, 8)] {
+            let read = read_record(&bytes, offset, seed, &mut names);
+            assert!(matches!(read, Err(BadRecord::Damaged(_))), "{read:?}");
+        }
+        for cut in 0..bytes.len() {
+            let read = read_record(&bytes[..cut], 4_711, 9, &mut names);
+            assert!(matches!(read, Err(BadRecord::Short(_))), "cut at {cut}: {read:?}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(read_record(&damaged, 4_711, 9, &mut names).is_err(), "bit {bit} went unseen");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Writes a run.
+
+use std::collections::BTreeMap;
+
+use tickwheel_engine::{Place, QueueName, Task};
+
+use super::footer::{Block, Entry, Footer};
+use super::record::put_record;
+use super::run::Run;
+use super::section::{SectionKind, Tail};
+use crate::checksum::crc;
+use crate::index::KeyHash;
+
+/// A run that is being written: tasks come in the order of their places, bytes are taken from it as they come.
+#[derive(Debug)]
+pub(crate) struct RunWriter {
+    seed: u32,
+    start: u64,
+    /// Where `bytes` stand in the file.
+    bytes_at: u64,
+    bytes: Vec<u8>,
+    footer: Footer,
+    queues: BTreeMap<QueueName, u32>,
+    block_bytes: u64,
+}
+
+/// A run that was written whole.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) run: Run,
+    pub(crate) entries: Vec<Entry>,
+    /// Where its section ends.
+    pub(crate) end: u64,
+}
+
+impl RunWriter {
+    /// A run that begins at `start`. A block is closed once it has `block_bytes`.
+    pub(crate) fn new(seed: u32, start: u64, block_bytes: u64) -> Self {
+        Self {
+            seed,
+            start,
+            bytes_at: start,
+            bytes: Vec::new(),
+            footer: Footer::default(),
+            queues: BTreeMap::new(),
+            block_bytes,
+        }
+    }
+
+    /// Bytes of the run so far, without its footer.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes_at + self.bytes.len() as u64 - self.start
+    }
+
+    /// Bytes that wait to be taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn push(&mut self, task: &Task, key: KeyHash) {
+        let place = Place::of(task);
+        let at = u32::try_from(self.len()).expect("a run is closed long before 4 GiB");
+        debug_assert!(
+            self.footer.last.is_none_or(|last| last < place),
+            "{place:?} comes after {:?}",
+            self.footer.last
+        );
+        put_record(&mut self.bytes, task, self.start + u64::from(at), self.seed);
+        match self.footer.blocks.last_mut() {
+            Some(block) if u64::from(at - block.at) < self.block_bytes => block.records += 1,
+            _ => self.footer.blocks.push(Block { at, records: 1, first: place }),
+        }
+        let queue = self.queue(&task.queue);
+        self.footer.entries.push(Entry { id: task.id, key, at, queue, leased: task.lease.is_some() });
+        self.footer.last = Some(place);
+    }
+
+    fn queue(&mut self, name: &QueueName) -> u32 {
+        if let Some(known) = self.queues.get(name) {
+            return *known;
+        }
+        let number = u32::try_from(self.footer.queues.len()).expect("a run has fewer queues than bytes");
+        self.queues.insert(name.clone(), number);
+        self.footer.queues.push(name.clone());
+        number
+    }
+
+    /// What is to be written next, and where.
+    pub(crate) fn take(&mut self) -> (u64, Vec<u8>) {
+        let at = self.bytes_at;
+        self.bytes_at += self.bytes.len() as u64;
+        (at, core::mem::take(&mut self.bytes))
+    }
+
+    /// Ends it. The last bytes are to be written too.
+    pub(crate) fn finish(mut self) -> (u64, Vec<u8>, Written) {
+        let end = self.start + self.len();
+        let footer_at = self.bytes.len();
+        self.footer.put(&mut self.bytes);
+        let footer = &self.bytes[footer_at..];
+        let tail_at = end + footer.len() as u64;
+        let tail = Tail {
+            kind: SectionKind::Run,
+            start: self.start,
+            footer_at: end,
+            footer_sum: crc(self.seed, footer),
+            count: self.footer.entries.len() as u64,
+        };
+        tail.put(&mut self.bytes, tail_at, self.seed);
+        let (at, bytes) = self.take();
+        let Footer { blocks, entries, last, .. } = self.footer;
+        let last = last.expect("a run is begun with its first task");
+        let run = Run::new(self.start, end, last, blocks);
+        (at, bytes, Written { run, entries, end: self.bytes_at })
+    }
+}
