@@ -8,7 +8,7 @@ static SELECTED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 10] = [
     "reply-before-sync",
     "cancel-forgotten-at-recovery",
     "no-dir-sync",
@@ -16,6 +16,9 @@ pub const NAMES: [&str; 7] = [
     "cut-acked-tail",
     "accept-stale-frame",
     "log-freed-before-checkpoint-durable",
+    "replay-cancel-before-put",
+    "segment-deleted-too-early",
+    "tombstone-in-wrong-segment",
 ];
 
 /// Switches one bug on in this whole process, or all off.

@@ -50,6 +50,13 @@ pub(crate) struct Model {
     next_id: u64,
 }
 
+const HOUR_MS: u64 = 3_600_000;
+
+/// Time passes with each change, so that segments come near, are worked off and outlived.
+fn wall_ms(seq: u64) -> i64 {
+    (2_000 + seq * 4 * HOUR_MS) as i64
+}
+
 const QUEUES: [&str; 2] = ["q", "other/line"];
 
 impl Model {
@@ -88,9 +95,21 @@ impl Model {
                 break key;
             }
         };
-        let mut task = sample_task(self.next_id, self.seq, queue, &key, rng.below(5_000) as i64);
+        let mut task = sample_task(self.next_id, self.seq, queue, &key, self.instant(rng));
         task.body = body(rng);
         self.store(task, false)
+    }
+
+    /// Past, soon, or so far that each level of segments has some.
+    fn instant(&self, rng: &mut Rng) -> i64 {
+        let ahead = match rng.below(5) {
+            0 => return rng.below(5_000) as i64,
+            1 => rng.below(HOUR_MS),
+            2 => rng.below(3 * 24 * HOUR_MS),
+            3 => rng.below(90 * 24 * HOUR_MS),
+            _ => rng.below(400 * 24 * HOUR_MS),
+        };
+        wall_ms(self.seq) + ahead as i64
     }
 
     fn patch(&mut self, old: &Task, rng: &mut Rng) -> TaskEffect {
@@ -105,7 +124,7 @@ impl Model {
             task.put_seq = task.seq;
             task.body = body(rng);
         }
-        task.due_at = Timestamp::from_ms(rng.below(5_000) as i64).expect("not negative");
+        task.due_at = Timestamp::from_ms(self.instant(rng)).expect("not negative");
         self.store(task, body_known)
     }
 
@@ -203,7 +222,7 @@ pub(crate) fn acquire(store: &mut Store) -> Result<Guard, String> {
 }
 
 pub(crate) fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) -> Came {
-    let wall = Timestamp::from_ms(2_000).expect("not negative");
+    let wall = Timestamp::from_ms(wall_ms(seq)).expect("not negative");
     ask(store, Request::Commit { guard, seq: Seq(seq), wall, batch })
 }
 

@@ -285,4 +285,15 @@ impl Catalog {
             Some(_) | None => self.segments.bury(spot),
         }
     }
+
+    /// A record was copied from one segment to another. If nothing was changed since, the task is there from now on.
+    pub(crate) fn move_record(&mut self, id: u64, from: u32, to: Spot) {
+        match self.ids.get(id) {
+            Some(Whereabouts::Far(spot)) if spot.segment == from => {
+                self.ids.set(id, Whereabouts::Far(to));
+                self.segments.get_mut(from).bury_silently(spot.offset);
+            }
+            Some(_) | None => self.segments.bury(to),
+        }
+    }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Segment {
     pub(crate) records: u64,
     /// Offsets of dead records of which no section of the file says so yet.
     pub(crate) tombstones: Vec<u64>,
+    /// No checkpoint has it any more, and its file goes as soon as nobody reads it.
+    pub(crate) leaving: bool,
 }
 
 impl Segment {
@@ -40,6 +42,7 @@ impl Segment {
             live: 0,
             records: 0,
             tombstones: Vec::new(),
+            leaving: false,
         }
     }
 
@@ -102,7 +105,12 @@ impl Segments {
         self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
     }
 
+    /// Those that stay.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
+        self.all().filter(|(_, segment)| !segment.leaving)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u32, &Segment)> {
         self.slots.iter().enumerate().filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)))
     }
 

@@ -2,7 +2,10 @@
 
 mod checkpointing;
 mod look;
+mod merge;
+mod moving;
 mod opening;
+mod output;
 mod reading;
 mod scan;
 mod store;

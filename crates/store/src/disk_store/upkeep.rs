@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::checkpointing::{Came, Checkpoint};
+use super::moving::Moving;
 use super::store::DiskStore;
 use crate::checkpoint::Start;
 use crate::disk::{Disk, DiskError, DiskOp};
@@ -204,7 +205,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             epoch: self.epoch,
         };
         self.upkeep.number += 1;
-        self.upkeep.checkpoint = Some(Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes));
+        let space = self.free_bytes - (self.checkpoint_bytes() + beside);
+        let sources = Moving::choose(&self.catalog, self.end.wall, space);
+        let checkpoint = Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes, sources);
+        self.upkeep.checkpoint = Some(checkpoint);
         self.files.set_since_checkpoint(0);
         self.body_floor = start.seq;
         self.encode_pending_again();
@@ -215,8 +219,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn settle(&mut self) {
         let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
         self.layout += 1;
-        if let Came::Settled = checkpoint.settle(&mut self.catalog) {
+        if let Came::Settled { sources } = checkpoint.settle(&mut self.catalog) {
             self.upkeep.checkpoint = None;
+            self.remove_segments(sources);
         }
     }
 
@@ -224,18 +229,18 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         // Nobody waits for the closing of a file.
         let Some((_, step)) = self.upkeep.step.take_if(|(job, _)| *job == completion.id) else { return };
         match completion.result {
-            Ok(()) => self.step_done(step),
+            Ok(()) => self.step_done(step, completion.reads),
             Err(error) => self.step_failed(step, &error),
         }
     }
 
-    fn step_done(&mut self, step: Step) {
+    fn step_done(&mut self, step: Step, reads: Vec<Vec<u8>>) {
         match step {
             Step::Prepare => {
                 self.files.step_done();
                 self.upkeep.full = false;
             }
-            Step::Checkpoint => self.checkpoint_step_done(),
+            Step::Checkpoint => self.checkpoint_step_done(reads),
             Step::Remove | Step::Settle => {}
             Step::Look => {
                 // Less than growth leaves, or the store's own growth would pass for a full disk.
@@ -245,18 +250,26 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    fn checkpoint_step_done(&mut self) {
+    fn checkpoint_step_done(&mut self, reads: Vec<Vec<u8>>) {
         // There was space for this step, so the next one need not wait.
         self.upkeep.idle_polls = IDLE_POLLS_PER_TRY;
         let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
-        let Came::Durable { frame, dropped, name } = checkpoint.step_done(&mut self.catalog) else { return };
+        let came = checkpoint.step_done(reads, &mut self.catalog);
+        let Came::Durable { name, frame, dropped } = came else { return };
         // It is durable under its name. Only now may go what it makes up for.
         self.let_go_of_log(frame);
         let before = self.upkeep.standing.replace(name);
         before.into_iter().for_each(|before| self.upkeep.remove(before));
+        self.remove_segments(dropped);
+    }
+
+    fn remove_segments(&mut self, slots: Vec<u32>) {
         let reads = self.reading.begun();
-        for slot in dropped {
-            let file = Arc::clone(&self.catalog.segments.get(slot).name);
+        for slot in slots {
+            let segment = self.catalog.segments.get_mut(slot);
+            debug_assert_eq!(segment.live, 0, "{} goes with live records", segment.name);
+            segment.leaving = true;
+            let file = Arc::clone(&segment.name);
             self.upkeep.removals.push_back(Removal { call: Call::Remove(file), reads, slot: Some(slot) });
         }
     }

@@ -103,6 +103,10 @@ fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
                 return;
             }
             bodiless.remove(&ended.id);
+            // As if what is replayed later came later: the put wins.
+            if crate::planted::is("replay-cancel-before-put") && catalog.fresh_task(ended.id).is_some() {
+                return;
+            }
             catalog.end(&ended);
         }
         Op::Counters(counters) => catalog.raise_counters(counters),

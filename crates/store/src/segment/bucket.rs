@@ -75,7 +75,6 @@ impl Bucket {
     }
 
     /// Its first instant.
-    #[cfg(test)]
     pub(crate) fn start(self) -> Timestamp {
         let width = self.level.width_ms().unwrap_or(0).unsigned_abs();
         let ms = i64::try_from(self.index.saturating_mul(width)).unwrap_or(i64::MAX);
@@ -83,7 +82,6 @@ impl Bucket {
     }
 
     /// Its last instant.
-    #[cfg(test)]
     pub(crate) fn end(self) -> Timestamp {
         match self.level.width_ms() {
             None => Timestamp::MAX,

@@ -1,0 +1,134 @@
+//! Which segments a checkpoint writes anew, and the one it is at.
+
+use std::collections::VecDeque;
+
+use tickwheel_engine::Timestamp;
+
+use super::checkpointing::Room;
+use super::merge::{First, Merge};
+use super::output::{Origin, Output};
+use crate::catalog::{Catalog, Segment};
+use crate::codec::Names;
+use crate::io::Call;
+use crate::segment::Level;
+
+/// What is read of segments for one checkpoint, bytes: the log is not let go of before it is done.
+const MOVED_BYTES_MAX: u64 = 128 << 20;
+
+/// What was due so long ago and is still there has outlived its segment, milliseconds.
+const OVERDUE_AFTER_MS: u64 = 3_600_000;
+
+/// A month is split into days when its first one is so near, milliseconds.
+const SPLIT_BEFORE_MS: u64 = 2 * 86_400_000;
+
+/// Segments whose live records are copied to others, so that their files can go: months whose time has come near are split into days,
+/// once in a task's life; what outlives its segment is gathered among the overdue; and of what is half dead the rest is put together.
+#[derive(Debug)]
+pub(super) struct Moving {
+    sources: VecDeque<u32>,
+    merge: Option<(u32, Merge)>,
+    reads: Vec<Vec<u8>>,
+    names: Names,
+}
+
+/// What a step of it came to.
+pub(super) enum Moved {
+    /// The calls of the step.
+    Calls,
+    /// Everything is copied.
+    All,
+    /// What was read is no record.
+    Damaged(String),
+}
+
+impl Moving {
+    pub(super) fn new(sources: &[u32]) -> Self {
+        let sources = sources.iter().copied().collect();
+        Self { sources, merge: None, reads: Vec::new(), names: Names::new() }
+    }
+
+    /// The segments that are worth it now, of which at most `bytes_max` stay.
+    pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64) -> Vec<u32> {
+        let mut worth: Vec<(u64, u32, &Segment)> = catalog
+            .segments
+            .iter()
+            .filter(|(_, segment)| segment.live > 0 && is_worth_it(segment, now))
+            .map(|(slot, segment)| (live_bytes(segment), slot, segment))
+            .collect();
+        // Those that cost least for what they give first.
+        worth.sort_by_key(|(live, slot, segment)| (live * 1_000 / segment.len.max(1), *slot));
+        let (mut read, mut written) = (0, 0);
+        let mut chosen = Vec::new();
+        for (live, slot, segment) in worth {
+            read += segment.len;
+            written += live;
+            if written > bytes_max || (read > MOVED_BYTES_MAX && !chosen.is_empty()) {
+                break;
+            }
+            chosen.push(slot);
+        }
+        chosen
+    }
+
+    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>) {
+        self.reads = reads;
+    }
+
+    /// Copies until a step is full, or something has to be read.
+    pub(super) fn step(&mut self, room: &mut Room<'_>, output: &mut Output, calls: &mut Vec<Call>) -> Moved {
+        let reads = std::mem::take(&mut self.reads);
+        if let Some((_, merge)) = &mut self.merge
+            && let Err(why) = merge.take(reads, room.catalog, room.seeds, &mut self.names)
+        {
+            return Moved::Damaged(why);
+        }
+        let mut bytes = 0;
+        loop {
+            let Some((source, merge)) = &mut self.merge else {
+                let Some(source) = self.sources.pop_front() else { return Moved::All };
+                self.merge = Some((source, Merge::of_one(source, room.catalog)));
+                continue;
+            };
+            match merge.first(merge.end(), None, room.catalog) {
+                First::Reads(reads) => {
+                    output.write_part(room, calls);
+                    calls.extend(reads);
+                    return Moved::Calls;
+                }
+                First::Task(task) => {
+                    merge.pass(&task);
+                    bytes += output.put(room, &task, Origin::Segment(*source), calls);
+                    if bytes >= room.step_bytes {
+                        output.write_part(room, calls);
+                        return Moved::Calls;
+                    }
+                }
+                First::Nobody => {
+                    output.close(room, calls);
+                    self.merge = None;
+                    if !calls.is_empty() {
+                        return Moved::Calls;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_worth_it(segment: &Segment, now: Timestamp) -> bool {
+    let half_dead = segment.live * 2 <= segment.records;
+    let long_past = segment.bucket.end().saturating_plus_ms(OVERDUE_AFTER_MS) < now;
+    match segment.bucket.level {
+        Level::Overdue => half_dead,
+        // What is being worked off goes as a whole soon.
+        Level::Hour | Level::Day => half_dead && (long_past || segment.bucket.start() > now),
+        Level::Month if segment.moved => half_dead,
+        Level::Month => half_dead || segment.bucket.start() <= now.saturating_plus_ms(SPLIT_BEFORE_MS),
+    }
+}
+
+/// About how many bytes of it are live.
+fn live_bytes(segment: &Segment) -> u64 {
+    let share = u128::from(segment.len) * u128::from(segment.live) / u128::from(segment.records.max(1));
+    u64::try_from(share).unwrap_or(segment.len)
+}

@@ -1,0 +1,238 @@
+//! What a checkpoint writes into segments.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tickwheel_engine::{Task, Timestamp};
+
+use super::checkpointing::Room;
+use crate::catalog::{Catalog, Segment};
+use crate::checksum::Use;
+use crate::io::Call;
+use crate::layout::HEADER_BYTES;
+use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
+
+/// A segment takes no more runs once it has so many: each has to be read for itself.
+const RUNS_MAX: usize = 64;
+
+/// The runs and tombstones that a checkpoint adds, and to which segments.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// The wall clock at the checkpoint's start: it decides which bucket a task is in.
+    now: Timestamp,
+    touched: BTreeMap<u32, Touched>,
+    open: Option<Open>,
+    /// Runs that memory has not taken over yet, oldest first.
+    pub(super) written: VecDeque<WrittenRun>,
+}
+
+/// Where the records of a run come from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// They are fresh.
+    Memory,
+    /// They are copies of what this segment has.
+    Segment(u32),
+}
+
+/// A run whose bytes are written.
+#[derive(Debug)]
+pub(super) struct WrittenRun {
+    pub(super) segment: u32,
+    pub(super) origin: Origin,
+    pub(super) written: Written,
+}
+
+/// The run that is being written.
+#[derive(Debug)]
+struct Open {
+    segment: u32,
+    bucket: Bucket,
+    origin: Origin,
+    writer: RunWriter,
+}
+
+/// What a checkpoint did to a segment.
+#[derive(Debug)]
+pub(super) struct Touched {
+    /// The checkpoint made it.
+    new: bool,
+    /// Whether its header was handed out.
+    begun: bool,
+    /// Where it will end.
+    pub(super) len: u64,
+    runs: usize,
+    /// Records it will have more.
+    pub(super) records: u64,
+    /// Tombstones that count as unwritten again if the checkpoint is given up.
+    tombstones: Vec<u64>,
+}
+
+impl Output {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { now, touched: BTreeMap::new(), open: None, written: VecDeque::new() }
+    }
+
+    pub(super) fn touched(&self, segment: u32) -> Option<&Touched> {
+        self.touched.get(&segment)
+    }
+
+    pub(super) fn has_new_files(&self) -> bool {
+        self.touched.values().any(|touched| touched.new)
+    }
+
+    /// Adds a task to the run of its bucket. They come in the order of their places. Returns how many bytes it took, those of runs that
+    /// it ended not counted.
+    pub(super) fn put(
+        &mut self,
+        room: &mut Room<'_>,
+        task: &Task,
+        origin: Origin,
+        calls: &mut Vec<Call>,
+    ) -> usize {
+        let bucket = Bucket::of(task.due_at, self.now);
+        let fits = self.open.as_ref().is_some_and(|open| {
+            open.bucket == bucket && open.origin == origin && open.writer.len() < room.segment_bytes
+        });
+        if !fits {
+            self.close(room, calls);
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(open_run(&mut self.touched, room, bucket, origin)),
+        };
+        let before = open.writer.len();
+        open.writer.push(task, room.catalog.key_of(task));
+        usize::try_from(open.writer.len() - before).expect("a task fits the memory's addresses")
+    }
+
+    /// Hands out what there is of the open run.
+    pub(super) fn write_part(&mut self, room: &Room<'_>, calls: &mut Vec<Call>) {
+        let Some(open) = self.open.as_mut().filter(|open| open.writer.waiting() > 0) else { return };
+        begin_file(&mut self.touched, room, open.segment, calls);
+        let file = Arc::clone(&room.catalog.segments.get(open.segment).name);
+        let (offset, bytes) = open.writer.take();
+        calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
+        // Not for safety: what is left to the last sync would hold up the disk.
+        calls.push(Call::Sync(file));
+    }
+
+    /// Ends the open run.
+    pub(super) fn close(&mut self, room: &Room<'_>, calls: &mut Vec<Call>) {
+        let Some(Open { segment, origin, writer, .. }) = self.open.take() else { return };
+        begin_file(&mut self.touched, room, segment, calls);
+        let file = Arc::clone(&room.catalog.segments.get(segment).name);
+        let (offset, bytes, written) = writer.finish();
+        calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
+        calls.push(Call::Sync(file));
+        if let Some(touched) = self.touched.get_mut(&segment) {
+            touched.len = written.end;
+            touched.runs += 1;
+            touched.records += written.entries.len() as u64;
+        }
+        self.written.push_back(WrittenRun { segment, origin, written });
+    }
+
+    /// Adds a segment's tombstones, if it has any.
+    pub(super) fn put_tombstones(&mut self, room: &mut Room<'_>, slot: u32, calls: &mut Vec<Call>) {
+        let segment = room.catalog.segments.get_mut(slot);
+        if segment.tombstones.is_empty() {
+            return;
+        }
+        let touched = self.touched.entry(slot).or_insert_with(|| Touched::of(segment));
+        touched.tombstones = std::mem::take(&mut segment.tombstones);
+        let mut bytes = Vec::new();
+        let seed = room.seeds.of(Use::Segment(segment.generation));
+        put_tombstones(&mut bytes, &mut touched.tombstones, touched.len, seed);
+        if crate::planted::is("tombstone-in-wrong-segment") {
+            return;
+        }
+        let offset = touched.len;
+        touched.len += bytes.len() as u64;
+        calls.push(Call::Write { file: Arc::clone(&segment.name), offset, bytes });
+        calls.push(Call::Sync(Arc::clone(&segment.name)));
+    }
+
+    /// The checkpoint is durable: what was written counts.
+    pub(super) fn accept(&self, catalog: &mut Catalog) {
+        for (slot, touched) in &self.touched {
+            catalog.segments.get_mut(*slot).len = touched.len;
+        }
+    }
+
+    /// The checkpoint is given up: nothing of it counts. The calls, each to be made for itself, take away what was written.
+    pub(super) fn undo(self, catalog: &mut Catalog) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for (slot, touched) in self.touched {
+            let segment = catalog.segments.get_mut(slot);
+            segment.tombstones.extend(touched.tombstones);
+            let name = Arc::clone(&segment.name);
+            if !touched.new {
+                calls.push(Call::SetLen { file: name, bytes: segment.len });
+                continue;
+            }
+            if touched.begun {
+                calls.push(Call::Remove(name));
+            }
+            catalog.segments.remove(slot);
+        }
+        calls
+    }
+}
+
+impl Touched {
+    fn of(segment: &Segment) -> Self {
+        Self {
+            new: segment.len == 0,
+            begun: segment.len > 0,
+            len: segment.len.max(HEADER_BYTES as u64),
+            runs: segment.runs.len(),
+            records: 0,
+            tombstones: Vec::new(),
+        }
+    }
+}
+
+/// A run in a segment of the bucket that takes another one, or in a new segment.
+fn open_run(
+    touched: &mut BTreeMap<u32, Touched>,
+    room: &mut Room<'_>,
+    bucket: Bucket,
+    origin: Origin,
+) -> Open {
+    let moved = origin != Origin::Memory;
+    let takes = |slot: &u32, segment: &Segment| {
+        let (len, runs) = touched
+            .get(slot)
+            .map_or((segment.len, segment.runs.len()), |touched| (touched.len, touched.runs));
+        // What is copied from must not grow meanwhile.
+        let is_source = room.sources.contains(slot);
+        segment.bucket == bucket
+            && segment.moved == moved
+            && len < room.segment_bytes
+            && runs < RUNS_MAX
+            && !is_source
+    };
+    let known = room.catalog.segments.iter().find(|(slot, segment)| takes(slot, segment));
+    let segment = match known.map(|(slot, _)| slot) {
+        Some(slot) => slot,
+        None => {
+            *room.generation += 1;
+            room.catalog.segments.add(Segment::new(*room.generation, bucket, moved))
+        }
+    };
+    let found = room.catalog.segments.get(segment);
+    let touched = touched.entry(segment).or_insert_with(|| Touched::of(found));
+    let seed = room.seeds.of(Use::Segment(found.generation));
+    Open { segment, bucket, origin, writer: RunWriter::new(seed, touched.len, room.block_bytes) }
+}
+
+fn begin_file(touched: &mut BTreeMap<u32, Touched>, room: &Room<'_>, slot: u32, calls: &mut Vec<Call>) {
+    let Some(touched) = touched.get_mut(&slot).filter(|touched| !touched.begun) else { return };
+    touched.begun = true;
+    let segment = room.catalog.segments.get(slot);
+    let header = SegmentHeader { generation: segment.generation, bucket: segment.bucket };
+    calls.push(Call::Create(Arc::clone(&segment.name)));
+    let bytes = header.to_bytes(room.seeds).to_vec();
+    calls.push(Call::Write { file: Arc::clone(&segment.name), offset: 0, bytes });
+}

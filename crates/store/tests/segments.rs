@@ -1,0 +1,233 @@
+//! The far tasks' life on disk: written once or twice, found in order, gone with their files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Batch, Body, Ended, Found, Outcome, Place, Reply, Request, Seq, Task, TaskEffect, Timestamp, Wanted,
+};
+use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::{DiskStore, FsDisk, InlineIo, StoreOptions};
+
+type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
+
+const DAY_MS: i64 = 86_400_000;
+const START_MS: i64 = 1_700_000_000_000;
+
+fn open(dir: &Path) -> Store {
+    let mut options = StoreOptions::new([7; 16]);
+    options.log_file_bytes = 16 << 10;
+    options.checkpoint_after_bytes = 24 << 10;
+    options.background_step_bytes = 4 << 10;
+    options.segment_bytes = 32 << 10;
+    options.block_bytes = 512;
+    options.history_per_queue = 10;
+    DiskStore::open(FsDisk::new(dir).expect("a directory"), InlineIo::new(), options).expect("it opens")
+}
+
+/// A store with an owner, and a clock that is moved by hand.
+struct Life {
+    owner: Owner<Store>,
+    wall_ms: i64,
+    seq: u64,
+}
+
+impl Life {
+    fn begin(dir: &Path, wall_ms: i64) -> Self {
+        let owner = Owner::acquire(open(dir));
+        let seq = owner.acquired.guard.last_seq.0;
+        Self { owner, wall_ms, seq }
+    }
+
+    fn end(self) -> (i64, Store) {
+        (self.wall_ms, self.owner.into_store())
+    }
+
+    fn commit(&mut self, effects: Vec<TaskEffect>) {
+        let guard = self.owner.acquired.guard;
+        let wall = Timestamp::from_ms(self.wall_ms).expect("after 1970");
+        let batch = Batch { effects, counters: None };
+        let reply = self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall, batch });
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    }
+
+    /// Commits of nothing, so that the background gets somewhere.
+    fn rest(&mut self, commits: usize) {
+        for _ in 0..commits {
+            self.commit(Vec::new());
+        }
+    }
+
+    fn put(&mut self, id: u64, key: &str, due_ms: i64) -> Arc<Task> {
+        self.seq += 1;
+        let mut task = sample_task(id, self.seq, "q", key, due_ms);
+        task.body = Arc::new(Body::bytes(vec![id as u8; 150]));
+        let task = Arc::new(task);
+        self.commit(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }]);
+        task
+    }
+
+    fn finish(&mut self, tasks: &[Arc<Task>]) {
+        let effects = tasks.iter().map(|task| {
+            self.seq += 1;
+            let (queue, key) = (task.queue.clone(), task.key.clone());
+            let at = Timestamp::EPOCH;
+            TaskEffect::Ended(Ended {
+                id: task.id,
+                queue,
+                key,
+                seq: Seq(self.seq),
+                at,
+                outcome: Outcome::Done,
+            })
+        });
+        let effects = effects.collect();
+        self.commit(effects);
+    }
+
+    fn due(&mut self, after: Place, max: usize) -> tickwheel_engine::Page {
+        let until = Timestamp::from_ms(self.wall_ms).expect("after 1970");
+        match self.owner.ask(Request::ScanDue { after, until, max }) {
+            Reply::Page(page) => page,
+            other => panic!("ScanDue was answered {other:?}"),
+        }
+    }
+}
+
+fn segments(dir: &Path) -> (usize, u64) {
+    let names =
+        std::fs::read_dir(dir.join("shard-0000")).expect("the folder").map(|entry| entry.expect("an entry"));
+    let sizes: Vec<u64> = names
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("segment-"))
+        .map(|entry| entry.metadata().expect("its length").len())
+        .collect();
+    (sizes.len(), sizes.iter().sum())
+}
+
+/// The story: tasks up to 400 days ahead. Time goes on, what falls due is delivered in order and once, some of it only after a
+/// restart, and in the end no segment is left.
+#[test]
+fn a_year_of_tasks_comes_out_in_order_and_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut life = Life::begin(dir.path(), START_MS);
+    let mut expected = Vec::new();
+    let mut state = 1_u64;
+    for id in 1..=2_000_u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // As many within two days as in all the rest of the year.
+        let span = if id % 2 == 0 { 2 * DAY_MS } else { 400 * DAY_MS };
+        let task = life.put(id, &format!("k{id}"), START_MS + 1 + (state >> 20) as i64 % span);
+        expected.push((Place::of(&task), id));
+    }
+    expected.sort_unstable();
+    let (most, _) = segments(dir.path());
+    assert!(most > 20, "{most} segments");
+
+    let mut delivered = Vec::new();
+    let mut restarts = 0;
+    while delivered.len() < expected.len() {
+        life.wall_ms += if life.wall_ms < START_MS + 3 * DAY_MS { 3_600_000 } else { 5 * DAY_MS };
+        assert!(life.wall_ms < START_MS + 500 * DAY_MS, "{} of {} came", delivered.len(), expected.len());
+        let mut after = Place::START;
+        loop {
+            let page = life.due(after, 7);
+            delivered.extend(page.tasks.iter().map(|task| (Place::of(task), task.id)));
+            let next = page.next;
+            life.finish(&page.tasks);
+            match next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        if delivered.len() > expected.len() * (restarts + 1) / 6 {
+            restarts += 1;
+            let (wall_ms, store) = life.end();
+            drop(store);
+            life = Life::begin(dir.path(), wall_ms);
+        }
+    }
+    assert_eq!(delivered, expected);
+    // A little more of everything, for the last checkpoints.
+    for id in 10_000..10_300 {
+        let task = life.put(id, &format!("k{id}"), life.wall_ms);
+        life.finish(&[task]);
+    }
+    life.rest(200);
+    assert_eq!(segments(dir.path()), (0, 0));
+}
+
+/// The story: most of what is far ahead is cancelled. Its space comes back long before its time would.
+#[test]
+fn what_is_cancelled_far_ahead_gives_its_space_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut life = Life::begin(dir.path(), START_MS);
+    let tasks: Vec<Arc<Task>> =
+        (1..=1_500).map(|id| life.put(id, &format!("k{id}"), START_MS + 100 * DAY_MS + id as i64)).collect();
+    let (_, before) = segments(dir.path());
+    let (gone, stay): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|task| task.id % 10 != 0);
+    for tasks in gone.chunks(5) {
+        life.finish(tasks);
+    }
+    for id in 10_000..10_400 {
+        let task = life.put(id, &format!("k{id}"), life.wall_ms);
+        life.finish(&[task]);
+    }
+    life.rest(200);
+    let (_, after) = segments(dir.path());
+    assert!(after * 4 < before, "{before} bytes of segments became {after}");
+    let (wall_ms, store) = life.end();
+    drop(store);
+    let mut life = Life::begin(dir.path(), wall_ms);
+    let wanted: Vec<Wanted> =
+        stay.iter().map(|task| Wanted::Key(task.queue.clone(), task.key.clone())).collect();
+    let Reply::Found(found) = life.owner.ask(Request::GetMany(wanted)) else { panic!("a look-up finds") };
+    assert_eq!(found, stay.into_iter().map(Found::Live).collect::<Vec<_>>());
+}
+
+/// The story: month after month comes near and is split into days; nothing is written more often than that.
+#[test]
+fn a_month_is_split_when_it_comes_near() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut life = Life::begin(dir.path(), START_MS);
+    for id in 1..=400 {
+        life.put(id, &format!("k{id}"), START_MS + 70 * DAY_MS + id as i64 * DAY_MS / 10);
+    }
+    life.rest(100);
+    let (months, _) = segments(dir.path());
+    assert!(months <= 4, "{months} segments for forty days far ahead");
+    life.wall_ms += 69 * DAY_MS;
+    for id in 10_000..10_300 {
+        let task = life.put(id, &format!("k{id}"), life.wall_ms);
+        life.finish(&[task]);
+    }
+    life.rest(200);
+    let (days, _) = segments(dir.path());
+    assert!(days > 20, "{days} segments for forty days that have come near");
+}
+
+/// Keys that look like ids, of others and of their own.
+#[test]
+fn a_key_that_is_a_number_finds_the_task_that_has_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut life = Life::begin(dir.path(), START_MS);
+    let far = START_MS + 100 * DAY_MS;
+    // Task 1 has the number of task 2 for a key; task 2 has a name; task 3 has its own number.
+    let tasks = [life.put(1, "2", far), life.put(2, "two", far), life.put(3, "3", far)];
+    for id in 10_000..10_300 {
+        let task = life.put(id, &format!("k{id}"), life.wall_ms);
+        life.finish(&[task]);
+    }
+    life.rest(100);
+    for round in 0..2 {
+        let wanted = tasks.iter().map(|task| Wanted::Key(task.queue.clone(), task.key.clone())).collect();
+        let Reply::Found(found) = life.owner.ask(Request::GetMany(wanted)) else { panic!("a look-up finds") };
+        assert_eq!(found, tasks.iter().cloned().map(Found::Live).collect::<Vec<_>>(), "round {round}");
+        let absent = tickwheel_engine::Key::new("1").expect("a key");
+        let wanted = vec![Wanted::Key(tasks[0].queue.clone(), absent)];
+        let Reply::Found(found) = life.owner.ask(Request::GetMany(wanted)) else { panic!("a look-up finds") };
+        assert_eq!(found, [Found::Absent], "nobody has the key 1");
+        let (wall_ms, store) = life.end();
+        drop(store);
+        life = Life::begin(dir.path(), wall_ms);
+    }
+}
