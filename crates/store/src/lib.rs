@@ -35,7 +35,7 @@ pub mod planted;
 mod planted;
 
 pub use disk::{Disk, DiskError, DiskOp};
-pub use disk_store::DiskStore;
+pub use disk_store::{DiskStore, Held, HeldFile};
 pub use error::OpenError;
 pub use fs_disk::FsDisk;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tickwheel_engine::{
     Batch, Body, Ended, Found, Outcome, Place, Reply, Request, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
-use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::conformance::{self, Owner, sample_task};
 use tickwheel_store::{DiskStore, FsDisk, InlineIo, StoreOptions};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
@@ -34,7 +34,11 @@ struct Life {
 
 impl Life {
     fn begin(dir: &Path, wall_ms: i64) -> Self {
-        let owner = Owner::acquire(open(dir));
+        Self::of(open(dir), wall_ms)
+    }
+
+    fn of(store: Store, wall_ms: i64) -> Self {
+        let owner = Owner::acquire(store);
         let seq = owner.acquired.guard.last_seq.0;
         Self { owner, wall_ms, seq }
     }
@@ -230,4 +234,42 @@ fn a_key_that_is_a_number_finds_the_task_that_has_it() {
         drop(store);
         life = Life::begin(dir.path(), wall_ms);
     }
+}
+
+/// The story: a copy is taken while commits and checkpoints go on. It opens with all that was there when it began, and nothing else.
+#[test]
+fn what_is_held_opens_as_it_was() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut life = Life::begin(dir.path(), START_MS);
+    for id in 1..=700 {
+        let task = life.put(id, &format!("k{id}"), START_MS + id as i64 * DAY_MS / 50);
+        if id % 3 == 0 {
+            life.finish(&[task]);
+        }
+    }
+    let (wall_ms, mut store) = life.end();
+    let expected = conformance::contents(&mut store, 10).expect("it reads");
+    let held = store.hold();
+    let mut life = Life::of(store, wall_ms);
+    for id in 1_000..1_700 {
+        let task = life.put(id, &format!("k{id}"), START_MS);
+        life.finish(&[task]);
+    }
+    life.rest(50);
+    let copy = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(copy.path().join("shard-0000")).expect("made");
+    for file in &held.files {
+        let mut bytes = std::fs::read(dir.path().join(&*file.name)).expect("a file that is held is there");
+        bytes.truncate(file.bytes.map_or(usize::MAX, |bytes| bytes as usize));
+        std::fs::write(copy.path().join(&*file.name), bytes).expect("written");
+    }
+    let mut store = open(copy.path());
+    assert_eq!(conformance::contents(&mut store, 10), Ok(expected));
+    let files = || std::fs::read_dir(dir.path().join("shard-0000")).expect("the folder").count();
+    let (wall_ms, mut store) = life.end();
+    let while_held = files();
+    store.let_go();
+    let mut life = Life::of(store, wall_ms);
+    life.rest(100);
+    assert!(files() < while_held, "{} files, and {while_held} while they were held", files());
 }

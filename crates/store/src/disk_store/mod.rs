@@ -1,6 +1,7 @@
 //! The store on a disk.
 
 mod checkpointing;
+mod hold;
 mod look;
 mod merge;
 mod moving;
@@ -12,4 +13,5 @@ mod store;
 mod upkeep;
 mod writes;
 
+pub use hold::{Held, HeldFile};
 pub use store::DiskStore;

@@ -20,7 +20,13 @@ pub(super) struct Upkeep {
     standing: Option<Arc<str>>,
     /// The number of the last checkpoint that was begun.
     number: u64,
+    /// What takes away what a checkpoint wrote that was given up. Nothing else begins before.
+    undo: VecDeque<Call>,
     removals: VecDeque<Removal>,
+    /// Nothing that was listed may go.
+    held: bool,
+    /// The log could go up to this frame, were it not held.
+    free_through: u64,
     /// The disk was full when something was made ready.
     full: bool,
     /// The last try on a full disk was for the checkpoint.
@@ -66,7 +72,10 @@ impl Upkeep {
             checkpoint: None,
             standing,
             number,
+            undo: VecDeque::new(),
             removals: VecDeque::new(),
+            held: false,
+            free_through: 0,
             full: false,
             checkpoint_had_turn: false,
             idle_polls: 0,
@@ -89,6 +98,14 @@ impl Upkeep {
 
     fn remove(&mut self, file: Arc<str>) {
         self.removals.push_back(Removal { call: Call::Remove(file), reads: 0, slot: None });
+    }
+
+    pub(super) fn standing(&self) -> Option<&Arc<str>> {
+        self.standing.as_ref()
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.held = true;
     }
 
     pub(super) fn stop(&mut self) {
@@ -124,8 +141,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         // What is to be removed makes space, so it does not wait.
         let removes = self.upkeep.removals.front().is_some_and(|removal| self.reading.is_over(removal.reads));
-        let removes = removes && !self.upkeep.stopped;
-        if self.upkeep.full && !removes && !self.may_try_again(idle, wanted.is_some()) {
+        let removes = removes && !self.upkeep.stopped && !self.upkeep.held;
+        if self.upkeep.full
+            && !removes
+            && self.upkeep.undo.is_empty()
+            && !self.may_try_again(idle, wanted.is_some())
+        {
             return;
         }
         let Some((step, calls)) = self.next_step(wanted, removes) else { return };
@@ -134,6 +155,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     fn next_step(&mut self, wanted: Option<u64>, removes: bool) -> Option<(Step, Vec<Call>)> {
+        if let Some(call) = self.upkeep.undo.pop_front() {
+            return Some((Step::Remove, vec![call]));
+        }
         if let Some(removal) = self.upkeep.removals.pop_front_if(|_| removes) {
             if let Call::Remove(file) = &removal.call {
                 // Other threads may have it open, and what is open takes space.
@@ -275,6 +299,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     pub(super) fn let_go_of_log(&mut self, frame: u64) {
+        self.upkeep.free_through = self.upkeep.free_through.max(frame);
+        if self.upkeep.held {
+            return;
+        }
         for file in self.files.free_through(frame) {
             self.upkeep.remove(file);
         }
@@ -306,12 +334,17 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
+    /// What was held may go.
+    pub(super) fn unhold(&mut self) {
+        self.upkeep.held = false;
+        self.let_go_of_log(self.upkeep.free_through);
+    }
+
     fn give_up_checkpoint(&mut self) {
         let Some(checkpoint) = self.upkeep.checkpoint.take() else { return };
         let (log_bytes, calls) = checkpoint.give_up(&mut self.catalog);
         self.layout += 1;
         self.files.set_since_checkpoint(self.files.since_checkpoint() + log_bytes);
-        let removals = calls.into_iter().map(|call| Removal { call, reads: 0, slot: None });
-        self.upkeep.removals.extend(removals);
+        self.upkeep.undo.extend(calls);
     }
 }

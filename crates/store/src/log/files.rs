@@ -141,6 +141,12 @@ impl Files {
         left(&self.current) + left(&self.next)
     }
 
+    /// The files with frames that a recovery would read, and how far they are used.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
+        let kept = self.kept.iter().map(|file| (&file.name, file.len));
+        kept.chain(self.current.iter().map(|file| (&file.name, file.used)))
+    }
+
     pub(crate) fn since_checkpoint(&self) -> u64 {
         self.since_checkpoint
     }
