@@ -2,13 +2,13 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod count;
 mod cpu;
 mod figures;
 mod machine;
 mod page;
 mod plot;
 mod random;
-mod raw;
 mod report;
 mod rss;
 mod sample;
@@ -34,8 +34,8 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Bench {
-    /// Durable puts beside the raw overwrite-and-sync rate of the same disk, and memory for each pending task.
-    Store(StoreArguments),
+    /// Durable tasks beside the disk's own syncs and a peer: puts, cancels, drains, look-ups, memory, bytes written, reopening.
+    Store(store::StoreArguments),
     /// The wheel beside its peers and the limits: processor time of this thread for each operation.
     Wheel(wheel::WheelArguments),
     /// Timers that run, beside their peers: contention, lateness, idle threads, memory.
@@ -54,6 +54,12 @@ enum Bench {
     /// One sample of `timer`, likewise.
     #[command(hide = true)]
     TimerSample(timer::SampleArguments),
+    /// One store of `store`, likewise.
+    #[command(hide = true)]
+    StoreSample(store::SampleArguments),
+    /// A store that is filled until its process is killed.
+    #[command(hide = true)]
+    StoreFill(store::FillArguments),
 }
 
 #[derive(clap::Args, Debug)]
@@ -66,36 +72,9 @@ struct TableArguments {
     into: Option<PathBuf>,
 }
 
-#[derive(clap::Args, Debug)]
-struct StoreArguments {
-    /// Pending tasks for the memory figure.
-    #[arg(long, default_value_t = 1_000_000)]
-    tasks: u64,
-    /// Rounds; each measures everything once, and the ratios are made inside a round.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Milliseconds for each measurement of a round.
-    #[arg(long, default_value_t = 1_500, value_parser = clap::value_parser!(u64).range(50..))]
-    ms: u64,
-    /// Where to make the data: on the disk that is to be measured. It is removed at the end.
-    #[arg(long, default_value = ".")]
-    dir: PathBuf,
-}
-
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().bench {
-        Bench::Store(arguments) => measured(|| {
-            let plan = store::Plan {
-                tasks: arguments.tasks,
-                rounds: arguments.rounds,
-                span: std::time::Duration::from_millis(arguments.ms),
-                dir: arguments.dir.join(format!("tickwheel-bench-{}", std::process::id())),
-            };
-            let report = store::run(&plan);
-            // The data goes, however the run ended.
-            let _ = std::fs::remove_dir_all(&plan.dir);
-            report
-        }),
+        Bench::Store(arguments) => measured(|| store::run(&arguments)),
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
         Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Table(arguments) => {
@@ -125,6 +104,11 @@ fn main() -> anyhow::Result<()> {
             print!("{}", timer::sample_here(&arguments)?);
             Ok(())
         }
+        Bench::StoreSample(arguments) => {
+            print!("{}", store::sample_here(&arguments)?);
+            Ok(())
+        }
+        Bench::StoreFill(arguments) => store::fill_here(&arguments),
     }
 }
 

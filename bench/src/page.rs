@@ -27,13 +27,13 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 2] = [WHEELS, TIMERS];
+pub(crate) static PAGES: [Page; 3] = [WHEELS, TIMERS, STORE];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
     let name = path.file_stem().unwrap_or_default();
     PAGES.iter().find(|page| name == page.name).with_context(|| {
-        let names = PAGES.each_ref().map(|page| page.name).join(" and ");
+        let names = PAGES.each_ref().map(|page| page.name).join(", ");
         format!("there are tables for {names}, and none for {}", path.display())
     })
 }
@@ -177,6 +177,122 @@ const TIMERS: Page = Page {
     ],
 };
 
+const STORE: Page = Page {
+    name: "store",
+    tables: &[
+        Table {
+            title: "The disk alone: megabytes in a second of a stream, then overwrites with a sync in a second and the longest in ms",
+            workload: "disk",
+            metrics: &[
+                ("stream MB/s", "stream_mb_s"),
+                ("4 KiB", "sync_4k_s"),
+                ("worst", "worst_4k_ms"),
+                ("16 KiB", "sync_16k_s"),
+                ("worst", "worst_16k_ms"),
+                ("256 KiB", "sync_256k_s"),
+                ("worst", "worst_256k_ms"),
+            ],
+        },
+        Table {
+            title: "S1, durable puts by 64 clients, in a second; and 16 KiB overwrites with a sync by the disk beside it, and its fastest stretch by its slowest",
+            workload: "s1",
+            metrics: &[("puts/s", "ops_s"), ("disk", "raw_s"), ("swing", "raw_swing")],
+        },
+        Table {
+            title: "S2, batches of 1000 puts: tasks in a second, to so many and beyond; and 256 KiB overwrites by the disk",
+            workload: "s2",
+            metrics: &[
+                ("tasks/s", "tasks_s"),
+                ("disk", "raw_s"),
+                ("swing", "raw_swing"),
+                ("filling", "fill_s"),
+            ],
+        },
+        Table {
+            title: "S3, put and cancelled: pairs in a second, by thousands and by 64 clients that have one each",
+            workload: "s3",
+            metrics: &[
+                ("by 1000", "pairs_s"),
+                ("disk", "raw_s"),
+                ("swing", "raw_swing"),
+                ("clients", "client_pairs_s"),
+            ],
+        },
+        Table {
+            title: "S4, drained in due order: tasks in a second",
+            workload: "s4",
+            metrics: &[("tasks/s", "tasks_s"), ("disk", "raw_s"), ("swing", "raw_swing")],
+        },
+        Table {
+            title: "S5, look-ups by key in a second, 64 at once and one by one",
+            workload: "s5",
+            metrics: &[("64", "lookups_s"), ("single", "single_lookups_s")],
+        },
+        Table {
+            title: "S6, the first 10,000 tasks scanned, in ms: before and after 500,000 deletes there",
+            workload: "s6",
+            metrics: &[("before", "before_ms"), ("after", "after_ms"), ("first after", "first_after_ms")],
+        },
+        Table {
+            title: "S7, a single commit while everything else goes on, in ms, and the disk's own 4 KiB overwrite with a sync",
+            workload: "s7",
+            metrics: &[
+                ("p50", "p50_ms"),
+                ("p99.9", "p999_ms"),
+                ("worst", "worst_ms"),
+                ("disk p50", "raw_p50_ms"),
+                ("disk p99.9", "raw_p999_ms"),
+                ("disk worst", "raw_worst_ms"),
+                ("files made", "files_made"),
+            ],
+        },
+        Table {
+            title: "S8, resident memory with keys of the server: MB, and bytes for each task by the slope",
+            workload: "s8",
+            metrics: &[("MB", "resident_mb"), ("slope", "slope_bytes")],
+        },
+        Table {
+            title: "S8, the same with keys of the owner",
+            workload: "s8-own",
+            metrics: &[("MB", "resident_mb"), ("slope", "slope_bytes")],
+        },
+        Table {
+            title: "S9, bytes written in a task's life, and how many times its record that is",
+            workload: "s9",
+            metrics: &[
+                ("record", "record_bytes"),
+                ("handed", "handed_bytes"),
+                ("/ record", "handed_bytes/record"),
+                ("disk", "device_bytes"),
+                ("/ record", "device_bytes/record"),
+                ("charged", "charged_bytes"),
+            ],
+        },
+        Table {
+            title: "S10, seconds to open after a kill; then the directory at rest in MB, and bytes of it for each task",
+            workload: "s10",
+            metrics: &[("s", "open_s"), ("MB", "disk_mb"), ("bytes", "disk_bytes")],
+        },
+    ],
+    rows: &["store", "queue", "http", "fjall", "disk"],
+    ratios: &[
+        ("store", "fjall"),
+        ("queue", "fjall"),
+        ("http", "fjall"),
+        ("store", "64-raw"),
+        ("queue", "64-raw"),
+        ("http", "64-raw"),
+        ("fjall", "64-raw"),
+        ("store", "1000-raw"),
+        ("fjall", "1000-raw"),
+        ("store", "before"),
+        ("fjall", "before"),
+        ("store", "raw"),
+        ("queue", "raw"),
+        ("fjall", "raw"),
+    ],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +311,6 @@ mod tests {
         let page = of_file(Path::new("docs/performance/timers.md")).expect("it is one");
         assert_eq!(page.name, "timers");
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
-        assert_eq!(error, "there are tables for wheels and timers, and none for docs/timer.md");
+        assert_eq!(error, "there are tables for wheels, timers, store, and none for docs/timer.md");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 const LOCK: &str = include_str!("../../Cargo.lock");
 /// The packages behind the peers.
-const PEERS: [&str; 4] = ["hierarchical_hash_wheel_timer", "nexus-timer", "tokio", "tokio-util"];
+const PEERS: [&str; 5] = ["fjall", "hierarchical_hash_wheel_timer", "nexus-timer", "tokio", "tokio-util"];
 
 /// The compiler and the peers.
 pub(crate) fn describe() -> String {
