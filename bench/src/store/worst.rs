@@ -51,6 +51,7 @@ pub(crate) fn sample<K: Keeper>(scene: &mut Scene<'_, K>) -> anyhow::Result<Samp
         sample.figure(&format!("raw_{name}"), raw.quantile_ms(share));
         sample.figure(&format!("{name}/raw"), singles.quantile_ms(share) / raw.quantile_ms(share));
     }
+    sample.figure("ms_beyond/raw", singles.quantile_ms(1.0) - raw.quantile_ms(1.0));
     sample.figure("files_made", (files.len() - known) as f64);
     Ok(sample)
 }
