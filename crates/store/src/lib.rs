@@ -40,6 +40,6 @@ pub use error::OpenError;
 pub use fs_disk::FsDisk;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
 pub use memory::MemoryStore;
-pub use options::{ClockMode, StoreOptions};
+pub use options::{AckLevel, ClockMode, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use table::Table;

@@ -24,6 +24,32 @@ impl fmt::Display for ClockMode {
     }
 }
 
+/// When a commit is answered with `Done`, and so what it survives then.
+///
+/// Whatever the level, an opening finds a state that was: nothing of a commit without all before it, and nothing that had been
+/// synced is lost. Taking and releasing the shard are always synced.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum AckLevel {
+    /// When it is synced. It survives a crash of the process, a crash of the system, and a power cut.
+    #[default]
+    Fsync,
+    /// When it is written, and it is synced soon. It survives a crash of the process. A crash of the system or a power cut may take the
+    /// commits of the last moments, as long as one sync takes.
+    Os,
+    /// At once; it is written and synced soon. Any crash, that of the process too, may take the commits of the last moments.
+    Memory,
+}
+
+impl fmt::Display for AckLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fsync => "fsync",
+            Self::Os => "os",
+            Self::Memory => "memory",
+        })
+    }
+}
+
 /// How a [`DiskStore`](crate::DiskStore) is set up. Start from [`StoreOptions::new`] and change what you need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoreOptions {
@@ -31,11 +57,13 @@ pub struct StoreOptions {
     pub secret: [u8; 16],
     /// Which clock the tasks live by. Default: real.
     pub clock: ClockMode,
+    /// When a commit is answered. Default: when it is synced.
+    pub ack_level: AckLevel,
     /// Bytes of one log file, rounded up to a multiple of 4,096; at least 8,192. Default: 16 MiB. A commit that does not
     /// fit gets a file of its own size. May change from one opening to the next.
     pub log_file_bytes: u64,
-    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 64 MiB. Larger: what ends soon is written
-    /// once only, but recovery takes longer, and up to so many bytes of tasks that the engine does not need are in memory.
+    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 32 MiB. Larger: what ends soon is written
+    /// once only, but recovery takes longer, and the tasks of twice as much log may be in memory, at some 700 bytes for one of 200.
     pub checkpoint_after_bytes: u64,
     /// Bytes that one step of background work writes and syncs; a commit that comes meanwhile waits for one such step.
     /// 4,096 to 1 MiB. Default: 512 KiB.
@@ -55,8 +83,9 @@ impl StoreOptions {
         Self {
             secret,
             clock: ClockMode::Real,
+            ack_level: AckLevel::Fsync,
             log_file_bytes: 16 << 20,
-            checkpoint_after_bytes: 64 << 20,
+            checkpoint_after_bytes: 32 << 20,
             background_step_bytes: 512 << 10,
             segment_bytes: 64 << 20,
             block_bytes: 16 << 10,

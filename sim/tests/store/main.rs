@@ -2,4 +2,5 @@
 
 mod crash;
 mod full;
+mod levels;
 mod world;

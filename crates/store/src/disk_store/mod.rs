@@ -10,6 +10,7 @@ mod output;
 mod reading;
 mod scan;
 mod store;
+mod unsynced;
 mod upkeep;
 mod writes;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::reading::Reading;
 use super::store::{DiskStore, LogEnd};
+use super::unsynced::Unsynced;
 use super::upkeep::Upkeep;
 use crate::checksum::Seeds;
 use crate::disk::{Disk, DiskError};
@@ -61,6 +62,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             reading: Reading::new(),
             files,
             upkeep: Upkeep::new(checkpoint, checkpoint_number),
+            unsynced: Unsynced::after(last.frame),
             end: LogEnd { frame: last.frame, seq: last.seq, wall: last.wall, again: last.again },
             epoch: last.epoch,
             owned: false,
@@ -124,6 +126,12 @@ fn make_ready<D: Disk>(
     // A name that the last process saw may not be durable yet, and something is about to rely on it.
     disk.sync_dir("")?;
     disk.sync_dir(SHARD)?;
+    if recovered.last.durable + 1 < recovered.last.frame {
+        // Nor may what a process wrote without a sync, before it died.
+        for file in &recovered.kept {
+            disk.sync_data(&file.name)?;
+        }
+    }
     let mut spares = recovered.spares.clone();
     // A file that a crash met while it was being filled is too short for what its name stands for.
     let mut short = Vec::new();

@@ -10,6 +10,7 @@ use tickwheel_engine::{
 use super::look::Look;
 use super::reading::{Reading, What};
 use super::scan::Scan;
+use super::unsynced::Unsynced;
 use super::upkeep::Upkeep;
 use super::writes::{Active, Pending};
 use crate::catalog::Catalog;
@@ -21,7 +22,8 @@ use crate::options::StoreOptions;
 use crate::report::RecoveryReport;
 
 /// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the
-/// process, of the system, and a power cut, as far as the disk keeps what it says it has synced.
+/// process, of the system, and a power cut, as far as the disk keeps what it says it has synced; an [`AckLevel`](crate::AckLevel) may
+/// ask for less.
 ///
 /// How it works: a commit is one frame at the end of a log, written and synced in one go; then it is done, and the tasks in it are
 /// *fresh*: in memory and in the log. Log files are filled with zeroes before they are used and are used again, for overwriting syncs much
@@ -64,6 +66,7 @@ pub struct DiskStore<D, I> {
     pub(super) upkeep: Upkeep,
     pub(super) reading: Reading,
     pub(super) end: LogEnd,
+    pub(super) unsynced: Unsynced,
     pub(super) epoch: Epoch,
     pub(super) owned: bool,
     /// Requests that write, in their order; the first of them is not in `pending` or `active`.
@@ -80,7 +83,7 @@ pub struct DiskStore<D, I> {
     pub(super) disk: PhantomData<fn() -> D>,
 }
 
-/// The durable end of the log.
+/// The end of the log.
 #[derive(Clone, Debug)]
 pub(super) struct LogEnd {
     pub(super) frame: u64,
@@ -195,7 +198,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.free_bytes = completion.free_bytes;
         if self.active.as_ref().is_some_and(|active| active.job == completion.id) {
             self.write_completed(completion.result);
-        } else if !self.read_completed(&mut completion) {
+        } else if !self.read_completed(&mut completion) && !self.sync_completed(&completion) {
             self.upkeep_completed(completion);
         }
     }
@@ -235,6 +238,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
             self.completed(completion);
         }
         self.start_write();
+        self.sync_log();
         self.start_upkeep(idle);
         replies.append(&mut self.replies);
     }

@@ -10,6 +10,7 @@ use crate::checkpoint::Start;
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::layout::SHARD;
+use crate::options::AckLevel;
 
 /// The background work of one store. One step is under way at a time.
 #[derive(Debug)]
@@ -207,7 +208,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Whether a checkpoint has calls to make; begins one if it is time.
     fn may_checkpoint(&mut self, commit_waits: bool) -> bool {
         if let Some(checkpoint) = &self.upkeep.checkpoint {
-            return !checkpoint.is_settling();
+            // What it has written down of deaths must not outlive the frames that told of them: those have to be synced first.
+            let waits_for_log = checkpoint.ends_with_log() && self.options.ack_level != AckLevel::Fsync;
+            return !checkpoint.is_settling() && !(waits_for_log && self.active.is_some());
         }
         // The frame that is being written counts on bodies that a checkpoint would let go of.
         if self.active.is_some() {
@@ -237,6 +240,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.body_floor = start.seq;
         self.encode_pending_again();
         true
+    }
+
+    /// Whether more log has come since the checkpoint began than it is to cover.
+    pub(super) fn is_behind(&self) -> bool {
+        self.upkeep.checkpoint.is_some()
+            && self.files.since_checkpoint() > self.options.checkpoint_after_bytes
     }
 
     /// Memory takes over a part of what the checkpoint wrote.

@@ -13,6 +13,7 @@ use crate::codec::put_batch;
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Io, JobId, Lane};
 use crate::log::{END_MARK_BYTES, FrameHead, HEAD_BYTES, frame_bytes, stamp};
+use crate::options::AckLevel;
 
 /// A frame on its way to a file.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(super) struct Active {
     /// Where it goes; `None` if nothing is written.
     file: Option<Arc<str>>,
     frame_bytes: u64,
+    /// Whether it is synced when it is done, and all before it with it.
+    synced: bool,
     retried: bool,
 }
 
@@ -43,6 +46,8 @@ pub(super) struct Active {
 enum What {
     Acquire,
     Commit(Batch),
+    /// A commit that was answered before it was written.
+    Answered,
     Release,
 }
 
@@ -61,6 +66,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 if releases && self.failed.is_none() && self.upkeep.is_working() {
                     // One step of background work at most; then nothing is under way but the last frame.
                     self.upkeep.stop();
+                    return;
+                }
+                // A checkpoint that cannot keep up is given time: each commit waits for one step of it. Else memory would grow with the
+                // tasks that wait to be written.
+                if self.is_behind() && self.upkeep.is_working() {
                     return;
                 }
                 let Some((id, request)) = self.waiting.pop_front() else { return };
@@ -163,7 +173,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             && pending.seq == pending.prev_seq;
         if asks_only {
             let job = self.send(Lane::Commit, Vec::new());
-            self.active = Some(Active { job, pending, file: None, frame_bytes: 0, retried: false });
+            self.active =
+                Some(Active { job, pending, file: None, frame_bytes: 0, synced: false, retried: false });
             return true;
         }
         let frame_bytes = pending.frame_bytes();
@@ -175,7 +186,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             generation: place.generation,
             epoch: pending.epoch,
             number: pending.number,
-            durable: pending.number - 1,
+            durable: self.unsynced.synced().min(pending.number - 1),
             prev_seq: pending.prev_seq,
             seq: pending.seq,
             wall: pending.wall,
@@ -187,12 +198,30 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         let file = place.file;
         let mut calls = vec![Call::Write { file: Arc::clone(&file), offset: place.offset, bytes }];
-        if !(crate::planted::is("reply-before-sync") && matches!(pending.what, What::Commit(_))) {
+        let is_commit = matches!(pending.what, What::Commit(_));
+        let level = if is_commit { self.options.ack_level } else { AckLevel::Fsync };
+        if level == AckLevel::Fsync && !(crate::planted::is("reply-before-sync") && is_commit) {
+            let earlier = self.unsynced.files().filter(|earlier| **earlier != file);
+            calls.extend(earlier.cloned().map(Call::Sync));
             calls.push(Call::Sync(Arc::clone(&file)));
         }
+        if level == AckLevel::Memory {
+            self.take_in(&mut pending);
+        }
         let job = self.send(Lane::Commit, calls);
-        self.active = Some(Active { job, pending, file: Some(file), frame_bytes, retried: false });
+        let synced = level == AckLevel::Fsync;
+        self.active = Some(Active { job, pending, file: Some(file), frame_bytes, synced, retried: false });
         true
+    }
+
+    /// A commit counts from now on, and is answered.
+    fn take_in(&mut self, pending: &mut Pending) {
+        let What::Commit(batch) = std::mem::replace(&mut pending.what, What::Answered) else { return };
+        batch.effects.iter().for_each(|effect| self.catalog.apply(effect));
+        if let Some(counters) = batch.counters {
+            self.catalog.raise_counters(counters);
+        }
+        self.replies.push((pending.id, Reply::Done { room: self.room() }));
     }
 
     pub(super) fn write_completed(&mut self, result: Result<(), DiskError>) {
@@ -206,11 +235,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 return;
             }
             self.fail(&error);
-            self.replies.push((active.pending.id, Reply::Failed { why: error.to_string() }));
+            if !matches!(active.pending.what, What::Answered) {
+                self.replies.push((active.pending.id, Reply::Failed { why: error.to_string() }));
+            }
             return;
         }
-        let Pending { id, what, number, epoch, seq, wall, .. } = active.pending;
-        if active.file.is_some() {
+        let mut pending = active.pending;
+        let Pending { id, number, epoch, seq, wall, .. } = pending;
+        if let Some(file) = &active.file {
+            if active.synced {
+                self.unsynced.synced_through(number);
+            } else {
+                self.unsynced.written(file, number);
+            }
             self.files.written(number, active.frame_bytes);
             self.end.frame = number;
             self.end.seq = seq;
@@ -218,7 +255,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         let last_wall = self.end.wall;
         self.end.wall = wall;
-        let reply = match what {
+        let reply = match &pending.what {
             What::Acquire => {
                 self.epoch = epoch;
                 self.owned = true;
@@ -227,13 +264,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 let look = Look::new(leased, &self.catalog, &self.seeds);
                 return self.begin_read(id, Read::Leased { look, last_wall });
             }
-            What::Commit(batch) => {
-                batch.effects.iter().for_each(|effect| self.catalog.apply(effect));
-                if let Some(counters) = batch.counters {
-                    self.catalog.raise_counters(counters);
-                }
-                Reply::Done { room: self.room() }
-            }
+            What::Commit(_) => return self.take_in(&mut pending),
+            What::Answered => return,
             What::Release => {
                 self.owned = false;
                 Reply::Released

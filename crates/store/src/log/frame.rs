@@ -127,13 +127,14 @@ pub(crate) fn read_frame<'a>(
     }
 }
 
-/// The first frame from `from` on, of any use, that is numbered above `number`.
+/// The first frame from `from` on, of any use, that proves that there was one with this number and that it was synced: a later one
+/// whose writer knew.
 ///
 /// Looks at every place where a frame could begin, so one that is damaged hides none behind it. Cheap: what is no frame
 /// fails at the first four bytes or at the head's checksum.
-pub(crate) fn find_frame(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
+pub(crate) fn find_proof(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
     (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
-        Some((head, Ok(_))) if head.number > number => Some((at, head)),
+        Some((head, Ok(_))) if head.durable >= number => Some((at, head)),
         _ => None,
     })
 }
@@ -192,10 +193,10 @@ mod tests {
         let forged = frame(9, b"x", &Seeds::new([0; 16]));
         let mut file = frame(3, &forged, &seeds);
         file[20] ^= 1;
-        assert_eq!(find_frame(&file, 0, 2, &seeds), None);
+        assert_eq!(find_proof(&file, 0, 1, &seeds), None);
         let second_at = file.len();
         file.extend(frame(4, b"", &seeds));
-        assert_eq!(find_frame(&file, 0, 2, &seeds).map(|(at, head)| (at, head.number)), Some((second_at, 4)));
-        assert_eq!(find_frame(&file, 0, 4, &seeds), None, "frame 4 is not beyond frame 4");
+        assert_eq!(find_proof(&file, 0, 3, &seeds).map(|(at, head)| (at, head.number)), Some((second_at, 4)));
+        assert_eq!(find_proof(&file, 0, 4, &seeds), None, "nobody says that frame 4 was synced");
     }
 }

@@ -14,7 +14,7 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{SHARD, checkpoint_file, segment_file};
-use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_frame, read_frame};
+use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_proof, read_frame};
 use crate::report::{RecoveryReport, Torn};
 
 /// The end of the log.
@@ -24,6 +24,8 @@ pub(crate) struct Last {
     pub(crate) seq: Seq,
     pub(crate) epoch: Epoch,
     pub(crate) wall: Timestamp,
+    /// The last frame that the last one says was synced.
+    pub(crate) durable: u64,
     /// The change before the last frame, and the frame's records. Nobody knows whether it was synced, so the next owner's first
     /// frame repeats it. `None` if a checkpoint has it.
     pub(crate) again: Option<(Seq, Vec<u8>)>,
@@ -59,9 +61,9 @@ pub(crate) struct Recovered {
 ///
 /// The log is the frames of all files in the order of their generations, each numbered one more than the one before. A file's
 /// first frame may go back: an owner's first frame repeats the last one it found, and everything its predecessors wrote from
-/// there on is void. Where the frames end, a crash may have left part of one: it is cut off. But frames are written one at a
-/// time, each after the one before was synced, so a later frame anywhere proves that more was there: then it is damage, and
-/// nothing is guessed.
+/// there on is void. Where the frames end, a crash may have left part of one, or of several that had not been synced: they are
+/// cut off. But a frame says which one its writer knew to be synced: if a later frame anywhere says so of the one that is missing, it is damage,
+/// and nothing is guessed.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
@@ -96,18 +98,34 @@ pub(crate) fn recover<D: Disk>(
     check_generations(&used)?;
 
     let mut kept = VecDeque::new();
+    let mut cut_off = Vec::new();
     for (index, file) in used.iter().enumerate() {
         // What later owners took back is void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
+        if file.first >= void_from {
+            cut_off.push(file.file.clone());
+            continue;
+        }
         if file.first > log.replay.number + 1 {
-            let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
-            return Err(log.gap(disk, &idle, file, before, base.damage));
+            if log.is_proven(disk, &used[index..], &idle)? || base.damage.is_some() {
+                let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
+                return Err(log.gap(disk, &idle, file, before, base.damage));
+            }
+            // What is missing had not been synced, and so nothing behind it was: all of that is cut off.
+            log.torn = Some(Torn {
+                file: file.file.name.to_string(),
+                offset: FRAMES_AT,
+                bytes: file.file.len.saturating_sub(FRAMES_AT),
+            });
+            cut_off.extend(used[index..].iter().map(|file| file.file.clone()));
+            break;
         }
         log.read(disk, file, void_from)?;
         let last_frame = log.replay.number;
         kept.push_back(Kept { name: Arc::clone(&file.file.name), len: file.file.len, last_frame });
     }
 
+    idle.append(&mut cut_off);
     log.check_end(disk, &idle, base.last_frame, base.damage.as_ref())?;
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
@@ -130,6 +148,7 @@ pub(crate) fn recover<D: Disk>(
             seq: replay.seq,
             epoch: replay.epoch,
             wall: replay.wall,
+            durable: replay.durable,
             again: replay.last,
         },
         catalog: replay.catalog,
@@ -299,7 +318,18 @@ impl Log<'_> {
         }
     }
 
-    /// A file that was taken for one without frames and has one beyond the last: where, and its number.
+    /// Whether any file says that the next frame had been synced.
+    fn is_proven<D: Disk>(&self, disk: &mut D, later: &[Used], idle: &[LogFile]) -> Result<bool, OpenError> {
+        for file in later {
+            let bytes = read_all(disk, &file.file.name)?;
+            if find_proof(&bytes, 0, self.replay.number + 1, self.seeds).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(self.unreached(disk, idle)?.is_some())
+    }
+
+    /// A file of which no frame was read and which proves that there was one more: where, and the number of the frame that says so.
     fn unreached<'f, D: Disk>(
         &self,
         disk: &mut D,
@@ -307,7 +337,7 @@ impl Log<'_> {
     ) -> Result<Option<(&'f LogFile, usize, u64)>, OpenError> {
         for file in idle {
             let bytes = read_all(disk, &file.name)?;
-            if let Some((at, head)) = find_frame(&bytes, 0, self.replay.number, self.seeds) {
+            if let Some((at, head)) = find_proof(&bytes, 0, self.replay.number + 1, self.seeds) {
                 return Ok(Some((file, at, head.number)));
             }
         }
@@ -346,7 +376,7 @@ impl Log<'_> {
         let last = self.replay.number;
         let cuts_eagerly = crate::planted::is("cut-acked-tail") || crate::planted::is("accept-stale-frame");
         if let Some(end) = &self.end {
-            let later = find_frame(&end.bytes, end.offset, last, self.seeds);
+            let later = find_proof(&end.bytes, end.offset, last + 1, self.seeds);
             if let Some((at, head)) = later.filter(|_| !cuts_eagerly) {
                 let what = format!(
                     "frame {} should begin here; frame {} at byte {at} was written after frame {} was synced",
@@ -357,7 +387,9 @@ impl Log<'_> {
                 return Err(OpenError::corrupt(&*end.file, end.offset as u64, what));
             }
         }
-        self.torn = self.find_torn(disk, idle)?;
+        if self.torn.is_none() {
+            self.torn = self.find_torn(disk, idle)?;
+        }
         if let Some((file, at, number)) = self.unreached(disk, idle)?.filter(|_| !cuts_eagerly) {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));

@@ -18,6 +18,8 @@ pub(super) struct Replay {
     pub(super) seq: Seq,
     pub(super) epoch: Epoch,
     pub(super) wall: Timestamp,
+    /// The last frame that the last one says was synced.
+    pub(super) durable: u64,
     /// The change before the last frame, and its records: what the next owner's first frame repeats. `None` if the last
     /// frame is in the checkpoint.
     pub(super) last: Option<(Seq, Vec<u8>)>,
@@ -37,6 +39,7 @@ impl Replay {
             seq,
             epoch,
             wall,
+            durable: number,
             last: None,
             frames: 0,
             names: Names::new(),
@@ -71,6 +74,7 @@ impl Replay {
         self.seq = head.seq;
         self.epoch = head.epoch;
         self.wall = self.wall.max(head.wall);
+        self.durable = head.durable;
         self.last = Some((head.prev_seq, frame.ops.to_vec()));
         self.frames += 1;
         Ok(())
