@@ -27,6 +27,19 @@ pub enum OpenError {
         /// The highest format known here.
         known: u32,
     },
+    /// A version before the first release wrote it.
+    #[error(
+        "{file} has format {found} of a version before the first release, and this version reads from {oldest} on; \
+         work it off with the version that wrote it, or begin with an empty directory"
+    )]
+    OlderFormat {
+        /// The file that says so.
+        file: String,
+        /// Its format.
+        found: u32,
+        /// The lowest format known here.
+        oldest: u32,
+    },
     /// It was made for the other clock.
     #[error(
         "the directory lives by the {found} clock and was to be opened with the {wanted} one; choose another data directory"

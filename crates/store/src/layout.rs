@@ -72,6 +72,8 @@ pub(crate) enum Header {
     Valid(Own),
     /// A later version wrote it.
     Newer(u32),
+    /// A version before the first release wrote it, in a format that is not read any more.
+    Older(u32),
     /// It does not check out.
     Bad,
 }
@@ -102,7 +104,7 @@ pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) 
             Header::Valid(own)
         }
         found if found > format => Header::Newer(found),
-        _ => Header::Bad,
+        found => Header::Older(found),
     }
 }
 
@@ -142,6 +144,7 @@ mod tests {
         let bytes = header(*b"TESTFILE", 3, 9, own);
         assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 9), Header::Valid(own));
         assert_eq!(read_header(&bytes, *b"TESTFILE", 2, 9), Header::Newer(3));
+        assert_eq!(read_header(&bytes, *b"TESTFILE", 4, 9), Header::Older(3));
         assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 8), Header::Bad);
         assert_eq!(read_header(&bytes, *b"OTHER   ", 3, 9), Header::Bad);
         assert_eq!(read_header(&bytes[..63], *b"TESTFILE", 3, 9), Header::Bad);

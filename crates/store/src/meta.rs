@@ -6,7 +6,8 @@ use crate::layout::{HEADER_BYTES, Header, META, SHARD, header, kind_of, le_u64, 
 use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
-const FORMAT: u32 = 1;
+/// The format of the directory: it rises whenever that of any of its files does.
+const FORMAT: u32 = 2;
 const SHARDS: u64 = 1;
 /// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
 const SEED: u32 = 0;
@@ -35,6 +36,9 @@ impl Meta {
             Header::Valid(own) => own,
             Header::Newer(found) => {
                 return Err(OpenError::NewerFormat { file: META.to_owned(), found, known: FORMAT });
+            }
+            Header::Older(found) => {
+                return Err(OpenError::OlderFormat { file: META.to_owned(), found, oldest: FORMAT });
             }
             Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
         };
@@ -131,7 +135,9 @@ mod tests {
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 2, known: 1, .. })));
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 3, known: 2, .. })));
+        let older = header(MAGIC, FORMAT - 1, SEED, [1, 0, 0, 0, 0, 0]);
+        assert!(matches!(Meta::from_bytes(&older), Err(OpenError::OlderFormat { found: 1, oldest: 2, .. })));
         let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));
         assert!(matches!(Meta::from_bytes(&bytes[..60]), Err(OpenError::Corrupt { .. })));

@@ -58,7 +58,8 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
 pub(super) fn read_header_bytes(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
     match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number))) {
         Header::Newer(format) => Err(format),
-        Header::Bad => Ok(None),
+        // The directory would have an older format as a whole.
+        Header::Older(_) | Header::Bad => Ok(None),
         Header::Valid([found, seq, frame, generation, epoch, _]) => {
             let start = u32::try_from(epoch).ok().map(|epoch| Start {
                 seq: Seq(seq),

@@ -35,6 +35,7 @@ pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogH
             Ok(Some(LogHeader { generation, len, fresh: fresh != 0 }))
         }
         Header::Newer(format) => Err(format),
-        Header::Bad => Ok(None),
+        // The directory would have an older format as a whole.
+        Header::Older(_) | Header::Bad => Ok(None),
     }
 }

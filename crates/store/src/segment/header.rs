@@ -34,6 +34,7 @@ pub(crate) fn read_segment_header(
         Header::Valid([generation, level, index, ..]) => Ok(Level::from_number(level)
             .map(|level| SegmentHeader { generation, bucket: Bucket { level, index } })),
         Header::Newer(format) => Err(format),
-        Header::Bad => Ok(None),
+        // The directory would have an older format as a whole.
+        Header::Older(_) | Header::Bad => Ok(None),
     }
 }
