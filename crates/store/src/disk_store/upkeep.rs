@@ -210,7 +210,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if let Some(checkpoint) = &self.upkeep.checkpoint {
             // What it has written down of deaths must not outlive the frames that told of them: those have to be synced first.
             let waits_for_log = checkpoint.ends_with_log() && self.options.ack_level != AckLevel::Fsync;
-            return !checkpoint.is_settling() && !(waits_for_log && self.active.is_some());
+            return !checkpoint.is_settling() && (!waits_for_log || self.active.is_none());
         }
         // The frame that is being written counts on bodies that a checkpoint would let go of.
         if self.active.is_some() {
