@@ -18,8 +18,8 @@ use crate::io::{Call, Io};
 use crate::layout::SHARD;
 use crate::segment::Entry;
 
-/// Tasks that memory lets go of in one step: about a millisecond.
-const SETTLED_AT_ONCE: usize = 4_096;
+/// Tasks that memory lets go of in one step: some milliseconds.
+const SETTLED_AT_ONCE: usize = 8_192;
 
 /// Calls of one step: some runs are short, and each is a file of its own.
 const CALLS_AT_ONCE: usize = 8;
@@ -229,25 +229,30 @@ impl Checkpoint {
     /// Memory takes over what was written, a part at a time. No page is being read meanwhile.
     pub(super) fn settle(&mut self, catalog: &mut Catalog) -> Came {
         let Stage::Settle { entry } = &mut self.stage else { return Came::Further };
-        let Some(run) = self.output.written.front() else {
-            self.stage = Stage::Done;
-            return Came::Settled { sources: std::mem::take(&mut self.sources) };
-        };
-        let entries = &run.written.entries;
-        if *entry == 0 {
-            catalog.segments.get_mut(run.segment).add_run(run.written.run.clone(), entries.len() as u64);
-        }
-        for Entry { id, at, .. } in entries.iter().skip(*entry).take(SETTLED_AT_ONCE) {
-            let spot = Spot { segment: run.segment, offset: run.written.run.start + u64::from(*at) };
-            match run.origin {
-                Origin::Memory => catalog.settle(*id, self.start.seq, spot),
-                Origin::Segment(source) => catalog.move_record(*id, source, spot),
+        let mut left = SETTLED_AT_ONCE;
+        while left > 0 {
+            let Some(run) = self.output.written.front() else {
+                self.stage = Stage::Done;
+                return Came::Settled { sources: std::mem::take(&mut self.sources) };
+            };
+            let entries = &run.written.entries;
+            if *entry == 0 {
+                catalog.segments.get_mut(run.segment).add_run(run.written.run.clone(), entries.len() as u64);
             }
-        }
-        *entry += SETTLED_AT_ONCE;
-        if *entry >= entries.len() {
-            *entry = 0;
-            self.output.written.pop_front();
+            let part = entries.len().min(*entry + left);
+            for Entry { id, at, .. } in &entries[*entry..part] {
+                let spot = Spot { segment: run.segment, offset: run.written.run.start + u64::from(*at) };
+                match run.origin {
+                    Origin::Memory => catalog.settle(*id, self.start.seq, spot),
+                    Origin::Segment(source) => catalog.move_record(*id, source, spot),
+                }
+            }
+            left -= part - *entry;
+            *entry = part;
+            if part == entries.len() {
+                *entry = 0;
+                self.output.written.pop_front();
+            }
         }
         Came::Further
     }

@@ -34,6 +34,8 @@ pub(super) struct Upkeep {
     checkpoint_had_turn: bool,
     /// Polls without an event since then.
     idle_polls: u32,
+    /// Steps since the last commit began.
+    steps_since_commit: u32,
     /// The owner releases the shard: no step begins but for its last frame.
     stopped: bool,
 }
@@ -80,6 +82,7 @@ impl Upkeep {
             full: false,
             checkpoint_had_turn: false,
             idle_polls: 0,
+            steps_since_commit: 0,
             stopped: false,
         }
     }
@@ -242,10 +245,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         true
     }
 
-    /// Whether more log has come since the checkpoint began than it is to cover.
-    pub(super) fn is_behind(&self) -> bool {
-        self.upkeep.checkpoint.is_some()
-            && self.files.since_checkpoint() > self.options.checkpoint_after_bytes
+    /// Whether the next commit has to wait for the step under way. A checkpoint that does not keep up is given one step for each commit once as much
+    /// log has come as a quarter of what it covers, two at half of that, and so on. Else memory would grow with the tasks that wait to be
+    /// written.
+    pub(super) fn holds_up_commits(&self) -> bool {
+        if self.upkeep.checkpoint.is_none() || !self.upkeep.is_working() {
+            return false;
+        }
+        let behind = self.files.since_checkpoint() * 4 / self.options.checkpoint_after_bytes.max(4);
+        u64::from(self.upkeep.steps_since_commit) < behind
+    }
+
+    pub(super) fn commit_begins(&mut self) {
+        self.upkeep.steps_since_commit = 0;
     }
 
     /// Memory takes over a part of what the checkpoint wrote.
@@ -261,6 +273,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     pub(super) fn upkeep_completed(&mut self, completion: Completion) {
         // Nobody waits for the closing of a file.
         let Some((_, step)) = self.upkeep.step.take_if(|(job, _)| *job == completion.id) else { return };
+        self.upkeep.steps_since_commit = self.upkeep.steps_since_commit.saturating_add(1);
         match completion.result {
             Ok(()) => self.step_done(step, completion.reads),
             Err(error) => self.step_failed(step, &error),

@@ -68,12 +68,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                     self.upkeep.stop();
                     return;
                 }
-                // A checkpoint that cannot keep up is given time: each commit waits for one step of it. Else memory would grow with the
-                // tasks that wait to be written.
-                if self.is_behind() && self.upkeep.is_working() {
+                if self.holds_up_commits() {
                     return;
                 }
                 let Some((id, request)) = self.waiting.pop_front() else { return };
+                self.commit_begins();
                 match self.prepare(id, request) {
                     Ok(pending) => self.pending = Some(pending),
                     Err(reply) => {
