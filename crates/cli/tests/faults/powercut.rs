@@ -20,9 +20,9 @@ use crate::server::{Home, Starting};
 use crate::stage::Stage;
 
 const NEEDS: [Need; 5] = [
-    Need::Root,
-    Need::File("/dev/fuse"),
-    Need::File("/dev/loop-control"),
+    Need::Mounting,
+    Need::Device("/dev/fuse"),
+    Need::Device("/dev/loop-control"),
     Need::Program("losetup"),
     Need::Program("mkfs.ext4"),
 ];
@@ -100,7 +100,10 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
 /// The harness finds what is wrong: a server whose syncs never reach the disk loses what it acknowledged.
 #[test]
 fn a_server_without_its_syncs_is_found_out() {
-    if !has("that the power cuts find anything", &[&NEEDS[..], &[Need::Program("strace")]].concat()) {
+    if !has(
+        "that the power cuts find anything",
+        &[&NEEDS[..], &[Need::Program("strace"), Need::Tracing]].concat(),
+    ) {
         return;
     }
     let recording = record(1, LIGHT, Some("fdatasync:retval=0"));

@@ -13,7 +13,7 @@ use crate::report::{page, ready};
 use crate::server::Starting;
 use crate::stage::{HOUR_MS, Stage, key};
 
-const STRACE: [Need; 1] = [Need::Program("strace")];
+const STRACE: [Need; 2] = [Need::Program("strace"), Need::Tracing];
 
 /// One sync fails and all later ones would succeed: nothing is acknowledged any more, everything is still told.
 #[test]
