@@ -7,12 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
-use crate::history::History;
+use crate::history::{Answer, History, Key};
 use crate::judge::Ledger;
 use crate::load::{LARGE, Load};
+use crate::mount::run;
 use crate::needs::{number, say};
 use crate::random::Random;
-use crate::readback::read_back;
+use crate::readback::{QUEUES, read_back};
 use crate::server::{Home, Starting};
 
 /// Between the begin of the load and the kill: anything from the first calls to many commits.
@@ -20,6 +21,8 @@ const LIFE_MS: (u64, u64) = (20, 330);
 /// Between a start and a kill that is to meet the recovery.
 const RECOVERY_MS: u64 = 80;
 const DEPTH: u64 = 3;
+/// So often a copy of the directory is recovered, too.
+const TWIN_EVERY: u64 = 10;
 
 #[derive(Debug, Default)]
 struct Totals {
@@ -31,6 +34,7 @@ struct Totals {
     acknowledged: usize,
     close_cancels: usize,
     checkpoints: u64,
+    twins: u64,
     losses: usize,
 }
 
@@ -40,6 +44,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let rounds = number("TICKWHEEL_KILLS", 20);
     let seed = number("TICKWHEEL_FAULT_SEED", 1);
     let directory = tempfile::tempdir().expect("a temporary directory");
+    let twin = tempfile::tempdir().expect("a temporary directory");
     let home = Home::below(directory.path());
     let history = History::default();
     let mut ledger = Ledger::default();
@@ -50,8 +55,19 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let begun = Instant::now();
 
     for round in 0..=rounds {
+        let twin = (round % TWIN_EVERY == 1)
+            .then(|| Home::below(twin.path()))
+            .map(|twin| state_of_copy(&home, &twin));
         let server = home.start();
         let caller = Caller::new(&server.url, &history);
+        if let Some(twin) = twin {
+            totals.twins += 1;
+            assert_eq!(
+                twin,
+                state(&caller),
+                "seed {seed}, round {round}: two recoveries of one directory differ"
+            );
+        }
         let found = read_back(&caller, &mut ledger, history.take(), &mut kept.lock().expect("no panic"));
         let newest = home.newest_checkpoint();
         totals.checkpoints += u64::from(newest != checkpoint);
@@ -109,12 +125,31 @@ fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
     totals.deepest = totals.deepest.max(depth);
 }
 
+/// What a recovery of a copy of `home` finds. The copy is made in `twin` and removed.
+fn state_of_copy(home: &Home, twin: &Home) -> Vec<(Key, Answer)> {
+    run(&["cp", "-r", home.data.to_str().expect("UTF-8"), twin.data.to_str().expect("UTF-8")]);
+    let server = twin.start();
+    let history = History::default();
+    let found = state(&Caller::new(&server.url, &history));
+    server.kill();
+    std::fs::remove_dir_all(&twin.data).expect("remove the copy");
+    found
+}
+
+/// All live tasks, by key.
+fn state(caller: &Caller<'_>) -> Vec<(Key, Answer)> {
+    let lists = QUEUES.iter().flat_map(|queue| caller.list(queue).expect("a healthy server lists"));
+    let mut tasks: Vec<_> = lists.collect();
+    tasks.sort_by(|a, b| a.0.cmp(&b.0));
+    tasks
+}
+
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "{} rounds, {} acknowledged operations, {} kills: {} of {} under load met calls in flight, {} met a recovery \
-             (up to {} in a row); {} cancels within 5 ms of due, {} new checkpoints; {} losses",
+             (up to {} in a row); {} cancels within 5 ms of due, {} new checkpoints, {} recovered twice; {} losses",
             self.rounds,
             self.acknowledged,
             self.kills,
@@ -124,6 +159,7 @@ impl fmt::Display for Totals {
             self.deepest,
             self.close_cancels,
             self.checkpoints,
+            self.twins,
             self.losses
         )
     }

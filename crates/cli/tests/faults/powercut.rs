@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
@@ -38,15 +39,22 @@ struct Recording {
     ops: Vec<Op>,
     /// From here on the server was ready.
     from: u64,
+    /// Moments at which a file was half made: a checkpoint, say.
+    half_made: Vec<u64>,
     /// 1 if a checkpoint came in it.
     checkpoints: u64,
 }
 
 impl Recording {
-    /// Any moment after the start; two of three right after a write, when something is under way that no flush has covered.
+    /// Any moment after the start: one of three while a file was being made, two of three right after a write, when something is
+    /// under way that no flush has covered.
     fn moment(&self, random: &mut Random) -> u64 {
         let length = self.entries.len() as u64;
         let mut moment = self.from + 1 + random.below(length - self.from - 1);
+        if !self.half_made.is_empty() && random.below(3) == 0 {
+            let one = random.below(self.half_made.len() as u64);
+            moment = self.half_made[usize::try_from(one).expect("an index")];
+        }
         if random.below(3) > 0 {
             let is_write = |moment: u64| {
                 let entry = &self.entries[usize::try_from(moment).expect("an index")];
@@ -67,6 +75,7 @@ struct Totals {
     torn: u64,
     answers: u64,
     checkpoints: u64,
+    half_made: usize,
 }
 
 /// `TICKWHEEL_POWER_CUTS` says how many states (8 if it does not), `TICKWHEEL_FAULT_SEED` which (1).
@@ -82,13 +91,14 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
     while totals.states < wanted {
         let recording = record(seed.wrapping_add(load), if load % 2 == 0 { LIGHT } else { HEAVY }, None);
         totals.checkpoints += recording.checkpoints;
+        totals.half_made += recording.half_made.len();
         let states = STATES_OF_A_LOAD.min(wanted - totals.states);
         let broken = cut(&recording, seed.wrapping_add(load), states, &mut totals);
         assert!(broken.is_empty(), "seed {seed}, load {load}:\n{}", broken.join("\n"));
         load += 1;
         say(&format!("{:>6} s: {totals:?}", begun.elapsed().as_secs()));
     }
-    let Totals { states, with_loose, dropped, torn, answers, checkpoints } = totals;
+    let Totals { states, with_loose, dropped, torn, answers, checkpoints, half_made: _ } = totals;
     say(&format!(
         "powercut: seed {seed}, {:?}: {states} states of {load} loads on ext4 ({checkpoints} with a checkpoint), {with_loose} with writes that no flush covered \
          ({dropped} of them dropped, {torn} torn), {answers} answers held; 0 losses",
@@ -131,14 +141,34 @@ fn record(seed: u64, (large, life): (u64, Duration), inject: Option<&str>) -> Re
     let injection = inject.map(|inject| Injection::into_running(server.pid(), inject, stage.path()));
     stage.round = seed;
     stage.large = large;
-    stage.load(&server, life);
+    let (shard, over) = (stage.home.data.join("shard-0000"), AtomicBool::new(false));
+    let half_made = thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(&shard, &journal, &over));
+        stage.load(&server, life);
+        over.store(true, Ordering::Relaxed);
+        watcher.join().expect("the watcher")
+    });
     drop(injection);
     let checkpoints = u64::from(stage.home.newest_checkpoint().is_some());
     let (entries, ops) = (journal.entries(), stage.history.take());
     server.kill();
     drop((mount, device));
     session.umount_and_join().expect("end the file system");
-    Recording { entries, ops, from, checkpoints }
+    Recording { entries, ops, from, half_made, checkpoints }
+}
+
+/// Notes moments at which there is a file that is not finished, if files are named as they are today.
+fn watch(shard: &Path, journal: &Journal, over: &AtomicBool) -> Vec<u64> {
+    let mut half_made = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let mut files = std::fs::read_dir(shard).expect("list the files").flatten();
+        if files.any(|file| file.path().extension().is_some_and(|end| end == "tmp")) {
+            half_made.push(journal.mark());
+        }
+        // Often enough to see each step of a checkpoint.
+        thread::sleep(Duration::from_millis(1));
+    }
+    half_made
 }
 
 /// Looks at states of the disk at moments of the load; what was broken in any of them.
@@ -208,7 +238,7 @@ fn judge(directory: &Path, image: &Path, earlier: Vec<Op>, now: u64) -> Vec<Stri
         return vec![format!("LOST: the server does not start: {}", home.last_words())];
     };
     let ticks = AtomicU64::new(now);
-    let history = History::new(move || ticks.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    let history = History::new(move || ticks.fetch_add(1, Ordering::SeqCst));
     let caller = Caller::new(&server.url, &history);
     let found = read_back(&caller, &mut Ledger::default(), earlier, &mut Vec::new());
     server.kill();
