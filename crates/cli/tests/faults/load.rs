@@ -51,18 +51,20 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Runs until the server is gone or the load is stopped; `meanwhile` runs beside it.
-    pub(crate) fn run(&self, caller: &Caller<'_>, meanwhile: impl FnOnce()) {
+    /// Runs until the server is gone, takes no more, or the load is stopped; `meanwhile` runs beside it and may ask whether all
+    /// who write have ended.
+    pub(crate) fn run(&self, caller: &Caller<'_>, meanwhile: impl FnOnce(&dyn Fn() -> bool)) {
         thread::scope(|scope| {
+            let mut writers = Vec::new();
             for writer in 0..WRITERS {
                 let caller = caller.clone();
-                scope.spawn(move || Writer::new(self, caller, writer).write());
+                writers.push(scope.spawn(move || Writer::new(self, caller, writer).write()));
             }
             for worker in 0..WORKERS {
                 let caller = caller.clone();
                 scope.spawn(move || self.work(&caller, worker));
             }
-            meanwhile();
+            meanwhile(&|| writers.iter().all(|writer| writer.is_finished()));
         });
     }
 

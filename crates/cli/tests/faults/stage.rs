@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::caller::{Caller, Leased};
 use crate::history::{History, Key};
@@ -45,15 +45,18 @@ impl Stage {
         self.directory.path()
     }
 
-    /// Load until the server answers that it takes no more, or is gone, or the load is stopped after `life`.
+    /// Load until the server answers that it takes no more, or is gone, and for `life` at most.
     pub(crate) fn load(&mut self, server: &Server, life: Duration) {
         self.round += 1;
         let stop = AtomicBool::new(false);
         let seed = number("TICKWHEEL_FAULT_SEED", 1);
         let load =
             Load { seed, round: self.round, large: self.large, live: &[], stop: &stop, kept: &self.kept };
-        load.run(&Caller::new(&server.url, &self.history), || {
-            thread::sleep(life);
+        load.run(&Caller::new(&server.url, &self.history), |has_ended| {
+            let begun = Instant::now();
+            while begun.elapsed() < life && !has_ended() {
+                thread::sleep(Duration::from_millis(5));
+            }
             stop.store(true, Ordering::Relaxed);
         });
     }
