@@ -7,5 +7,4 @@ mod orders;
 mod replay;
 mod run;
 mod serve;
-#[path = "../support/server.rs"]
 mod server;

@@ -1,0 +1,218 @@
+//! A wall clock that jumps while the monotonic one goes on, by libfaketime; and a process that is frozen.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::caller::Caller;
+use crate::history::{Answer, Key, wall_ms};
+use crate::needs::{Need, has, is_long};
+use crate::report::{ready, wait_for};
+use crate::server::Server;
+use crate::stage::{HOUR_MS, Stage, key};
+
+const MINUTE_MS: i64 = 60_000;
+/// Where Debian's package has the library, after the machine's own folder.
+const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
+
+/// A server whose wall clock is ours to move.
+struct Jumper {
+    stage: Stage,
+    offset: PathBuf,
+}
+
+impl Jumper {
+    fn new() -> Option<Self> {
+        if !has("jumps of the wall clock", &[Need::Program("faketime")]) {
+            return None;
+        }
+        let stage = Stage::new();
+        let offset = stage.path().join("offset");
+        let jumper = Self { stage, offset };
+        jumper.show(0);
+        Some(jumper)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.stage.home.command(&[]);
+        command.env("LD_PRELOAD", library()).env("FAKETIME_TIMESTAMP_FILE", &self.offset);
+        command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("FAKETIME_NO_CACHE", "1");
+        command
+    }
+
+    fn start(&self) -> Server {
+        self.stage.home.start_as(&mut self.command())
+    }
+
+    /// The clock shows so much more than ours from now on.
+    fn show(&self, offset_ms: i64) {
+        // In one step: the server may read it at any moment.
+        let next = self.offset.with_extension("next");
+        fs::write(&next, format!("{:+.3}\n", offset_ms as f64 / 1_000.0)).expect("write the offset");
+        fs::rename(next, &self.offset).expect("move the offset");
+    }
+
+    /// The same, and the server has noticed, and believes it.
+    fn jump(&self, server: &Server, offset_ms: i64) {
+        let before = steps(server);
+        // What it believes is checked with the answer in hand: the later clock of the two while it moves.
+        let believed = self.stage.history.wall_ms() - wall_ms();
+        self.stage.history.set_wall_offset_ms(believed.max(offset_ms));
+        self.show(offset_ms);
+        wait_for("the step to be noticed", || (steps(server) > before).then_some(()));
+        self.stage.history.set_wall_offset_ms(offset_ms);
+    }
+}
+
+/// As far as the tests' machine tells: the first folder that has it.
+fn library() -> PathBuf {
+    let folders = fs::read_dir("/usr/lib").expect("list the libraries");
+    let found = folders.flatten().map(|folder| folder.path().join(LIBRARY)).find(|path| path.exists());
+    found.expect("faketime comes with its library")
+}
+
+fn steps(server: &Server) -> u64 {
+    let (status, said) = ready(&server.url);
+    assert_eq!(status, 200, "a step of the clock is no reason to refuse work: {said}");
+    said["clock"]["steps"].as_u64().expect("a count")
+}
+
+fn offset_ms(server: &Server) -> i64 {
+    ready(&server.url).1["clock"]["offset_ms"].as_i64().expect("a number")
+}
+
+/// The keys that come within this time.
+fn come(caller: &Caller<'_>, wait_ms: u64) -> Vec<Key> {
+    let mut leased = caller.lease("0", 100, wait_ms).expect("leases go on");
+    leased.sort_by(|a, b| a.key.cmp(&b.key));
+    if !leased.is_empty() {
+        let acked = caller.ack("0", &leased).expect("acks go on");
+        assert!(acked.iter().all(|answer| *answer == Answer::Acked), "{acked:?}");
+    }
+    leased.into_iter().map(|one| one.key).collect()
+}
+
+#[test]
+fn a_jump_back_makes_nothing_early_and_nothing_unready() {
+    let Some(mut jumper) = Jumper::new() else { return };
+    let server = jumper.start();
+    let caller = Caller::new(&server.url, &jumper.stage.history);
+    caller.put(&key("ready"), wall_ms() - 1, 1).expect("put");
+    caller.put(&key("soon"), wall_ms() + 1_500, 1).expect("put");
+    jumper.jump(&server, -HOUR_MS);
+    // It became ready by the clock as it was.
+    jumper.stage.history.set_wall_offset_ms(0);
+    assert_eq!(come(&caller, 0), [key("ready")], "what was ready stays ready");
+    jumper.stage.history.set_wall_offset_ms(-HOUR_MS);
+    caller.put(&key("after"), wall_ms() - HOUR_MS + 500, 1).expect("put");
+    assert_eq!(come(&caller, 3_000), [key("after")]);
+    assert_eq!(come(&caller, 2_000), Vec::<Key>::new(), "its time is an hour away again");
+    // Two minutes ahead are believed at once.
+    caller.put(&key("minute"), wall_ms() - HOUR_MS + MINUTE_MS, 1).expect("put");
+    jumper.jump(&server, -HOUR_MS + 2 * MINUTE_MS);
+    assert_eq!(come(&caller, 3_000), [key("minute")]);
+    assert_eq!(offset_ms(&server), 0);
+    if is_long() {
+        // The way back is a step forward of nearly an hour, and has to stand.
+        jumper.show(0);
+        let begun = Instant::now();
+        jumper.stage.history.set_wall_offset_ms(0);
+        let came = wait_for_a_minute(&caller);
+        assert!(begun.elapsed() > Duration::from_secs(58), "believed after {:?}", begun.elapsed());
+        assert_eq!(came, [key("soon")]);
+    }
+    server.kill();
+    jumper.show(0);
+    jumper.stage.history.set_wall_offset_ms(0);
+    jumper.stage.restart_and_judge("a jump back");
+}
+
+#[test]
+fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
+    let Some(mut jumper) = Jumper::new() else { return };
+    let server = jumper.start();
+    let caller = Caller::new(&server.url, &jumper.stage.history);
+    caller.put(&key("in-5-min"), wall_ms() + 5 * MINUTE_MS, 1).expect("put");
+    caller.put(&key("in-2-s"), wall_ms() + 2_000, 1).expect("put");
+    for ahead_ms in [HOUR_MS, 10 * MINUTE_MS] {
+        let before = steps(&server);
+        jumper.show(ahead_ms);
+        wait_for("the step to be noticed", || (steps(&server) > before).then_some(()));
+        assert!((offset_ms(&server) - ahead_ms).abs() < 1_000, "it says how far off the clock is");
+    }
+    let stands = Instant::now();
+    assert_eq!(come(&caller, 4_000), [key("in-2-s")], "time goes on as before");
+    assert_eq!(come(&caller, 1_000), Vec::<Key>::new());
+    if is_long() {
+        jumper.stage.history.set_wall_offset_ms(10 * MINUTE_MS);
+        let came = wait_for_a_minute(&caller);
+        assert!(stands.elapsed() > Duration::from_secs(58), "believed after {:?}", stands.elapsed());
+        assert_eq!(came, [key("in-5-min")]);
+        assert_eq!(offset_ms(&server), 0);
+        assert_eq!(steps(&server), 2, "to believe it is no further step");
+    } else {
+        // It goes away again, and nothing has come of it.
+        jumper.show(0);
+        wait_for("the clock to be right", || (offset_ms(&server) == 0).then_some(()));
+        assert_eq!(come(&caller, 1_500), Vec::<Key>::new());
+    }
+    server.kill();
+    // After a restart there is nothing to hold the clock against: the due time alone decides.
+    jumper.stage.ledger.crash();
+    jumper.show(10 * MINUTE_MS);
+    jumper.stage.history.set_wall_offset_ms(10 * MINUTE_MS);
+    let server = jumper.start();
+    jumper.stage.judge(&server, "a jump ahead");
+    assert!(!jumper.stage.ledger.is_live("0:in-5-min") || is_long(), "it was due, and came");
+}
+
+/// What comes first, within a good minute.
+fn wait_for_a_minute(caller: &Caller<'_>) -> Vec<Key> {
+    let begun = Instant::now();
+    loop {
+        let came = come(caller, 1_000);
+        if !came.is_empty() {
+            return came;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(75), "a clock that stands for a minute is believed");
+    }
+}
+
+/// Frozen in the middle of a load, and let go.
+#[test]
+fn a_frozen_server_goes_on_where_it_was() {
+    let mut stage = Stage::new();
+    let server = stage.home.start();
+    let caller = Caller::new(&server.url, &stage.history);
+    caller.put(&key("meanwhile"), wall_ms() + 400, 1).expect("put");
+    thread::scope(|scope| {
+        let frozen = scope.spawn(|| {
+            // The one wait for time: a freeze has a length.
+            thread::sleep(Duration::from_millis(200));
+            server.signal(Signal::STOP);
+            thread::sleep(Duration::from_millis(1_200));
+            server.signal(Signal::CONT);
+        });
+        let came = wait_for("the task that was due meanwhile", || {
+            Some(come(&caller, 5_000)).filter(|came| !came.is_empty())
+        });
+        assert_eq!(came, [key("meanwhile")]);
+        frozen.join().expect("the freeze");
+    });
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(300));
+            server.signal(Signal::STOP);
+            thread::sleep(Duration::from_millis(700));
+            server.signal(Signal::CONT);
+        });
+        stage.load(&server, Duration::from_millis(1_500));
+    });
+    assert_eq!(steps(&server), 0, "both clocks went on");
+    server.kill();
+    stage.restart_and_judge("a freeze");
+}

@@ -1,0 +1,125 @@
+//! A disk that is really full: a small file system of its own.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::caller::{Caller, Silence};
+use crate::history::{Answer, Call, Key, wall_ms};
+use crate::mount::Mount;
+use crate::needs::{Need, has, say};
+use crate::report::{ready, wait_for};
+use crate::server::Starting;
+use crate::stage::{HOUR_MS, Stage, key};
+
+const MIB: usize = 1 << 20;
+/// Some log files, their reserve, and room to put tasks into.
+const DISK: &str = "size=192m";
+/// What somebody else's file takes of it.
+const BALLAST: usize = 64 * MIB;
+
+/// Growth is refused, what is there goes on, nothing is lost, and when there is space again the server notices by itself.
+#[test]
+fn a_full_disk_refuses_growth_and_nothing_else() {
+    if !has("a full disk", &[Need::Program("mount"), Need::Mounting]) {
+        return;
+    }
+    let mut stage = Stage::new();
+    let _disk = Mount::at(&stage.home.data, &["-t", "tmpfs", "-o", DISK, "tmpfs"]);
+    let first = Ballast::of(&stage.home.data, "ballast-1", BALLAST);
+    let server = stage.home.start();
+    let caller = Caller::new(&server.url, &stage.history);
+    let (due, far): (Vec<Key>, Vec<Key>) =
+        (0..40).map(|number| (key(&format!("due{number}")), key(&format!("far{number}")))).unzip();
+    for one in &far {
+        caller.put(one, wall_ms() + HOUR_MS, 1).expect("there is room");
+    }
+    let due_ms = wall_ms() + 2_000;
+    for one in &due {
+        caller.put(one, due_ms, 1).expect("there is room");
+    }
+    let batches = fill(&caller, 0);
+
+    // Now nothing is left at all, not even what the server keeps free for itself.
+    let second = Ballast::of(&stage.home.data, "ballast-2", usize::MAX);
+    let put = caller.put(&key("one-more"), wall_ms() + HOUR_MS, 1);
+    assert!(matches!(put, Err(Silence::Refused(507))), "a put on a full disk is answered with {put:?}");
+    let mut leased = Vec::new();
+    wait_for("all that is due", || {
+        leased.extend(caller.lease("0", 100, 1_000).expect("due tasks go out"));
+        (leased.len() == due.len()).then_some(())
+    });
+    let acked = caller.ack("0", &leased).expect("acks are taken");
+    assert!(acked.iter().all(|answer| *answer == Answer::Acked), "{acked:?}");
+    for one in &far[..20] {
+        assert!(matches!(caller.cancel(one), Ok(Answer::Cancelled)), "a cancel needs no room");
+    }
+    assert!(matches!(caller.get(&far[20]), Ok(Answer::Live { .. })));
+    let (status, said) = ready(&server.url);
+    assert_eq!((status, &said["read_only"]), (200, &serde_json::Value::Null), "{said}");
+
+    first.remove();
+    second.remove();
+    let mut number = 0;
+    wait_for("puts to be taken again", || {
+        number += 1;
+        caller.put(&key(&format!("again{number}")), wall_ms() + HOUR_MS, 1).ok()
+    });
+
+    // Full once more, and killed: it may refuse to start as long as there is no room, and then it has everything.
+    let more = fill(&caller, batches);
+    let third = Ballast::of(&stage.home.data, "ballast-3", usize::MAX);
+    for one in &far[20..30] {
+        assert!(matches!(caller.cancel(one), Ok(Answer::Cancelled)), "a cancel needs no room");
+    }
+    server.kill();
+    let starts = Starting::of(&mut stage.home.command(&[])).ready().is_ok();
+    third.remove();
+    stage.restart_and_judge("a full disk");
+    let so = if starts { "starts" } else { "refuses to start" };
+    say(&format!(
+        "full: 507 after {batches} and {more} batches; on a disk without a free byte the server {so}"
+    ));
+}
+
+/// Puts a quarter of a megabyte at a time until growth is refused; how often.
+fn fill(caller: &Caller<'_>, from: usize) -> usize {
+    for batch in from..from + 4 * 192 {
+        let put = |number| {
+            (key(&format!("b{batch}:{number}")), Call::Put { due_ms: wall_ms() + HOUR_MS, number: 1 })
+        };
+        let lines: Vec<_> = (0..20).map(put).collect();
+        match caller.batch(&lines) {
+            Ok(()) => {}
+            Err(Silence::Refused(507)) => return batch - from,
+            Err(other) => panic!("a full disk refuses growth with 507, and this is {other:?}"),
+        }
+    }
+    panic!("growth was never refused");
+}
+
+/// A file that takes space.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    /// With so many bytes, or as many as there are.
+    fn of(directory: &Path, name: &str, bytes: usize) -> Self {
+        let path = directory.join(name);
+        let mut file = File::create(&path).expect("make a file");
+        // The last bytes go one page at a time.
+        let mut piece = vec![1; MIB];
+        let mut left = bytes;
+        while left > 0 && !piece.is_empty() {
+            let next = piece.len().min(left);
+            match file.write(&piece[..next]) {
+                Ok(written) if written > 0 => left -= written,
+                _ => piece.truncate(if piece.len() > 4_096 { 4_096 } else { 0 }),
+            }
+        }
+        Self(path)
+    }
+
+    fn remove(self) {
+        fs::remove_file(self.0).expect("remove the file");
+    }
+}

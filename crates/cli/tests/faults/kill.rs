@@ -1,0 +1,166 @@
+//! SIGKILL under load, again and again, and again while the server recovers.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::caller::Caller;
+use crate::history::{Answer, History, Key};
+use crate::judge::Ledger;
+use crate::load::{LARGE, Load};
+use crate::mount::run;
+use crate::needs::{number, say};
+use crate::random::Random;
+use crate::readback::{QUEUES, read_back};
+use crate::server::{Home, Starting};
+
+/// Between the begin of the load and the kill: anything from the first calls to many commits.
+const LIFE_MS: (u64, u64) = (20, 330);
+/// Between a start and a kill that is to meet the recovery.
+const RECOVERY_MS: u64 = 80;
+const DEPTH: u64 = 3;
+/// So often a copy of the directory is recovered, too.
+const TWIN_EVERY: u64 = 10;
+
+#[derive(Debug, Default)]
+struct Totals {
+    rounds: u64,
+    kills: u64,
+    with_calls: u64,
+    in_recovery: u64,
+    deepest: u64,
+    acknowledged: usize,
+    close_cancels: usize,
+    checkpoints: u64,
+    twins: u64,
+    losses: usize,
+}
+
+/// `TICKWHEEL_KILLS` says how many rounds (20 if it does not), `TICKWHEEL_FAULT_SEED` which workload (1).
+#[test]
+fn nothing_acknowledged_is_lost_by_kills() {
+    let rounds = number("TICKWHEEL_KILLS", 20);
+    let seed = number("TICKWHEEL_FAULT_SEED", 1);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let twin = tempfile::tempdir().expect("a temporary directory");
+    let home = Home::below(directory.path());
+    let history = History::default();
+    let mut ledger = Ledger::default();
+    let mut random = Random::new(seed);
+    let kept = Mutex::new(Vec::new());
+    let mut totals = Totals::default();
+    let mut checkpoint = None;
+    let begun = Instant::now();
+
+    for round in 0..=rounds {
+        let twin = (round % TWIN_EVERY == 1)
+            .then(|| Home::below(twin.path()))
+            .map(|twin| state_of_copy(&home, &twin));
+        let server = home.start();
+        let caller = Caller::new(&server.url, &history);
+        if let Some(twin) = twin {
+            totals.twins += 1;
+            assert_eq!(
+                twin,
+                state(&caller),
+                "seed {seed}, round {round}: two recoveries of one directory differ"
+            );
+        }
+        let found = read_back(&caller, &mut ledger, history.take(), &mut kept.lock().expect("no panic"));
+        let newest = home.newest_checkpoint();
+        totals.checkpoints += u64::from(newest != checkpoint);
+        checkpoint = newest;
+        totals.losses += found.broken.len();
+        assert!(
+            found.broken.is_empty(),
+            "seed {seed}, round {round} of {rounds}:\n{}\n{totals}",
+            found.broken.join("\n")
+        );
+        if round == rounds {
+            break;
+        }
+
+        let load =
+            Load { seed, round, large: LARGE, live: &found.live, stop: &AtomicBool::new(false), kept: &kept };
+        let life = Duration::from_millis(LIFE_MS.0 + random.below(LIFE_MS.1));
+        load.run(&caller, |_| {
+            // The one wait for time: the moment of a kill is meant to be anywhere.
+            thread::sleep(life);
+            totals.with_calls += u64::from(history.in_flight() > 0);
+            totals.kills += 1;
+            server.kill();
+        });
+        recover(&home, &mut random, &mut totals);
+        totals.rounds += 1;
+        totals.acknowledged = history.acknowledged();
+        totals.close_cancels = history.close_cancels();
+        if totals.rounds % 100 == 0 {
+            say(&format!("{:>6} s: {totals}", begun.elapsed().as_secs()));
+        }
+    }
+
+    say(&format!("kill: seed {seed}, {:?}: {totals}", begun.elapsed()));
+    let loaded = totals.rounds;
+    assert!(totals.with_calls * 10 >= loaded * 3, "too few kills met calls in flight: no test of anything");
+    assert!(totals.in_recovery * 20 >= totals.kills, "too few kills met a recovery: no test of it");
+    assert!(totals.close_cancels as u64 * 10 >= loaded, "too few cancels met their due time");
+}
+
+/// Kills it up to three times while it starts.
+fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
+    let mut depth = 0;
+    for _ in 0..random.below(DEPTH + 1) {
+        let starting = Starting::of(&mut home.command(&[]));
+        // As many short waits as long ones: a recovery of little is over soon.
+        let longest = 1 << random.below(7);
+        thread::sleep(Duration::from_millis(1 + random.below(longest.min(RECOVERY_MS))));
+        totals.kills += 1;
+        if !starting.kill() {
+            totals.in_recovery += 1;
+            depth += 1;
+        }
+    }
+    totals.deepest = totals.deepest.max(depth);
+}
+
+/// What a recovery of a copy of `home` finds. The copy is made in `twin` and removed.
+fn state_of_copy(home: &Home, twin: &Home) -> Vec<(Key, Answer)> {
+    run(&["cp", "-r", home.data.to_str().expect("UTF-8"), twin.data.to_str().expect("UTF-8")]);
+    let server = twin.start();
+    let history = History::default();
+    let found = state(&Caller::new(&server.url, &history));
+    server.kill();
+    std::fs::remove_dir_all(&twin.data).expect("remove the copy");
+    found
+}
+
+/// All live tasks, by key.
+fn state(caller: &Caller<'_>) -> Vec<(Key, Answer)> {
+    let lists = QUEUES.iter().flat_map(|queue| caller.list(queue).expect("a healthy server lists"));
+    let mut tasks: Vec<_> = lists.collect();
+    tasks.sort_by(|a, b| a.0.cmp(&b.0));
+    tasks
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} rounds, {} acknowledged operations, {} kills: {} of {} under load met calls in flight, {} met a recovery \
+             (up to {} in a row); {} cancels within 5 ms of due, {} new checkpoints, {} recovered twice; {} losses",
+            self.rounds,
+            self.acknowledged,
+            self.kills,
+            self.with_calls,
+            self.rounds,
+            self.in_recovery,
+            self.deepest,
+            self.close_cancels,
+            self.checkpoints,
+            self.twins,
+            self.losses
+        )
+    }
+}

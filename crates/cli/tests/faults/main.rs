@@ -1,0 +1,24 @@
+//! The real server with faults from outside, held to what it promises: what was acknowledged stays, nothing is early, what was
+//! cancelled or acked does not come back. The page `docs/faults.md` says how to run more of it.
+
+mod caller;
+mod clock;
+mod full;
+mod fuse_disk;
+mod history;
+mod injection;
+mod judge;
+mod kill;
+mod load;
+mod memory;
+mod mount;
+mod needs;
+mod payload;
+mod powercut;
+mod random;
+mod readback;
+mod report;
+mod server;
+mod stage;
+mod strace;
+mod world;

@@ -1,0 +1,166 @@
+//! A ceiling for the memory of the server, by a control group of its own.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tickwheel_api::client::{Client, ClientError};
+use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode};
+
+use crate::history::wall_ms;
+use crate::needs::{Need, has, is_long, say};
+use crate::server::{Home, Starting};
+
+const MIB: u64 = 1 << 20;
+const PAYLOAD_BYTES: usize = 200;
+const BATCH: u64 = 500;
+
+/// Far tasks under a ceiling: the server takes them all, and the next one finds them all under the same ceiling.
+///
+/// With `TICKWHEEL_LONG=1` a million under 256 MiB: more than fits if each had its payload and its key in memory.
+#[test]
+fn far_tasks_fit_under_a_ceiling() {
+    if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
+        return;
+    }
+    let (tasks, limit) = if is_long() { (1_000_000, 256 * MIB) } else { (60_000, 128 * MIB) };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let home = Home::below(directory.path());
+    let group = Group::new("tickwheel-faults", limit);
+    let server = home.start_as(&mut home.command(&group.wrapper()));
+    let begun = Instant::now();
+    if let Err(error) = fill(&server.url, 0, tasks) {
+        panic!("{error}; the server ended with {}\n{}", server.ended(), home.last_words());
+    }
+    let (filled, used) = (begun.elapsed(), resident_kib(server.pid().as_raw_nonzero().get()));
+    server.kill();
+
+    let begun = Instant::now();
+    let server = home.start_as(&mut home.command(&group.wrapper()));
+    let recovered = begun.elapsed();
+    let client = Client::new(&server.url).expect("the server's own URL");
+    let queues = client.queues().expect("it answers");
+    assert_eq!(queues.iter().map(|queue| queue.scheduled).sum::<u64>(), tasks, "LOST: {queues:?}");
+    for number in (0..tasks).step_by(997) {
+        let task =
+            client.get("0", &format!("k{number}")).unwrap_or_else(|error| panic!("LOST: k{number}: {error}"));
+        assert_eq!(task.payload.bytes, payload(number));
+    }
+    say(&format!(
+        "memory: {tasks} tasks of {PAYLOAD_BYTES} B under {} MiB, taken in {filled:?} ({used} KiB resident), there again after {recovered:?}",
+        limit / MIB
+    ));
+}
+
+/// The ceiling is one: a server that cannot fit under it is killed, and what it acknowledged is there.
+#[test]
+fn a_server_over_its_ceiling_is_killed_and_loses_nothing() {
+    if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let home = Home::below(directory.path());
+    let group = Group::new("tickwheel-faults-low", 6 * MIB);
+    let mut acknowledged = 0;
+    let Ok(server) = Starting::of(&mut home.command(&group.wrapper())).ready() else {
+        return;
+    };
+    // Payloads of near tasks are in memory, so that there is an end to it.
+    let ended = loop {
+        match fill(&server.url, acknowledged, acknowledged + BATCH) {
+            Ok(()) => acknowledged += BATCH,
+            Err(_) => break server.ended(),
+        }
+        assert!(acknowledged < 1_000_000, "the ceiling holds nothing");
+    };
+    assert_eq!(ended.signal(), Some(9));
+    let server = home.start();
+    let client = Client::new(&server.url).expect("the server's own URL");
+    let scheduled: u64 = client.queues().expect("it answers").iter().map(|queue| queue.scheduled).sum();
+    assert!(
+        (acknowledged..=acknowledged + BATCH).contains(&scheduled),
+        "LOST: {scheduled} of {acknowledged}"
+    );
+    say(&format!("memory: killed over 6 MiB after {acknowledged} tasks, and they are there"));
+}
+
+/// Puts tasks due in one to two days.
+fn fill(url: &str, from: u64, to: u64) -> Result<(), ClientError> {
+    let client = Client::new(url).expect("the server's own URL");
+    let due_ms = wall_ms() + 86_400_000;
+    for first in (from..to).step_by(usize::try_from(BATCH).expect("small")) {
+        let line = |number: u64| BatchLine {
+            key: format!("k{number}"),
+            if_match: None,
+            revoke: false,
+            op: BatchOp::Put {
+                body: PutBody {
+                    due: Due::At(due_ms + i64::try_from(number * 7_919 % 86_400_000).expect("small")),
+                    payload: PayloadBody::json(payload(number)),
+                },
+                mode: PutMode::Create,
+            },
+        };
+        let lines: Vec<BatchLine> = (first..to.min(first + BATCH)).map(line).collect();
+        let results = client.batch("0", &lines)?;
+        assert!(results.iter().all(|result| result.status == 201), "{:?}", results.first());
+    }
+    Ok(())
+}
+
+fn payload(number: u64) -> Vec<u8> {
+    let text = format!("\"{number:0>width$}\"", width = PAYLOAD_BYTES - 2);
+    text.into_bytes()
+}
+
+fn resident_kib(pid: i32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("read its status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
+    line.trim().trim_end_matches(" kB").to_owned()
+}
+
+/// A control group with a ceiling. Dropping it removes it.
+struct Group {
+    directory: PathBuf,
+}
+
+impl Group {
+    const V1: &str = "/sys/fs/cgroup/memory";
+    const V2: &str = "/sys/fs/cgroup";
+
+    /// Of either version of control groups.
+    fn parent() -> &'static str {
+        if Path::new(Self::V1).join("memory.limit_in_bytes").exists() { Self::V1 } else { Self::V2 }
+    }
+
+    fn new(name: &str, limit_bytes: u64) -> Self {
+        let parent = Path::new(Self::parent());
+        let limit = if Self::parent() == Self::V1 { "memory.limit_in_bytes" } else { "memory.max" };
+        // It may be switched on already, or not be ours to switch; then the limit cannot be written, below.
+        let _on = fs::write(parent.join("cgroup.subtree_control"), "+memory");
+        let directory = parent.join(format!("{name}-{}", std::process::id()));
+        fs::create_dir(&directory).expect("make a control group");
+        let group = Self { directory };
+        fs::write(group.directory.join(limit), limit_bytes.to_string()).expect("set the ceiling");
+        // Where there is no swap, there is no such file.
+        let _no_swap = fs::write(group.directory.join("memory.swap.max"), "0");
+        group
+    }
+
+    /// The words in front of a command line that is to run in it.
+    fn wrapper(&self) -> [&str; 4] {
+        let directory = self.directory.to_str().expect("UTF-8");
+        ["sh", "-c", "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"", directory]
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The last process may be on its way out.
+        let begun = Instant::now();
+        while fs::remove_dir(&self.directory).is_err() && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

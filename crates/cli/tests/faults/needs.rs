@@ -1,0 +1,93 @@
+//! What a test needs of the machine, and what is said when it is not there.
+
+use std::process::{Command, Stdio};
+
+/// Tells what a campaign is doing.
+#[expect(clippy::print_stderr, reason = "progress of a long run is for the person who waits for it")]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Whether all of it is there; else it says loudly what was not tested. With `TICKWHEEL_REQUIRE_ALL=1` a program that is not
+/// installed is a failure, and where the long tests are asked for so is a machine that cannot do it.
+pub(crate) fn has(what: &str, needs: &[Need]) -> bool {
+    let missing: Vec<&Need> = needs.iter().filter(|need| !need.is_there()).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let names: Vec<String> = missing.iter().map(|need| need.to_string()).collect();
+    let text = format!("NOT TESTED: {what}, for there is no {}", names.join(", no "));
+    let all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
+    let is_failure = |need: &&Need| if matches!(need, Need::Program(_)) { all } else { is_long() };
+    assert!(!missing.iter().any(is_failure), "{text}");
+    say(&format!("\n!!!! {text}\n"));
+    false
+}
+
+/// Something of the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    /// Installed, or not.
+    Program(&'static str),
+    /// One process may hold another one's system calls.
+    Tracing,
+    /// The right to mount, which root has unless it is that of a container.
+    Mounting,
+    /// A device that can be opened.
+    Device(&'static str),
+    /// A directory in which we may make others.
+    Groups(&'static str),
+}
+
+impl Need {
+    fn is_there(&self) -> bool {
+        match self {
+            Self::Program(name) => command(name, &["--version"]).is_some(),
+            Self::Tracing => command("strace", &["-qq", "-o", "/dev/null", "true"]) == Some(true),
+            Self::Mounting => effective_capabilities() & CAP_SYS_ADMIN != 0,
+            Self::Device(path) => std::fs::File::open(path).is_ok(),
+            Self::Groups(path) => {
+                let ours = std::path::Path::new(path).join(format!("tickwheel-{}", std::process::id()));
+                std::fs::create_dir(&ours).is_ok() && std::fs::remove_dir(&ours).is_ok()
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Need {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Program(name) => write!(f, "program {name}"),
+            Self::Tracing => f.write_str("right to trace"),
+            Self::Mounting => f.write_str("right to mount"),
+            Self::Device(path) => write!(f, "device {path}"),
+            Self::Groups(path) => write!(f, "control group in {path}"),
+        }
+    }
+}
+
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+
+fn effective_capabilities() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
+    u64::from_str_radix(line.trim(), 16).unwrap_or_default()
+}
+
+/// Whether the program says that all is well; none if it is not there.
+fn command(name: &str, words: &[&str]) -> Option<bool> {
+    let mut command = Command::new(name);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok().map(|status| status.success())
+}
+
+/// A number from the environment.
+pub(crate) fn number(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+/// Whether the tests that take minutes are asked for.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("TICKWHEEL_LONG").is_some_and(|value| value == "1")
+}

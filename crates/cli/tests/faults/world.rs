@@ -1,0 +1,123 @@
+//! What a key may be, and what each answer says of it. A dozen lines for each verb, and no code of the product's.
+
+use crate::history::{Answer, Call, Delivery};
+
+/// One thing that a key may be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum World {
+    /// Never there, or cancelled.
+    Absent,
+    /// Worked off.
+    Done,
+    Live(Live),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Live {
+    pub(crate) due_ms: i64,
+    pub(crate) number: u32,
+    /// None if no answer has told it yet.
+    pub(crate) version: Option<u64>,
+    pub(crate) held: Held,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Held {
+    No,
+    /// By the worker that got the delivery with this serial.
+    By(u64),
+    /// By a worker that is not known: the answer of a lease was lost.
+    Unseen,
+}
+
+impl World {
+    /// What the key is after an answered call; none if that answer cannot be given in this world.
+    pub(crate) fn after(self, call: Call, answer: Answer) -> Option<Self> {
+        let free = |live: Live| live.held == Held::No;
+        match (call, answer, self) {
+            (_, Answer::Refused, _) => Some(self),
+            (Call::Put { due_ms, number }, Answer::Created { version }, Self::Absent | Self::Done) => {
+                Some(Self::live(due_ms, number, version))
+            }
+            (Call::Put { due_ms, number }, Answer::Changed { version }, Self::Live(live))
+                if free(live) && live.version.is_none_or(|before| before < version) =>
+            {
+                Some(Self::live(due_ms, number, version))
+            }
+            (Call::Patch { due_ms }, Answer::Changed { version }, Self::Live(live))
+                if free(live) && live.version.is_none_or(|before| before < version) =>
+            {
+                Some(Self::live(due_ms, live.number, version))
+            }
+            (Call::Cancel, Answer::Cancelled, Self::Live(live)) if free(live) => Some(Self::Absent),
+            (Call::Put { .. } | Call::Patch { .. } | Call::Cancel, Answer::Leased, Self::Live(live))
+                if !free(live) =>
+            {
+                Some(self)
+            }
+            // An end is remembered for a while only.
+            (Call::Patch { .. } | Call::Cancel | Call::Get, Answer::NotFound, Self::Absent | Self::Done) => {
+                Some(self)
+            }
+            (Call::Patch { .. } | Call::Cancel | Call::Get, Answer::Done, Self::Done) => Some(self),
+            (Call::Ack(delivery), Answer::Acked, Self::Live(live)) if live.is_of(delivery) => {
+                Some(Self::Done)
+            }
+            (Call::Ack(delivery), Answer::Expired, Self::Live(live)) => {
+                (live.held != Held::By(delivery.serial)).then_some(self)
+            }
+            (Call::Ack(_), Answer::Expired, Self::Absent | Self::Done) => Some(self),
+            (Call::Get, Answer::Live { due_ms, number, version }, Self::Live(live)) => {
+                let same = (due_ms, number) == (live.due_ms, live.number);
+                let same = same && live.version.is_none_or(|known| known == version);
+                same.then_some(Self::Live(Live { version: Some(version), ..live }))
+            }
+            (Call::Lease, Answer::Delivered(delivery), Self::Live(live)) => {
+                let same = (delivery.due_ms, delivery.number) == (live.due_ms, live.number);
+                let held = Held::By(delivery.serial);
+                (same && free(live)).then_some(Self::Live(Live { held, ..live }))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the key is if a call without an answer took effect; none if it could not have any.
+    pub(crate) fn after_unanswered(self, call: Call) -> Option<Self> {
+        let live = |due_ms, number| Self::Live(Live { due_ms, number, version: None, held: Held::No });
+        match (call, self) {
+            (Call::Put { due_ms, number }, Self::Absent | Self::Done) => Some(live(due_ms, number)),
+            (Call::Put { due_ms, number }, Self::Live(Live { held: Held::No, .. })) => {
+                Some(live(due_ms, number))
+            }
+            (Call::Patch { due_ms }, Self::Live(Live { held: Held::No, number, .. })) => {
+                Some(live(due_ms, number))
+            }
+            (Call::Cancel, Self::Live(Live { held: Held::No, .. })) => Some(Self::Absent),
+            (Call::Ack(delivery), Self::Live(live)) if live.is_of(delivery) => Some(Self::Done),
+            (Call::Lease, Self::Live(live)) if live.held == Held::No => {
+                Some(Self::Live(Live { held: Held::Unseen, ..live }))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the key is once the server has died: leases die with it.
+    pub(crate) fn after_crash(self) -> Self {
+        match self {
+            Self::Live(live) => Self::Live(Live { held: Held::No, ..live }),
+            other => other,
+        }
+    }
+
+    fn live(due_ms: i64, number: u32, version: u64) -> Self {
+        Self::Live(Live { due_ms, number, version: Some(version), held: Held::No })
+    }
+}
+
+impl Live {
+    /// Whether the token of this delivery speaks for the task: its lease runs, or a crash ended it and nobody else has it.
+    fn is_of(self, delivery: Delivery) -> bool {
+        let same = (delivery.due_ms, delivery.number) == (self.due_ms, self.number);
+        same && (self.held == Held::No || self.held == Held::By(delivery.serial))
+    }
+}
