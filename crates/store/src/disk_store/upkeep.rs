@@ -302,7 +302,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
         let came = checkpoint.step_done(reads, &mut self.catalog);
         let Came::Durable { name, frame, dropped } = came else { return };
-        // It is durable under its name. Only now may go what it makes up for.
+        // It is durable under its name. Only now may go what it makes up for; whether that was ever synced is of no meaning any more.
+        self.unsynced.synced_through(frame);
         self.let_go_of_log(frame);
         let before = self.upkeep.standing.replace(name);
         before.into_iter().for_each(|before| self.upkeep.remove(before));

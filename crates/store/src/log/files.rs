@@ -77,8 +77,9 @@ pub(crate) struct Files {
     since_checkpoint: u64,
 }
 
-/// Spares that are kept; more are removed. One becomes the next file, one is for the file after a burst.
-const SPARES_MAX: usize = 2;
+/// Spares that are kept; more are removed. A checkpoint of the usual size frees two or three at once, and what is removed then would have to be
+/// filled with zeroes again.
+const SPARES_MAX: usize = 4;
 
 impl Files {
     pub(crate) fn new(
