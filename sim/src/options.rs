@@ -37,12 +37,14 @@ pub struct Options {
     pub lost_percent: u64,
     /// Percent of lives in which a write or a sync fails.
     pub error_percent: u64,
+    /// What near memory may take, bytes.
+    pub near_bytes: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 15] = [
+const FIELDS: [Field; 16] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -58,6 +60,7 @@ const FIELDS: [Field; 15] = [
     ("jump-permille", |o| &mut o.jump_permille),
     ("lost-percent", |o| &mut o.lost_percent),
     ("error-percent", |o| &mut o.error_percent),
+    ("near-bytes", |o| &mut o.near_bytes),
 ];
 
 impl Options {
@@ -80,6 +83,7 @@ impl Options {
             jump_permille: rng.pick(&[0, 0, 5, 30]),
             lost_percent: rng.pick(&[0, 3, 10]),
             error_percent: rng.pick(&[0, 0, 20]),
+            near_bytes: rng.pick(&[2_000, 20_000, 256 << 20]),
         }
     }
 

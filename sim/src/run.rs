@@ -461,6 +461,7 @@ impl World {
     fn load(&mut self, store: DiskStore<SimDisk, SimIo>) -> Result<bool, Violation> {
         let config = EngineConfig {
             horizon_ms: self.options.horizon_ms.max(2),
+            near_bytes_max: self.options.near_bytes.max(512),
             scan_max: self.rng.pick(&[1, 3, 1_024]),
             ..EngineConfig::default()
         };

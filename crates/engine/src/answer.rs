@@ -203,6 +203,10 @@ pub struct Stats {
     pub waiting: usize,
     /// Whether the store failed and only reads are answered.
     pub read_only: bool,
+    /// Bytes that near memory takes, about.
+    pub near_bytes: u64,
+    /// Its budget, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
+    pub near_bytes_max: u64,
 }
 
 /// The machine cannot answer as asked; not the caller's mistake.

@@ -4,11 +4,15 @@ mod commit;
 mod entries;
 mod filling;
 mod gate;
+mod heads;
 mod list;
 mod lookup;
+mod near;
 mod owner;
 mod queues;
+mod runs;
 mod stop;
+mod stub;
 mod time;
 mod window;
 mod worker;
@@ -24,6 +28,7 @@ use self::filling::Filling;
 use self::gate::Gate;
 use self::list::Lists;
 use self::lookup::Lookups;
+use self::near::Near;
 use self::queues::Queues;
 use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
@@ -43,12 +48,21 @@ pub struct EngineConfig {
     pub scan_max: usize,
     /// A task may be due so far ahead, milliseconds.
     pub farthest_ms: u64,
+    /// Near memory may take about so many bytes, at least 512. Beyond them the horizon shrinks, and of ready tasks behind the
+    /// head of their line only a stub of 64 bytes stays. Nothing is late or refused for that. Beside it there may be a stub for
+    /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
+    pub near_bytes_max: u64,
 }
 
 impl Default for EngineConfig {
-    /// An hour in memory, 1,024 tasks a scan, 100 years ahead.
+    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 256 MiB.
     fn default() -> Self {
-        Self { horizon_ms: 3_600_000, scan_max: 1_024, farthest_ms: 100 * 365 * 86_400_000 + 25 * 86_400_000 }
+        Self {
+            horizon_ms: 3_600_000,
+            scan_max: 1_024,
+            farthest_ms: 100 * 365 * 86_400_000 + 25 * 86_400_000,
+            near_bytes_max: 256 << 20,
+        }
     }
 }
 
@@ -69,7 +83,9 @@ impl Default for EngineConfig {
 /// - A task is ready only if the believed wall clock has reached its `due_at`, and stays ready until a lease, its owner or
 ///   a restart moves it.
 /// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's ready index, the lease
-///   wheel, or none.
+///   wheel, or none. A task in memory is an entry or a stub, never both.
+/// - A stub says what the store's record says: a change takes the task whole, and a durable entry becomes a stub only when
+///   no read under way can contradict it.
 #[derive(Debug)]
 pub struct Engine {
     config: EngineConfig,
@@ -79,6 +95,9 @@ pub struct Engine {
     queues: Queues,
     /// Queues where something became ready while a call waited.
     to_serve: BTreeSet<QueueName>,
+    /// Queues where the head of the line has to be fetched.
+    hungry: BTreeSet<QueueName>,
+    near: Near,
     /// Near tasks by `due_at`, milliseconds.
     wheel: Wheel<Slot>,
     /// Tasks due after now that the wheel has passed, by `due_at`.
@@ -106,8 +125,12 @@ pub struct Engine {
     /// Durable entries that nothing needs but a read under way, with the last request made before.
     lingering: VecDeque<(RequestId, Slot)>,
     next_request: u64,
+    /// Calls for counts that wait until it is known what is due.
+    counting: Vec<(CallId, Command)>,
     /// Why nothing is changed any more.
     failed: Option<Arc<str>>,
+    /// The same, while a commit is still in flight: its reply comes first.
+    failing: Option<Arc<str>>,
     stopping: bool,
     stopped: bool,
     stats: Stats,
@@ -119,6 +142,7 @@ impl Engine {
     #[must_use]
     pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
         assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
+        assert!(config.near_bytes_max >= 512, "{} bytes have no room for tasks", config.near_bytes_max);
         let mut queues = Queues::default();
         for (name, live) in &acquired.queues {
             queues.open(name).live = *live;
@@ -131,6 +155,8 @@ impl Engine {
             entries: Entries::new(acquired.secret),
             queues,
             to_serve: BTreeSet::new(),
+            hungry: BTreeSet::new(),
+            near: Near::default(),
             wheel: Wheel::new(now.wall.as_tick()),
             rewound: BTreeSet::new(),
             lease_wheel: Wheel::new(now.mono_tick()),
@@ -150,7 +176,9 @@ impl Engine {
             window: Window::default(),
             lingering: VecDeque::new(),
             next_request: 0,
+            counting: Vec::new(),
             failed: None,
+            failing: None,
             stopping: false,
             stopped: false,
             stats: Stats::default(),
@@ -169,11 +197,7 @@ impl Engine {
         self.pass_time(now);
         match input {
             Input::Call { call, command } => self.call(now, call, command),
-            Input::EndWait { call } => {
-                if self.queues.end_wait(call) {
-                    self.answer(call, Answer::Lease(Ok(Vec::new())));
-                }
-            }
+            Input::EndWait { call } => self.end_wait(now, call),
             Input::Undelivered { tokens } => self.take_back(now, &tokens),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
             Input::StoreFailed { why } => {
@@ -186,12 +210,14 @@ impl Engine {
             Input::Stop => self.stop(),
         }
         self.serve_waiters(now);
+        self.count(now);
         self.gate.release(self.durable, out);
     }
 
     /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
     /// flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.shed(now);
         self.load_ahead(now, out);
         self.look_up(out);
         self.scan_lists(now, out);
@@ -210,14 +236,14 @@ impl Engine {
             i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
         });
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
-        let load = self.window.load_at(self.config.horizon_ms);
         NextWake {
-            wall: [due, rewound, load].into_iter().flatten().min(),
+            wall: [due, rewound, self.near.next_due(), self.load_at()].into_iter().flatten().min(),
             mono_ms: self.lease_wheel.next_wake(),
         }
     }
 
-    /// Whether all tasks inside the horizon are in memory. Until then, after a start, not all that is due is ready.
+    /// Whether all tasks inside the horizon, as far as the budget reaches, are in memory. Until then, after a start, not all
+    /// that is due is ready.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.window.is_loaded()
@@ -228,7 +254,7 @@ impl Engine {
     pub fn is_idle(&self) -> bool {
         let settled = self.in_flight.is_none() && !self.filling.has_work();
         let asked = self.lookups.is_empty() && self.lists.is_empty() && !self.window.is_scanning();
-        (settled || self.failed.is_some()) && asked && self.gate.is_empty()
+        (settled || self.failed.is_some()) && asked && self.counting.is_empty() && self.gate.is_empty()
     }
 
     /// The right to commit that this machine holds.
@@ -249,18 +275,24 @@ impl Engine {
         self.failed.clone()
     }
 
-    /// How many tasks are in memory, for tests and figures.
+    /// How many tasks are in memory, whole, for tests and figures. Those that have ended and are not durable yet count, too.
     #[must_use]
     pub fn tasks_in_memory(&self) -> usize {
         self.entries.len()
     }
 
+    /// Of how many tasks more there is a stub in memory.
+    #[must_use]
+    pub fn stubs_in_memory(&self) -> u64 {
+        self.near.stubs()
+    }
+
     fn call(&mut self, now: Now, call: CallId, command: Command) {
         let changes =
             !matches!(command, Command::Get(_) | Command::List(_) | Command::Queues | Command::Stats);
-        let refusal = match &self.failed {
+        let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
-            Some(why) if changes => Some(Unavailable::ReadOnly { why: Arc::clone(why) }),
+            Some(why) if changes => Some(Unavailable::ReadOnly { why }),
             _ => None,
         };
         if let Some(why) = refusal {
@@ -279,14 +311,7 @@ impl Engine {
                 self.tokens(now, call, &extend.queue, &extend.tokens, verb);
             }
             Command::List(list) => self.lists.ask(self.applied, call, list),
-            Command::Queues => {
-                let counts = self.counts();
-                self.answer(call, Answer::Queues(Ok(counts)));
-            }
-            Command::Stats => {
-                let stats = self.stats(now);
-                self.answer(call, Answer::Stats(Ok(Box::new(stats))));
-            }
+            Command::Queues | Command::Stats => self.counting.push((call, command)),
         }
     }
 
@@ -321,9 +346,8 @@ impl Engine {
         let body_known = entry.body_sealed && Arc::ptr_eq(&entry.task.body, &task.body);
         let task = Arc::new(task);
         self.note(slot, seq, TaskEffect::Stored { task: Arc::clone(&task), body_known });
-        let entry = self.entries.get_mut(slot);
-        entry.task = task;
-        entry.body_sealed = body_known;
+        self.entries.set_task(slot, task);
+        self.entries.get_mut(slot).body_sealed = body_known;
     }
 
     /// Ends a live task.
@@ -354,26 +378,41 @@ impl Engine {
         }
     }
 
+    /// Answers those who want counts, unless it is still to be learned what is due.
+    fn count(&mut self, now: Now) {
+        if self.counting.is_empty() || !self.knows_what_is_due(now) {
+            return;
+        }
+        for (call, command) in core::mem::take(&mut self.counting) {
+            let answer = match command {
+                Command::Stats => Answer::Stats(Ok(Box::new(self.stats(now)))),
+                _ => Answer::Queues(Ok(self.counts())),
+            };
+            self.answer(call, answer);
+        }
+    }
+
     fn counts(&self) -> Vec<QueueCounts> {
         self.queues
             .iter()
-            .map(|(name, queue)| {
-                let ready = queue.ready.len() as u64;
+            .map(|queue| {
+                let ready = queue.ready_len() as u64;
                 let scheduled = queue.live - ready - queue.leased;
-                QueueCounts { queue: name.clone(), scheduled, ready, leased: queue.leased, dead: 0 }
+                QueueCounts { queue: queue.name.clone(), scheduled, ready, leased: queue.leased, dead: 0 }
             })
             .collect()
     }
 
     fn stats(&self, now: Now) -> Stats {
-        let oldest =
-            self.queues.iter().filter_map(|(_, queue)| queue.ready.first()).map(|place| place.due_at).min();
+        let oldest = self.queues.iter().filter_map(|queue| queue.first_ready()).map(|key| key.due_at).min();
         Stats {
             queues: self.counts(),
             oldest_due_age_ms: oldest.map_or(0, |due_at| now.wall.ms_since(due_at)),
             room: self.room_left(),
             waiting: self.queues.waiting(),
             read_only: self.failed.is_some(),
+            near_bytes: self.near_bytes(),
+            near_bytes_max: self.config.near_bytes_max,
             ..self.stats.clone()
         }
     }

@@ -68,7 +68,8 @@ pub enum Request {
     },
     /// Look up tasks by key or by id. Answered by [`Reply::Found`], one entry for each, in order.
     GetMany(Vec<Wanted>),
-    /// Live tasks in the order of (`due_at`, `put_seq`), strictly after `after`, due at or before `until`, at most `max`.
+    /// Live tasks in the order of (`due_at`, `put_seq`), strictly after `after`, due at or before `until`, at most `max`. A page
+    /// may hold fewer and say where to go on.
     ScanDue {
         /// Start behind this place.
         after: Place,
@@ -109,7 +110,8 @@ pub enum Reply {
     Fenced,
     /// It may be durable or not; ask with [`Request::Resolve`].
     Unknown,
-    /// It is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
+    /// To a commit: it is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
+    /// To a read: it cannot be answered. The machine commits nothing any more; it may go on to read.
     Failed {
         /// What failed, as a sentence fragment with file and cause.
         why: String,

@@ -50,6 +50,7 @@ pub enum OpenError {
 pub struct Options {
     virtual_clock: Option<VirtualStart>,
     horizon: Option<Duration>,
+    near_bytes_max: Option<u64>,
     log_file_bytes: Option<u64>,
     checkpoint_after_bytes: Option<u64>,
 }
@@ -81,6 +82,17 @@ impl Options {
     #[must_use]
     pub fn horizon(mut self, horizon: Duration) -> Self {
         self.horizon = Some(horizon);
+        self
+    }
+
+    /// Tasks that are due soon or ready may take about so many bytes of memory. Default: 256 MiB; at least 1 MiB.
+    ///
+    /// Beyond them tasks are kept in memory for less than the horizon, and of a ready task behind the first of its queue 64
+    /// bytes are kept, the rest being read before it is leased. Nothing is late or refused for that. Not counted: tasks in
+    /// workers' hands, changes on their way to the disk, and the 64 bytes of each task that is ready or due within 2 s.
+    #[must_use]
+    pub fn near_bytes_max(mut self, bytes: u64) -> Self {
+        self.near_bytes_max = Some(bytes);
         self
     }
 
@@ -151,6 +163,9 @@ impl Options {
         let mut config = EngineConfig::default();
         if let Some(horizon) = self.horizon {
             config.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
+        }
+        if let Some(bytes) = self.near_bytes_max {
+            config.near_bytes_max = bytes.max(1 << 20);
         }
         let mut shard = Shard::new(store, config, time.now());
         // All that is near is loaded before anybody can ask, so that what was due first is delivered first.

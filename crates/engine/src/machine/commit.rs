@@ -30,7 +30,7 @@ impl Engine {
 
     /// Hands the next batch over, unless one is in flight.
     pub(super) fn commit(&mut self, now: Now, out: &mut Vec<Effect>) {
-        if self.in_flight.is_some() || self.failed.is_some() {
+        if self.in_flight.is_some() || self.failed.is_some() || self.failing.is_some() {
             return;
         }
         if self.filling.notes_time() {
@@ -65,19 +65,19 @@ impl Engine {
                 );
                 self.scanned(now, page, out);
             }
-            Reply::Done { room } => self.committed(now, request, Some(room)),
-            Reply::Resolved { durable: true } => self.committed(now, request, None),
+            Reply::Done { room } => self.committed(now, request, Some(room), out),
+            Reply::Resolved { durable: true } => self.committed(now, request, None, out),
             Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
             Reply::Unknown => self.resolve(request, out),
             Reply::Fenced => self.fail("another owner has taken the shard"),
-            Reply::Failed { why } => self.fail(&why),
+            Reply::Failed { why } => self.request_failed(now, request, &why),
             Reply::Acquired(_) | Reply::Held | Reply::Released => {
                 unreachable!("the driver acquires and releases the shard, not the machine: {reply:?}")
             }
         }
     }
 
-    fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>) {
+    fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>, out: &mut Vec<Effect>) {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
@@ -86,6 +86,28 @@ impl Engine {
         for slot in done.slots {
             self.settle(slot, now);
         }
+        if let Some(why) = self.failing.take() {
+            self.gate.release(self.durable, out);
+            self.fail(&why);
+        }
+    }
+
+    /// The store failed to do what `request` asked. Whoever waited for that hears of it.
+    fn request_failed(&mut self, now: Now, request: RequestId, why: &str) {
+        if self.in_flight.as_ref().is_some_and(|commit| commit.request == request) {
+            return self.fail(why);
+        }
+        let why = self.refuses_changes().unwrap_or_else(|| why.into());
+        self.fail_after_commit(&why);
+        if self.lookups.has_asked(request) {
+            self.look_up_failed(now, request, &why);
+        } else if self.lists.has_asked(request) {
+            self.list_failed(now, request, &why);
+        } else {
+            assert_eq!(self.window.request(), Some(request), "a failure answers a request under way");
+            self.scan_failed();
+            self.retire(now);
+        }
     }
 
     /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
@@ -93,19 +115,24 @@ impl Engine {
         if !self.entries.has(slot) {
             return;
         }
-        let (durable, reads) = (self.durable, self.reads_under_way());
+        let durable = self.durable;
         let entry = self.entries.get_mut(slot);
         if entry.dirty.is_some_and(|seq| seq > durable) {
             return;
         }
         entry.dirty = None;
-        match entry.at {
-            At::Ended(_) if reads => self.linger(slot),
-            At::Ended(_) => {
-                self.entries.remove(slot);
-            }
-            At::Far => self.forget_if_far(slot, now),
-            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => {}
+        let may_stay = matches!(entry.at, At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_));
+        if !may_stay || entry.bulky || self.is_full() {
+            self.let_go(slot, now);
+        }
+    }
+
+    /// Fails, but first learns what the commit in flight has come to.
+    pub(super) fn fail_after_commit(&mut self, why: &str) {
+        if self.in_flight.is_some() {
+            self.failing.get_or_insert_with(|| why.into());
+        } else {
+            self.fail(why);
         }
     }
 
@@ -124,6 +151,7 @@ impl Engine {
             return;
         }
         let why: Arc<str> = why.into();
+        self.failing = None;
         self.failed = Some(Arc::clone(&why));
         self.in_flight = None;
         let waiting: Vec<_> = self.gate.take_all().collect();
@@ -138,7 +166,12 @@ impl Engine {
     }
 
     pub(super) fn refusal_of_changes(&self) -> Option<Unavailable> {
-        self.failed.as_ref().map(|why| Unavailable::ReadOnly { why: Arc::clone(why) })
+        self.refuses_changes().map(|why| Unavailable::ReadOnly { why })
+    }
+
+    /// Why nothing is changed any more.
+    pub(super) fn refuses_changes(&self) -> Option<Arc<str>> {
+        self.failed.clone().or_else(|| self.failing.clone())
     }
 
     /// Whether the store is still to answer a read. What such a read says may be older than what memory knows, so entries
@@ -159,7 +192,7 @@ impl Engine {
     }
 
     /// Lets go what no read under way can contradict.
-    pub(super) fn retire(&mut self) {
+    pub(super) fn retire(&mut self, now: Now) {
         let oldest = self.oldest_read();
         while let Some((last, slot)) =
             self.lingering.pop_front_if(|(last, _)| oldest.is_none_or(|oldest| *last < oldest))
@@ -170,16 +203,7 @@ impl Engine {
                 continue;
             }
             self.entries.get_mut(slot).lingers = None;
-            match self.entries.get(slot).at {
-                At::Far => {
-                    self.left(self.entries.get(slot).task.due_at);
-                    self.entries.remove(slot);
-                }
-                At::Ended(_) => {
-                    self.entries.remove(slot);
-                }
-                At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => {}
-            }
+            self.let_go_now(slot, now);
         }
     }
 }

@@ -10,7 +10,7 @@ use tickwheel_core::Handle;
 use crate::answer::State;
 use crate::name::{Key, QueueName};
 use crate::seam::RequestId;
-use crate::task::{LeaseNo, Outcome, Task};
+use crate::task::{Body, LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
 
 /// The place of an entry, valid until the entry is removed.
@@ -27,6 +27,8 @@ pub(super) struct Entry {
     pub(super) filled: Option<(u64, u32)>,
     /// Whether the store has this body, or an earlier batch brings it.
     pub(super) body_sealed: bool,
+    /// Whether its body is too big to stay in memory just because there is room.
+    pub(super) bulky: bool,
     /// Stays until every read made up to this one is answered; nothing else needs it.
     pub(super) lingers: Option<RequestId>,
 }
@@ -62,6 +64,12 @@ pub(super) struct Held {
 }
 
 impl Entry {
+    /// An entry that stands nowhere yet.
+    pub(super) fn new(task: Arc<Task>, body_sealed: bool) -> Self {
+        let bulky = is_bulky(&task);
+        Self { task, at: At::Far, dirty: None, filled: None, body_sealed, bulky, lingers: None }
+    }
+
     /// The state its owner sees; `None` once it has ended.
     pub(super) fn state(&self) -> Option<State> {
         match self.at {
@@ -85,6 +93,8 @@ pub(super) struct Entries {
     free: Vec<Slot>,
     by_key: HashTable<Slot>,
     by_id: HashTable<Slot>,
+    /// What all entries take in memory, about.
+    bytes: u64,
     secret: [u8; 16],
 }
 
@@ -95,6 +105,7 @@ impl Entries {
             free: Vec::new(),
             by_key: HashTable::new(),
             by_id: HashTable::new(),
+            bytes: 0,
             secret,
         }
     }
@@ -133,6 +144,7 @@ impl Entries {
         let before = self.by_key(&entry.task.queue, &entry.task.key);
         assert!(before.is_none_or(|slot| !self.get(slot).is_live()), "one live task for each key");
         debug_assert!(self.by_id(entry.task.id).is_none());
+        self.bytes += entry_bytes(&entry.task);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(entry);
@@ -166,14 +178,56 @@ impl Entries {
         if let Ok(found) = self.by_id.find_entry(hash_id(&self.secret, task.id), |&s| s == slot) {
             found.remove();
         }
+        self.bytes -= entry_bytes(&task);
         self.free.push(slot);
         self.slots[slot as usize].take().expect("a slot is only removed while its entry is there")
     }
 
-    /// How many tasks are in memory.
+    /// Gives an entry a new record.
+    pub(super) fn set_task(&mut self, slot: Slot, task: Arc<Task>) {
+        let bytes = entry_bytes(&task);
+        let entry = self.get_mut(slot);
+        entry.bulky = is_bulky(&task);
+        let old = core::mem::replace(&mut entry.task, task);
+        self.bytes = self.bytes + bytes - entry_bytes(&old);
+    }
+
+    /// How many entries there are.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
+
+    /// What they take in memory, bytes, about.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The slot after `slot`, in a round over all of them; `None` if there are none.
+    pub(super) fn next_slot(&self, slot: Slot) -> Option<Slot> {
+        let next = slot.checked_add(1).filter(|&next| (next as usize) < self.slots.len());
+        next.or((!self.slots.is_empty()).then_some(0))
+    }
+}
+
+/// What an entry takes beside its texts and its payload, about: its place in the slab, two indexes, one of wheel, ready
+/// index and lease wheel, the record and the body with their counts, and what an allocator rounds up.
+const ENTRY_BYTES: usize =
+    size_of::<Option<Entry>>() + size_of::<Task>() + size_of::<Body>() + 176 + size_of::<usize>() * 4;
+
+/// What an entry of this task takes in memory, about.
+fn entry_bytes(task: &Task) -> u64 {
+    let body = &task.body;
+    let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
+    let tags: usize = body.tags.iter().map(|tag| tag.len() + size_of::<String>()).sum();
+    (ENTRY_BYTES + texts + tags + body.payload.len()) as u64
+}
+
+/// A body of more bytes stays in memory only while it is new, or somebody works on its task, or is about to.
+const BODY_BYTES_MAX: usize = 4_096;
+
+/// Whether the task's body is one of those.
+pub(super) fn is_bulky(task: &Task) -> bool {
+    task.body.payload.len() > BODY_BYTES_MAX
 }
 
 fn hash_key(secret: &[u8; 16], queue: &QueueName, key: &Key) -> u64 {

@@ -7,7 +7,7 @@ use tickwheel_core::TimerQueue;
 
 use super::Engine;
 use super::entries::At;
-use crate::answer::{Answer, State, TaskPage, TaskView};
+use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
 use crate::command::List;
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
@@ -55,9 +55,9 @@ impl Engine {
                 Some(State::Scheduled) => (now.wall.saturating_plus_ms(1), Timestamp::MAX),
                 Some(State::Ready | State::Leased | State::Dead) => {
                     // Or it was leased over a restart, and the clock has gone back since.
-                    let ready = self.queues.get(&list.queue).and_then(|queue| queue.ready.last());
+                    let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
                     let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
-                    let held = leased.chain(ready.map(|place| place.due_at)).max();
+                    let held = leased.chain(ready).max();
                     (Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
                 }
             };
@@ -77,7 +77,14 @@ impl Engine {
             .filter(|view| list.state.is_none_or(|state| state == view.state))
             .collect();
         self.answer(call, Answer::List(Ok(TaskPage { tasks, next: page.next })));
-        self.retire();
+        self.retire(now);
+    }
+
+    /// The store failed to answer this list.
+    pub(super) fn list_failed(&mut self, now: Now, request: RequestId, why: &Arc<str>) {
+        let (call, _) = self.lists.asked.remove(&request).expect("the failure answers a list under way");
+        self.answer(call, Answer::List(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
+        self.retire(now);
     }
 
     /// A task of the store as memory knows it; `None` if it has ended meanwhile.
@@ -89,7 +96,9 @@ impl Engine {
             Some(slot) => return Some(self.view(slot)),
             None => {}
         }
-        let state = if task.due_at <= now.wall { State::Ready } else { State::Scheduled };
+        // What is ready stays ready, also if the clock has stepped back since.
+        let is_ready = task.due_at <= now.wall || self.has_ready_stub(task);
+        let state = if is_ready { State::Ready } else { State::Scheduled };
         Some(TaskView::new(task, state))
     }
 }

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Engine;
-use super::entries::{At, Entry, Slot};
+use super::entries::{Entry, Slot};
+use super::heads::Fetch;
+use super::near::Met;
 use super::worker::TokenCall;
-use crate::command::{Cancel, Get, Patch, Put};
+use crate::answer::{Answer, Unavailable};
+use crate::command::{Cancel, Command, Get, Patch, Put};
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};
@@ -36,6 +39,17 @@ impl Keyed {
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
         }
     }
+
+    /// The answer that says only why there is no better one.
+    fn unavailable(self, why: Unavailable) -> Answer {
+        let command = match self {
+            Self::Put { put, .. } => Command::Put(put),
+            Self::Get(get) => Command::Get(get),
+            Self::Patch(patch) => Command::Patch(patch),
+            Self::Cancel(cancel) => Command::Cancel(cancel),
+        };
+        command.unavailable(why)
+    }
 }
 
 /// Why something is looked up.
@@ -43,6 +57,7 @@ impl Keyed {
 enum Purpose {
     Key(QueueName, Key),
     Token { call: CallId, index: usize, id: u64, no: LeaseNo },
+    Head(Fetch),
 }
 
 /// The look-ups under way and what waits for them.
@@ -63,6 +78,14 @@ impl Lookups {
 
     pub(super) fn want_id(&mut self, call: CallId, index: usize, id: u64, no: LeaseNo) {
         self.wanted.push(Purpose::Token { call, index, id, no });
+    }
+
+    pub(super) fn want_head(&mut self, fetch: Fetch) {
+        self.wanted.push(Purpose::Head(fetch));
+    }
+
+    pub(super) fn has_asked(&self, request: RequestId) -> bool {
+        self.asked.contains_key(&request)
     }
 
     /// The oldest look-up that has no reply yet.
@@ -106,6 +129,7 @@ impl Engine {
 
     /// Sends out the look-ups that the turn has collected.
     pub(super) fn look_up(&mut self, out: &mut Vec<Effect>) {
+        self.fetch_heads();
         if self.lookups.wanted.is_empty() {
             return;
         }
@@ -114,7 +138,7 @@ impl Engine {
             .iter()
             .map(|purpose| match purpose {
                 Purpose::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
-                Purpose::Token { id, .. } => Wanted::Id(*id),
+                Purpose::Token { id, .. } | Purpose::Head(Fetch { id, .. }) => Wanted::Id(*id),
             })
             .collect();
         let id = self.request(Request::GetMany(wanted), out);
@@ -131,9 +155,30 @@ impl Engine {
             match purpose {
                 Purpose::Key(queue, key) => self.key_found(now, &(queue, key), found),
                 Purpose::Token { call, index, id, no } => self.token_found(now, call, index, id, no, found),
+                Purpose::Head(fetch) => self.head_found(now, fetch, found),
             }
         }
-        self.retire();
+        self.retire(now);
+    }
+
+    /// The store failed to answer this look-up, and the machine with it: what waited for it had no effect, but that other
+    /// tokens of a call may have been decided.
+    pub(super) fn look_up_failed(&mut self, now: Now, request: RequestId, why: &Arc<str>) {
+        for purpose in self.lookups.asked.remove(&request).unwrap_or_default() {
+            match purpose {
+                Purpose::Key(queue, key) => {
+                    for (call, command) in self.lookups.held.remove(&(queue, key)).unwrap_or_default() {
+                        let why = Unavailable::ReadOnly { why: Arc::clone(why) };
+                        self.answer(call, command.unavailable(why));
+                    }
+                }
+                Purpose::Token { call, index, .. } => self.token_failed(call, index),
+                Purpose::Head(fetch) => {
+                    self.queues.fetched(fetch);
+                }
+            }
+        }
+        self.retire(now);
     }
 
     fn key_found(&mut self, now: Now, place: &(QueueName, Key), found: Found) {
@@ -150,11 +195,12 @@ impl Engine {
             self.run(now, call, command, gone.as_ref());
         }
         if let Some(slot) = loaded {
-            self.forget_if_far(slot, now);
+            self.let_go(slot, now);
         }
     }
 
-    /// Takes a live task of the store into memory, and what a stop wrote down of its lease. `None` if memory has it already.
+    /// Takes a live task of the store into memory, whole: in the place of its stub if it has one, else with what a stop wrote
+    /// down of its lease. `None` if memory has it whole already.
     pub(super) fn load(&mut self, now: Now, task: Arc<Task>) -> Option<Slot> {
         if self.entries.by_id(task.id).is_some() {
             return None;
@@ -168,16 +214,16 @@ impl Engine {
                 self.entries.get(slot).task.id
             )
         }
-        let goes_on = self.goes_on(&task);
-        let stored = task.lease.filter(|_| goes_on);
-        let entry = Entry { task, at: At::Far, dirty: None, filled: None, body_sealed: true, lingers: None };
-        let slot = self.entries.insert(entry);
-        match stored {
-            Some(lease) => {
+        let met = self.take_stub(&task);
+        let stored = task.lease.filter(|_| self.goes_on(&task));
+        let slot = self.entries.insert(Entry::new(task, true));
+        match (met, stored) {
+            (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
+            (Some(Met::Waiting), _) | (None, None) => self.place(slot, now),
+            (None, Some(lease)) => {
                 let left_ms = lease.until.ms_since(now.wall);
                 self.hold(slot, lease.no, now.wall, left_ms, now);
             }
-            None => self.place(slot, now),
         }
         Some(slot)
     }

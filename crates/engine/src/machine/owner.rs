@@ -112,15 +112,7 @@ impl Engine {
         }
         let queue = self.queues.open(&task.queue);
         queue.live += 1;
-        let entry = Entry {
-            task: Arc::new(task),
-            at: At::Far,
-            dirty: None,
-            filled: None,
-            body_sealed: false,
-            lingers: None,
-        };
-        let slot = self.entries.insert(entry);
+        let slot = self.entries.insert(Entry::new(Arc::new(task), false));
         let fence = self.next_lease;
         let put_seq = self.applied.next();
         self.record(slot, |task| {

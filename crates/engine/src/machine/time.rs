@@ -32,6 +32,8 @@ impl Engine {
             self.make_ready(slot, now.wall);
         }
 
+        self.stubs_fall_due(now);
+
         let mut ended: Vec<Slot> = Vec::new();
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
         for slot in ended {

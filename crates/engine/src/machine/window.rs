@@ -1,7 +1,7 @@
-//! The near window: what is due inside the horizon is in memory in time, what is due beyond it is not.
+//! The near window: what is due inside the horizon is in memory in time, what is due beyond it is not. The horizon shrinks
+//! to fit the budget, and ends at a place, for any number of tasks may share an instant.
 
 use super::Engine;
-use super::entries::{At, Slot};
 use crate::input::Effect;
 use crate::seam::{Page, Place, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
@@ -9,19 +9,25 @@ use crate::time::{Now, Seq, Timestamp};
 /// How far the store has been read.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// Every durable task due at or before is in memory. `None`: nothing has been read yet.
-    loaded_until: Option<Timestamp>,
+    /// Every durable task at or before is in memory, whole or as a stub. `None`: nothing has been read yet.
+    loaded: Option<Place>,
     scan: Option<Scan>,
+    /// The store failed to answer a scan: nothing is loaded any more.
+    broken: bool,
 }
 
-#[derive(Debug)]
+#[derive(Copy, Clone, Debug)]
 struct Scan {
     request: RequestId,
-    /// What is to be in memory when it is over.
+    /// Every durable task at or before is in memory, but those that left.
+    reached: Place,
+    /// What is to be in memory when it is over, if the budget allows.
     until: Timestamp,
+    /// What is to be in memory when it is over, whatever the budget says.
+    must: Timestamp,
     kind: Kind,
     /// The earliest task that left memory while it ran; it may have missed that one.
-    left_earliest: Option<Timestamp>,
+    left_earliest: Option<Place>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -34,7 +40,7 @@ enum Kind {
 
 impl Window {
     pub(super) fn is_loaded(&self) -> bool {
-        self.loaded_until.is_some()
+        self.loaded.is_some()
     }
 
     pub(super) fn is_scanning(&self) -> bool {
@@ -45,112 +51,157 @@ impl Window {
         self.scan.as_ref().map(|scan| scan.request)
     }
 
-    /// When tasks have to be loaded next; `None` if nothing is left to load, or a scan is under way.
-    pub(super) fn load_at(&self, horizon_ms: u64) -> Option<Timestamp> {
-        let until = self.loaded_until.filter(|&until| until < Timestamp::MAX && self.scan.is_none())?;
-        let ahead = i64::try_from(horizon_ms / 2).unwrap_or(i64::MAX);
-        Some(
-            Timestamp::from_ms(until.as_ms().saturating_sub(ahead).max(0))
-                .unwrap_or(Timestamp::EPOCH)
-                .saturating_plus_ms(1),
-        )
+    /// Every durable task at or before this place is in memory.
+    fn reached(&self) -> Place {
+        match &self.scan {
+            None => self.loaded.unwrap_or(Place::START),
+            Some(scan) => scan.left_earliest.map_or(scan.reached, |left| just_before(left).min(scan.reached)),
+        }
+    }
+
+    /// When tasks have to be loaded next, if that is to be so long ahead of their time; `None` if nothing is left to load,
+    /// or a scan is under way.
+    fn load_at(&self, ahead_ms: u64) -> Option<Timestamp> {
+        let loaded = self.loaded.filter(|loaded| loaded.due_at < Timestamp::MAX)?;
+        if self.scan.is_some() || self.broken {
+            return None;
+        }
+        let ahead = i64::try_from(ahead_ms).unwrap_or(i64::MAX);
+        // Of the millisecond in which it ends some tasks may be missing, unless it was read to its end.
+        let whole = i64::from(loaded.put_seq == Seq(u64::MAX));
+        let at = loaded.due_at.as_ms().saturating_add(whole).saturating_sub(ahead).max(0);
+        Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken
     }
 }
 
 impl Engine {
+    /// What is due so soon is in memory whatever the budget says.
+    fn lead_ms(&self) -> u64 {
+        (self.config.horizon_ms / 8).clamp(2, 2_000)
+    }
+
+    /// When tasks have to be loaded next.
+    pub(super) fn load_at(&self) -> Option<Timestamp> {
+        // With little to spare no more is loaded than has to be.
+        let ahead_ms = if self.has_spare() { self.config.horizon_ms / 2 } else { self.lead_ms() / 2 };
+        self.window.load_at(ahead_ms)
+    }
+
     /// Tasks due later than this leave memory.
     pub(super) fn keep_until(&self, now: Now) -> Timestamp {
         let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
-    /// Starts to load tasks when half of the horizon is used up.
-    pub(super) fn load_ahead(&mut self, now: Now, out: &mut Vec<Effect>) {
-        if self.window.is_scanning() || self.stopped {
-            return;
-        }
-        let after = match (self.window.loaded_until, self.window.load_at(self.config.horizon_ms)) {
-            (None, _) => Place::START,
-            (Some(until), Some(at)) if at <= now.wall => Place { due_at: until, put_seq: Seq(u64::MAX) },
-            (Some(_), _) => return,
-        };
-        let until = now.wall.saturating_plus_ms(self.config.horizon_ms);
-        self.scan(after, until, Kind::Load, None, out);
+    /// Tasks due until then stay in memory, whatever the budget says.
+    pub(super) fn must_until(&self, now: Now) -> Timestamp {
+        let lead = now.wall.saturating_plus_ms(self.lead_ms());
+        self.window.scan.as_ref().map_or(lead, |scan| scan.must.max(lead))
     }
 
-    fn scan(
-        &mut self,
-        after: Place,
-        until: Timestamp,
-        kind: Kind,
-        left_earliest: Option<Timestamp>,
-        out: &mut Vec<Effect>,
-    ) {
-        let request = match kind {
+    /// Whether a task at this place stays in memory once it is durable.
+    pub(super) fn keeps(&self, now: Now, place: Place) -> bool {
+        place.due_at <= self.must_until(now)
+            || place.due_at <= self.keep_until(now) && (!self.is_full() || place <= self.window.reached())
+    }
+
+    /// Whether memory knows all that is due by now. Until it does, nobody can say which task comes first.
+    pub(super) fn knows_what_is_due(&self, now: Now) -> bool {
+        self.window.reached() >= Place { due_at: now.wall, put_seq: Seq(u64::MAX) } || self.window.is_broken()
+    }
+
+    /// Starts to load tasks when half of the horizon is used up, or there is memory to spare.
+    pub(super) fn load_ahead(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.window.is_scanning() || self.window.is_broken() || self.stopped {
+            return;
+        }
+        let after = match (self.window.loaded, self.load_at()) {
+            (None, _) => Place::START,
+            (Some(loaded), Some(at)) if at <= now.wall => loaded,
+            (Some(_), _) => return,
+        };
+        let must = now.wall.saturating_plus_ms(self.lead_ms());
+        let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
+        let until = if self.is_full() { must } else { horizon.max(must) };
+        let request = RequestId(0);
+        let scan = Scan { request, reached: after, until, must, kind: Kind::Load, left_earliest: None };
+        self.scan(scan, out);
+    }
+
+    /// Asks for what lies behind the place that `scan` has reached.
+    fn scan(&mut self, scan: Scan, out: &mut Vec<Effect>) {
+        let Scan { reached: after, until, .. } = scan;
+        let request = match scan.kind {
             Kind::Load => Request::ScanDue { after, until, max: self.config.scan_max },
             Kind::Peek => Request::ScanDue { after, until: Timestamp::MAX, max: 1 },
         };
         let request = self.request(request, out);
-        self.window.scan = Some(Scan { request, until, kind, left_earliest });
+        self.window.scan = Some(Scan { request, ..scan });
     }
 
     pub(super) fn scanned(&mut self, now: Now, page: Page, out: &mut Vec<Effect>) {
         // The scan stays in place while its tasks are loaded, so that `keep_until` covers them though the wall clock may
         // have stepped back since it began.
-        let Scan { until, kind, .. } =
-            *self.window.scan.as_ref().expect("the page answers the scan under way");
-        match kind {
+        match self.scan_under_way().kind {
             Kind::Load => {
                 for task in page.tasks {
-                    self.load(now, task);
+                    let place = Place::of(&task);
+                    if !self.keeps(now, place) {
+                        self.end_scan(just_before(place));
+                        return self.retire(now);
+                    }
+                    self.take_in(now, task);
+                    self.scan_under_way().reached = place;
                 }
-                let left_earliest = self.window.scan.as_ref().and_then(|scan| scan.left_earliest);
+                let scan = *self.scan_under_way();
                 match page.next {
-                    Some(next) => self.scan(next, until, Kind::Load, left_earliest, out),
+                    Some(next) => self.scan(Scan { reached: next, ..scan }, out),
                     None => {
-                        let after = Place { due_at: until, put_seq: Seq(u64::MAX) };
-                        self.scan(after, until, Kind::Peek, left_earliest, out);
+                        let reached = Place { due_at: scan.until, put_seq: Seq(u64::MAX) };
+                        self.scan(Scan { reached, kind: Kind::Peek, ..scan }, out);
                     }
                 }
             }
             Kind::Peek => {
-                let left_earliest = self.window.scan.take().and_then(|scan| scan.left_earliest);
-                let next = page.tasks.first().map(|task| task.due_at);
-                let next = [next, left_earliest].into_iter().flatten().min();
-                self.window.loaded_until = Some(next.map_or(Timestamp::MAX, just_before));
+                let end = Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
+                self.end_scan(page.tasks.first().map_or(end, |task| just_before(Place::of(task))));
             }
         }
-        self.retire();
+        self.retire(now);
     }
 
-    /// A durable entry that nothing needs in memory leaves it.
-    pub(super) fn forget_if_far(&mut self, slot: Slot, now: Now) {
-        let entry = self.entries.get(slot);
-        if entry.dirty.is_some() || !matches!(entry.at, At::Far) {
-            return;
-        }
-        let due_at = entry.task.due_at;
-        if due_at <= self.keep_until(now) {
-            // The horizon has come nearer since it was placed.
-            return self.place(slot, now);
-        }
-        if self.reads_under_way() {
-            return self.linger(slot);
-        }
-        self.left(due_at);
-        self.entries.remove(slot);
+    fn scan_under_way(&mut self) -> &mut Scan {
+        self.window.scan.as_mut().expect("the page answers the scan under way")
     }
 
-    /// A task due then is no longer in memory.
-    pub(super) fn left(&mut self, due_at: Timestamp) {
+    fn end_scan(&mut self, reached: Place) {
+        self.scan_under_way().reached = reached;
+        let reached = self.window.reached();
+        self.window.scan = None;
+        self.window.loaded = Some(reached);
+    }
+
+    /// The store failed to answer the scan under way.
+    pub(super) fn scan_failed(&mut self) {
+        self.window.scan = None;
+        self.window.broken = true;
+    }
+
+    /// The task at this place is no longer in memory.
+    pub(super) fn left(&mut self, place: Place) {
         let window = &mut self.window;
-        window.loaded_until = window.loaded_until.map(|until| until.min(just_before(due_at)));
+        window.loaded = window.loaded.map(|loaded| loaded.min(just_before(place)));
         if let Some(scan) = &mut window.scan {
-            scan.left_earliest = Some(scan.left_earliest.map_or(due_at, |earliest| earliest.min(due_at)));
+            scan.left_earliest = Some(scan.left_earliest.map_or(place, |earliest| earliest.min(place)));
         }
     }
 }
 
-fn just_before(instant: Timestamp) -> Timestamp {
-    Timestamp::from_ms(instant.as_ms().saturating_sub(1)).unwrap_or(Timestamp::EPOCH)
+/// The place before this one: no task has `put_seq` 0.
+fn just_before(place: Place) -> Place {
+    Place { put_seq: Seq(place.put_seq.0 - 1), ..place }
 }

@@ -38,20 +38,45 @@ pub(super) struct TokenCall {
 
 impl Engine {
     pub(super) fn lease(&mut self, now: Now, call: CallId, lease: &Lease) {
+        // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
+        if lease.max == 0 {
+            return self.answer(call, Answer::Lease(Ok(Vec::new())));
+        }
         let first_in_line = self.queues.get(&lease.queue).is_none_or(|queue| queue.waiters.is_empty());
         let granted =
             if first_in_line { self.grant(now, &lease.queue, lease.max, lease.lease_ms) } else { Vec::new() };
-        // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
-        if granted.is_empty() && lease.wait && lease.max > 0 {
-            self.queues.wait(&lease.queue, call, Waiter { max: lease.max, lease_ms: lease.lease_ms });
-        } else {
-            self.answer(call, Answer::Lease(Ok(granted)));
+        let at_once = !granted.is_empty() || !lease.wait && self.shows_all(now, &lease.queue);
+        if at_once {
+            return self.answer(call, Answer::Lease(Ok(granted)));
         }
+        let waiter = Waiter { max: lease.max, lease_ms: lease.lease_ms, patient: lease.wait };
+        self.queues.wait(&lease.queue, call, waiter);
+        if !self.knows_what_is_due(now) {
+            self.to_serve.insert(lease.queue.clone());
+        }
+    }
+
+    /// Whether a lease that is given nothing can say that there is nothing: not while it is unknown what is due, nor while
+    /// records of ready tasks are on their way.
+    fn shows_all(&self, now: Now, queue: &QueueName) -> bool {
+        self.knows_what_is_due(now) && self.queues.get(queue).is_none_or(|queue| queue.ready_len() == 0)
+    }
+
+    /// A lease has waited long enough. What is ready by now it still gets.
+    pub(super) fn end_wait(&mut self, now: Now, call: CallId) {
+        let Some(queue) = self.queues.waited_on(call) else { return };
+        let name = queue.name.clone();
+        if self.shows_all(now, &name) {
+            self.queues.end_wait(call);
+            return self.answer(call, Answer::Lease(Ok(Vec::new())));
+        }
+        self.queues.hurry(call);
+        self.to_serve.insert(name);
     }
 
     /// Gives what is ready to the calls that wait, in the order they asked.
     pub(super) fn serve_waiters(&mut self, now: Now) {
-        if self.failed.is_some() {
+        if self.failed.is_some() || !self.knows_what_is_due(now) {
             return;
         }
         while let Some(name) = self.to_serve.pop_first() {
@@ -66,17 +91,33 @@ impl Engine {
                 self.queues.end_wait(call);
                 self.answer(call, Answer::Lease(Ok(granted)));
             }
+            while self.shows_all(now, &name)
+                && let Some(call) = self.queues.first_impatient(&name)
+            {
+                self.queues.end_wait(call);
+                self.answer(call, Answer::Lease(Ok(Vec::new())));
+            }
         }
     }
 
+    /// Leases the first `max` of what is ready, or all if there are fewer. Nothing, if the records of some of them have to be
+    /// fetched first.
     fn grant(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: u64) -> Vec<Leased> {
-        let first = |engine: &Self| engine.queues.get(queue).and_then(|queue| queue.ready.first().copied());
         let mut granted = Vec::new();
+        if !self.knows_what_is_due(now) {
+            return granted;
+        }
+        if self.queues.get(queue).is_some_and(|queue| !queue.has_whole(max)) {
+            self.hungry.insert(queue.clone());
+            return granted;
+        }
+        let first = |engine: &Self| engine.queues.get(queue).and_then(|queue| queue.ready.first().copied());
         while granted.len() < max
             && let Some(place) = first(self)
         {
             granted.push(self.grant_one(now, place.slot, lease_ms));
         }
+        self.fetch_ahead(queue);
         granted
     }
 
@@ -196,8 +237,19 @@ impl Engine {
             (None, _) => TokenAnswer::Expired,
         };
         if let Some(slot) = loaded {
-            self.forget_if_far(slot, now);
+            self.let_go(slot, now);
         }
+        self.token_decided(call, index, answer);
+    }
+
+    /// The store failed before it could say anything of this token.
+    pub(super) fn token_failed(&mut self, call: CallId, index: usize) {
+        if self.lookups.token_calls.contains_key(&call) {
+            self.token_decided(call, index, TokenAnswer::Expired);
+        }
+    }
+
+    fn token_decided(&mut self, call: CallId, index: usize, answer: TokenAnswer) {
         let pending = self.lookups.token_calls.get_mut(&call).expect("it was there");
         pending.answers[index] = Some(answer);
         pending.undecided -= 1;

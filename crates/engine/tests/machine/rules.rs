@@ -1,9 +1,8 @@
 //! The task machine's rules, one story each.
 
-mod world;
-
 use tickwheel_engine::*;
-use world::*;
+
+use crate::world::*;
 
 #[test]
 fn a_task_is_delivered_when_due_and_not_a_millisecond_before() {
@@ -320,7 +319,7 @@ fn an_answer_waits_for_the_commit_that_covers_what_it_saw() {
     for call in [put, get, lease, queues] {
         assert_eq!(world.answer(call), None, "{call:?} was answered before the commit");
     }
-    world.release_commits();
+    world.release();
     assert!(matches!(world.answer(put), Some(Answer::Put(Ok(_)))));
     assert!(matches!(world.answer(get), Some(Answer::Get(Ok(_)))));
     assert!(matches!(world.answer(lease), Some(Answer::Lease(Ok(leased))) if leased.len() == 1));
@@ -612,7 +611,7 @@ fn a_hundred_thousand_taken_numbers_are_no_trouble_for_a_put_without_key() {
             ..Put::new(&queue("q"), key(&n.to_string()))
         }));
     }
-    world.release_commits();
+    world.release();
     let stored = world.put(Put::without_key(&queue("q"))).expect("taken");
     assert_eq!((stored.created, stored.task.key.as_str()), (true, "200001"));
 }

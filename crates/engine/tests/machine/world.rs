@@ -12,11 +12,16 @@ pub(crate) struct World {
     answers: BTreeMap<CallId, Answer>,
     next_call: u64,
     config: EngineConfig,
-    /// Commits are kept here while `hold_commits` is on.
+    /// Commits are kept here while `hold_commits` is on, and reads while `hold_reads` is.
     held: Vec<(RequestId, Request)>,
     pub(crate) hold_commits: bool,
+    pub(crate) hold_reads: bool,
     pub(crate) fail_commits: bool,
+    /// Reads of this kind fail.
+    pub(crate) fail_reads: Option<fn(&Request) -> bool>,
     pub(crate) stopped: bool,
+    /// Whether the wall clock ever did.
+    pub(crate) stepped_back: bool,
 }
 
 pub(crate) const START_MS: i64 = 1_500_000_000_000;
@@ -57,8 +62,11 @@ impl World {
             config,
             held: Vec::new(),
             hold_commits: false,
+            hold_reads: false,
             fail_commits: false,
+            fail_reads: None,
             stopped: false,
+            stepped_back: false,
         };
         world.turn();
         world
@@ -69,6 +77,7 @@ impl World {
         let store = self.store.take().expect("there");
         let mut next = Self::over(store, self.config, self.now);
         next.next_call = self.next_call;
+        next.stepped_back = self.stepped_back;
         next
     }
 
@@ -87,6 +96,7 @@ impl World {
 
     /// The wall clock alone steps.
     pub(crate) fn step_wall_ms(&mut self, by_ms: i64) {
+        self.stepped_back |= by_ms < 0;
         self.now.wall = Timestamp::from_ms(self.now.wall.as_ms() + by_ms).expect("after 1970");
         self.input(Input::Wake);
     }
@@ -105,10 +115,26 @@ impl World {
         self.turn();
     }
 
-    pub(crate) fn release_commits(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.hold_commits = false;
+        self.hold_reads = false;
         for (id, request) in std::mem::take(&mut self.held) {
             self.submit(id, request);
+        }
+        self.turn();
+    }
+
+    /// Lets the youngest read that is held go to the store.
+    pub(crate) fn release_last_read(&mut self) {
+        let (id, request) = self.held.pop().expect("a read is held");
+        self.submit(id, request);
+        self.turn();
+    }
+
+    /// All reads that are held fail.
+    pub(crate) fn fail_held(&mut self) {
+        for (id, _) in std::mem::take(&mut self.held) {
+            self.fail(id);
         }
         self.turn();
     }
@@ -142,10 +168,13 @@ impl World {
                     self.held.push((id, request));
                 }
                 Effect::Request { id, request: Request::Commit { .. } } if self.fail_commits => {
-                    let mut out = Vec::new();
-                    let reply = Reply::Failed { why: "the disk is gone".to_owned() };
-                    self.engine.step(self.now, Input::Store { request: id, reply }, &mut out);
-                    self.carry_out(out);
+                    self.fail(id);
+                }
+                Effect::Request { id, request } if self.fail_reads.is_some_and(|fails| fails(&request)) => {
+                    self.fail(id);
+                }
+                Effect::Request { id, request } if self.hold_reads && !is_commit(&request) => {
+                    self.held.push((id, request));
                 }
                 Effect::Request { id, request } => self.submit(id, request),
                 Effect::Stopped => self.stopped = true,
@@ -153,8 +182,33 @@ impl World {
         }
     }
 
+    fn fail(&mut self, request: RequestId) {
+        let mut out = Vec::new();
+        let reply = Reply::Failed { why: "the disk is gone".to_owned() };
+        self.engine.step(self.now, Input::Store { request, reply }, &mut out);
+        self.carry_out(out);
+    }
+
     fn submit(&mut self, id: RequestId, request: Request) {
         self.store.as_mut().expect("there").submit(id, request);
+    }
+
+    /// A wait of one of the last calls has lasted long enough.
+    pub(crate) fn end_wait(&mut self, back: u64) {
+        self.input(Input::EndWait { call: CallId(self.next_call.saturating_sub(back)) });
+    }
+
+    /// All answers since the last time, by call.
+    pub(crate) fn take_answers(&mut self) -> BTreeMap<CallId, Answer> {
+        std::mem::take(&mut self.answers)
+    }
+
+    /// How long until the machine wants to be woken.
+    pub(crate) fn until_wake_ms(&self) -> Option<u64> {
+        let wake = self.engine.next_wake();
+        let by_wall = wake.wall.map(|at| at.ms_since(self.now.wall));
+        let by_mono = wake.mono_ms.map(|at| at.saturating_sub(self.now.mono_tick()));
+        [by_wall, by_mono].into_iter().flatten().min()
     }
 
     pub(crate) fn answer(&mut self, call: CallId) -> Option<Answer> {
@@ -236,11 +290,21 @@ impl World {
         }
     }
 
+    /// The counts of every queue.
+    pub(crate) fn all_counts(&mut self) -> Vec<QueueCounts> {
+        let Answer::Queues(Ok(queues)) = self.ask(Command::Queues) else { panic!("no counts") };
+        queues
+    }
+
     /// scheduled, ready, leased of queue q.
     pub(crate) fn counts(&mut self) -> (u64, u64, u64) {
-        let Answer::Queues(Ok(queues)) = self.ask(Command::Queues) else { panic!("no counts") };
+        let queues = self.all_counts();
         queues.first().map_or((0, 0, 0), |counts| (counts.scheduled, counts.ready, counts.leased))
     }
+}
+
+fn is_commit(request: &Request) -> bool {
+    matches!(request, Request::Commit { .. })
 }
 
 pub(crate) fn keys(leased: &[Leased]) -> Vec<&str> {

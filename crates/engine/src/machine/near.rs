@@ -1,0 +1,261 @@
+//! Near memory and its budget: which tasks are held whole, of which a stub is enough, and which leave.
+
+use super::Engine;
+use super::entries::{At, Slot, is_bulky};
+use super::queues::{QueueNo, ReadyPlace};
+use super::runs::{Ordered, Runs};
+use super::stub::{ReadyKey, ReadyStub, STUB_BYTES, WaitingStub};
+use crate::name::QueueName;
+use crate::seam::Place;
+use crate::task::Task;
+use crate::time::{Now, Timestamp};
+
+/// So many tasks at the head of each queue's line are held whole, though nobody asks for them, while the budget allows.
+pub(super) const HEAD: usize = 32;
+/// Entries looked at in one turn while there is too much in memory. More than a turn's inputs bring would be enough.
+const VISITS_MAX: usize = 512;
+/// Stubs that leave in one turn.
+const DROPS_MAX: usize = 4_096;
+
+/// What is in memory beside the entries.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    /// Tasks that are not due yet.
+    waiting: Runs<WaitingStub>,
+    /// Stubs in the lines of all queues.
+    ready: u64,
+    /// The entry looked at last for something to let go.
+    visited: Slot,
+}
+
+/// What may become of an entry that is durable.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Rest {
+    Whole,
+    Stub,
+    Out,
+}
+
+/// What the stub said of a task that has been found.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Met {
+    Waiting,
+    Ready { since: Timestamp },
+}
+
+impl Near {
+    pub(super) fn stubs(&self) -> u64 {
+        self.waiting.len() as u64 + self.ready
+    }
+
+    /// Whether there is a stub in any line.
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready > 0
+    }
+
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.waiting.first().map(|stub| stub.due_at)
+    }
+}
+
+impl Engine {
+    /// Bytes that near memory takes, about: tasks that are held whole, and 64 for each stub.
+    #[must_use]
+    pub fn near_bytes(&self) -> u64 {
+        self.entries.bytes() + self.near.stubs() * STUB_BYTES
+    }
+
+    /// Three quarters of the budget are in use: nothing more is loaded ahead, and what lies beyond what is loaded leaves.
+    pub(super) fn is_full(&self) -> bool {
+        let max = self.config.near_bytes_max;
+        self.near_bytes() > max - max / 4
+    }
+
+    /// Half of the budget is free: more may be loaded ahead.
+    pub(super) fn has_spare(&self) -> bool {
+        self.near_bytes() <= self.config.near_bytes_max / 2
+    }
+
+    /// Whether there is too much that is held whole. An eighth of the budget is for the heads of the lines, whatever the
+    /// stubs take.
+    pub(super) fn sheds(&self) -> bool {
+        self.is_full() && self.entries.bytes() > self.config.near_bytes_max / 8
+    }
+
+    /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
+    pub(super) fn let_go(&mut self, slot: Slot, now: Now) {
+        if self.entries.get(slot).dirty.is_some() {
+            return;
+        }
+        let rest = self.rest_of(slot, now);
+        if rest != Rest::Whole && self.reads_under_way() {
+            return self.linger(slot);
+        }
+        self.rest(slot, rest);
+    }
+
+    /// The same for an entry that no read under way can contradict any more.
+    pub(super) fn let_go_now(&mut self, slot: Slot, now: Now) {
+        let rest = self.rest_of(slot, now);
+        self.rest(slot, rest);
+    }
+
+    fn rest_of(&mut self, slot: Slot, now: Now) -> Rest {
+        let place = Place::of(&self.entries.get(slot).task);
+        if matches!(self.entries.get(slot).at, At::Far) && self.keeps(now, place) {
+            // The horizon has come nearer since it was placed.
+            self.place(slot, now);
+        }
+        let entry = self.entries.get(slot);
+        match &entry.at {
+            At::Far | At::Ended(_) => Rest::Out,
+            At::Waiting(_) | At::Rewound if !self.keeps(now, place) => Rest::Out,
+            At::Waiting(_) | At::Rewound if entry.bulky || self.sheds() => Rest::Stub,
+            At::Ready { .. } if (entry.bulky || self.sheds()) && self.is_behind_head(slot) => Rest::Stub,
+            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => Rest::Whole,
+        }
+    }
+
+    /// Whether a ready task stands so far back in its line that its record is not needed soon.
+    fn is_behind_head(&self, slot: Slot) -> bool {
+        let task = &self.entries.get(slot).task;
+        let Some(queue) = self.queues.get(&task.queue).filter(|queue| queue.waiters.is_empty()) else {
+            return false;
+        };
+        let place = ReadyPlace::of(task, slot);
+        self.near_bytes() > self.config.near_bytes_max
+            || queue.stubs.first().is_some_and(|stub| stub.key() < place.key)
+            || queue.ready.range(..place).take(HEAD).count() == HEAD
+    }
+
+    fn rest(&mut self, slot: Slot, rest: Rest) {
+        if rest == Rest::Whole {
+            return;
+        }
+        let since = match self.entries.get(slot).at {
+            At::Ready { since } => Some(since),
+            _ => None,
+        };
+        let live = self.entries.get(slot).is_live();
+        self.unplace(slot);
+        let task = self.entries.remove(slot).task;
+        match (rest, since) {
+            (Rest::Stub, Some(since)) => self.add_ready_stub(&task.queue, ReadyStub::of(&task, since)),
+            (Rest::Stub, None) => self.add_waiting_stub(&task),
+            (Rest::Out, _) if live => self.left(Place::of(&task)),
+            (Rest::Out | Rest::Whole, _) => {}
+        }
+    }
+
+    /// Gives memory back, a bounded step at a time, if too much of it is in use.
+    pub(super) fn shed(&mut self, now: Now) {
+        let mut visits = VISITS_MAX;
+        while visits > 0
+            && self.sheds()
+            && let Some(slot) = self.entries.next_slot(self.near.visited)
+        {
+            visits -= 1;
+            self.near.visited = slot;
+            self.visit(slot, now);
+        }
+        // Only stubs beyond what loading ahead may bring: else what is dropped would be loaded again at once.
+        let max = self.config.near_bytes_max;
+        let mut drops = DROPS_MAX;
+        while drops > 0
+            && self.near_bytes() > max - max / 8
+            && self.near.stubs() * STUB_BYTES > max - max / 4
+            && let Some(last) = self.near.waiting.last().copied()
+            && last.due_at > self.must_until(now)
+        {
+            drops -= 1;
+            self.near.waiting.pop_last();
+            self.left(last.key());
+        }
+    }
+
+    fn visit(&mut self, slot: Slot, now: Now) {
+        if !self.entries.has(slot) {
+            return;
+        }
+        let entry = self.entries.get(slot);
+        let slot = match &entry.at {
+            At::Waiting(_) | At::Rewound => Some(slot),
+            // Whichever entry of a line is met, the line is shed from its end.
+            At::Ready { .. } => {
+                self.queues.get(&entry.task.queue).and_then(|queue| queue.ready.last()).map(|last| last.slot)
+            }
+            At::Far | At::Leased(_) | At::Ended(_) => None,
+        };
+        if let Some(slot) = slot
+            && self.entries.get(slot).lingers.is_none()
+        {
+            self.let_go(slot, now);
+        }
+    }
+
+    /// Takes a durable task from a scan into memory, as a stub if its record need not be there.
+    pub(super) fn take_in(&mut self, now: Now, task: std::sync::Arc<Task>) {
+        if self.entries.by_id(task.id).is_some() || self.has_stub(&task) {
+            return;
+        }
+        let whole = !is_bulky(&task) && !self.is_full();
+        if whole || self.goes_on(&task) {
+            self.load(now, task);
+        } else if task.due_at <= now.wall {
+            self.count_lateness(now.wall.ms_since(task.due_at));
+            self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall));
+        } else {
+            self.add_waiting_stub(&task);
+        }
+    }
+
+    /// Stubs of what is due by now join their lines.
+    pub(super) fn stubs_fall_due(&mut self, now: Now) {
+        while let Some(stub) = self.near.waiting.first().copied().filter(|stub| stub.due_at <= now.wall) {
+            self.near.waiting.pop_first();
+            self.count_lateness(now.wall.ms_since(stub.due_at));
+            self.join_line(stub.queue, stub.ready(now.wall));
+        }
+    }
+
+    fn add_waiting_stub(&mut self, task: &Task) {
+        let queue = self.queues.number(&task.queue).expect("a queue is there while it has live tasks");
+        self.near.waiting.insert(WaitingStub::of(task, queue));
+    }
+
+    fn add_ready_stub(&mut self, queue: &QueueName, stub: ReadyStub) {
+        let queue = self.queues.number(queue).expect("a queue is there while it has live tasks");
+        self.join_line(queue, stub);
+    }
+
+    fn join_line(&mut self, queue: QueueNo, stub: ReadyStub) {
+        self.near.ready += 1;
+        let queue = self.queues.numbered_mut(queue);
+        queue.stubs.insert(stub);
+        if !queue.waiters.is_empty() {
+            self.to_serve.insert(queue.name.clone());
+        }
+    }
+
+    /// Whether memory has a stub of this task. The store's record has the stub's place: a change of either would need the
+    /// task whole.
+    fn has_stub(&self, task: &Task) -> bool {
+        self.near.waiting.get(Place::of(task)).is_some() || self.has_ready_stub(task)
+    }
+
+    pub(super) fn has_ready_stub(&self, task: &Task) -> bool {
+        self.queues.get(&task.queue).is_some_and(|queue| queue.stubs.get(ReadyKey::of(task)).is_some())
+    }
+
+    /// Takes the stub of this task away, for the task itself is there now.
+    pub(super) fn take_stub(&mut self, task: &Task) -> Option<Met> {
+        if self.near.waiting.remove(Place::of(task)).is_some() {
+            return Some(Met::Waiting);
+        }
+        let no = self.queues.number(&task.queue)?;
+        let stub = self.queues.numbered_mut(no).stubs.remove(ReadyKey::of(task))?;
+        assert_eq!(stub.id, task.id, "a place is one task's");
+        self.near.ready -= 1;
+        Some(Met::Ready { since: stub.since })
+    }
+}

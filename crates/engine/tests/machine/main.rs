@@ -1,0 +1,6 @@
+//! The task machine over a memory store, with clocks that the tests move.
+
+mod near;
+mod rules;
+mod twins;
+mod world;
