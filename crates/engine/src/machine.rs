@@ -207,7 +207,7 @@ impl Engine {
             }
             Input::Wake => {}
             Input::NoteTime => self.filling.note_time(),
-            Input::Stop => self.stop(),
+            Input::Stop => self.stop(now),
         }
         self.serve_waiters(now);
         self.count(now);

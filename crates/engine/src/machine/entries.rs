@@ -202,6 +202,11 @@ impl Entries {
         self.bytes
     }
 
+    /// What this entry takes in memory, bytes, about.
+    pub(super) fn bytes_of(&self, slot: Slot) -> u64 {
+        entry_bytes(&self.get(slot).task)
+    }
+
     /// The slot after `slot`, in a round over all of them; `None` if there are none.
     pub(super) fn next_slot(&self, slot: Slot) -> Option<Slot> {
         let next = slot.checked_add(1).filter(|&next| (next as usize) < self.slots.len());

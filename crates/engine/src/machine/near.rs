@@ -24,6 +24,8 @@ pub(super) struct Near {
     waiting: Runs<WaitingStub>,
     /// Stubs in the lines of all queues.
     ready: u64,
+    /// Bytes of what is in workers' hands: a part of what the entries take that stays.
+    pub(super) leased_bytes: u64,
     /// The entry looked at last for something to let go.
     visited: Slot,
 }
@@ -76,10 +78,10 @@ impl Engine {
         self.near_bytes() <= self.config.near_bytes_max / 2
     }
 
-    /// Whether there is too much that is held whole. An eighth of the budget is for the heads of the lines, whatever the
+    /// Whether there is too much that is held whole and need not be. An eighth of the budget is for the heads of the lines, whatever the
     /// stubs take.
     pub(super) fn sheds(&self) -> bool {
-        self.is_full() && self.entries.bytes() > self.config.near_bytes_max / 8
+        self.is_full() && self.entries.bytes() - self.near.leased_bytes > self.config.near_bytes_max / 8
     }
 
     /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.

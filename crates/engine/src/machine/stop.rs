@@ -2,20 +2,25 @@
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::Answer;
+use crate::answer::{Answer, Unavailable};
 use crate::task::StoredLease;
+use crate::time::Now;
 
 impl Engine {
     /// Ends the waits and writes down the leases that run, so that they go on after the next start. Calls that already
     /// wait for a look-up or a commit are still answered.
-    pub(super) fn stop(&mut self) {
+    pub(super) fn stop(&mut self, now: Now) {
         if self.stopping {
             return;
         }
         self.stopping = true;
         while let Some(call) = self.queues.first_waiting() {
+            let queue = self.queues.waited_on(call).map(|queue| queue.name.clone());
             self.queues.end_wait(call);
-            self.answer(call, Answer::Lease(Ok(Vec::new())));
+            // Something may be ready whose record is not there yet; then it would be wrong to say that nothing is.
+            let shown = queue.is_none_or(|queue| self.shows_all(now, &queue));
+            let none = if shown { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
+            self.answer(call, Answer::Lease(none));
         }
         if self.failed.is_some() {
             return;

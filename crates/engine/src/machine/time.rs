@@ -105,6 +105,7 @@ impl Engine {
         let timer = self.start_lease_timer(slot, lease_ms, now);
         let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
         self.leases.insert(no, slot);
+        self.near.leased_bytes += self.entries.bytes_of(slot);
         let entry = self.entries.get_mut(slot);
         entry.at = At::Leased(Held { no, timer, until, ready_since });
         let queue = entry.task.queue.clone();
@@ -145,6 +146,7 @@ impl Engine {
             At::Leased(held) => {
                 let queue = task.queue.clone();
                 self.leases.remove(&held.no);
+                self.near.leased_bytes -= self.entries.bytes_of(slot);
                 self.lease_wheel.cancel(held.timer);
                 self.queues.open(&queue).leased -= 1;
             }

@@ -58,7 +58,7 @@ impl Engine {
 
     /// Whether a lease that is given nothing can say that there is nothing: not while it is unknown what is due, nor while
     /// records of ready tasks are on their way.
-    fn shows_all(&self, now: Now, queue: &QueueName) -> bool {
+    pub(super) fn shows_all(&self, now: Now, queue: &QueueName) -> bool {
         self.knows_what_is_due(now) && self.queues.get(queue).is_none_or(|queue| queue.ready_len() == 0)
     }
 

@@ -137,6 +137,20 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
 }
 
 #[test]
+fn a_lease_that_waits_for_a_record_when_the_machine_stops_is_not_told_that_nothing_is_ready() {
+    let mut world = World::with(budget(512));
+    world.put_in("a", 0);
+    world.hold_reads = true;
+    let lease = world.send(Command::Lease(Lease::new(&queue("q"))));
+    let nothing = world.send(Command::Lease(Lease { wait: true, ..Lease::new(&queue("empty")) }));
+    world.input(Input::Stop);
+    world.release();
+    assert_eq!(world.answer(lease), Some(Answer::Lease(Err(Unavailable::Closed))));
+    assert_eq!(world.answer(nothing), Some(Answer::Lease(Ok(vec![]))));
+    assert!(world.stopped);
+}
+
+#[test]
 fn the_next_records_are_fetched_ahead_of_the_next_leases() {
     let mut world = World::with(budget(512 * KIB));
     for n in 0..3_000 {
