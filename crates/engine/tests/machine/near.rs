@@ -223,6 +223,46 @@ fn a_task_written_while_its_stub_is_fetched_is_neither_lost_nor_doubled() {
     }
 }
 
+#[test]
+fn a_task_changed_while_an_older_page_is_on_its_way_is_not_taken_for_what_it_was() {
+    let mut world = World::with(budget(512));
+    world.put_in("a", 0);
+    world.put_in("b", 0);
+    world.hold_reads = true;
+    let list = world.send(Command::List(List::new(&queue("q"))));
+    let due = Some(Due::After { ms: 100 });
+    world.send(Command::Patch(Patch { due, ..Patch::new(&queue("q"), key("a")) }));
+    world.release_last_read();
+    world.release();
+    let Some(Answer::List(Ok(page))) = world.answer(list) else { panic!("no page") };
+    let shown: Vec<_> = page.tasks.iter().map(|task| (task.key.as_str(), task.state)).collect();
+    assert_eq!(shown, [("a", State::Scheduled), ("b", State::Ready)]);
+    assert_eq!(world.engine.tasks_in_memory(), 0, "afterwards it leaves as well");
+}
+
+#[test]
+fn a_task_moved_away_while_it_is_loaded_does_not_fire_at_its_old_time() {
+    for (far_ms, near_bytes_max) in [(100_000, 512), (100_000, 1 << 20), (900, 512)] {
+        let mut world = World::with(EngineConfig { horizon_ms: 1_000, ..budget(near_bytes_max) });
+        for name in ["a", "b"] {
+            world.put_in(name, 5_000);
+        }
+        world.hold_reads = true;
+        world.pass_ms(4_950);
+        let due = Some(Due::After { ms: far_ms });
+        world.send(Command::Patch(Patch { due, ..Patch::new(&queue("q"), key("a")) }));
+        world.release_last_read();
+        world.release();
+        assert_eq!(world.counts(), (2, 0, 0));
+        world.pass_ms(50);
+        assert_eq!(keys(&world.lease(9, 10_000_000)), ["b"]);
+        world.pass_ms(far_ms - 51);
+        assert_eq!(world.lease(9, 10_000_000), []);
+        world.pass_ms(1);
+        assert_eq!(keys(&world.lease(9, 10_000_000)), ["a"], "moved by {far_ms} with {near_bytes_max}");
+    }
+}
+
 fn is_look_up(request: &Request) -> bool {
     matches!(request, Request::GetMany(_))
 }

@@ -12,8 +12,11 @@ pub(crate) struct World {
     answers: BTreeMap<CallId, Answer>,
     next_call: u64,
     config: EngineConfig,
-    /// Commits are kept here while `hold_commits` is on, and reads while `hold_reads` is.
+    /// Commits are kept here while `hold_commits` is on.
     held: Vec<(RequestId, Request)>,
+    /// Replies to reads are kept here while `hold_reads` is on. They say what was so when they were asked for.
+    held_replies: Vec<(RequestId, Reply)>,
+    replies: Vec<(RequestId, Reply)>,
     pub(crate) hold_commits: bool,
     pub(crate) hold_reads: bool,
     pub(crate) fail_commits: bool,
@@ -61,6 +64,8 @@ impl World {
             next_call: 0,
             config,
             held: Vec::new(),
+            held_replies: Vec::new(),
+            replies: Vec::new(),
             hold_commits: false,
             hold_reads: false,
             fail_commits: false,
@@ -121,19 +126,19 @@ impl World {
         for (id, request) in std::mem::take(&mut self.held) {
             self.submit(id, request);
         }
+        self.replies.append(&mut self.held_replies);
         self.turn();
     }
 
-    /// Lets the youngest read that is held go to the store.
+    /// The youngest reply that is held comes.
     pub(crate) fn release_last_read(&mut self) {
-        let (id, request) = self.held.pop().expect("a read is held");
-        self.submit(id, request);
+        self.replies.push(self.held_replies.pop().expect("a reply is held"));
         self.turn();
     }
 
     /// All reads that are held fail.
     pub(crate) fn fail_held(&mut self) {
-        for (id, _) in std::mem::take(&mut self.held) {
+        for (id, _) in std::mem::take(&mut self.held_replies) {
             self.fail(id);
         }
         self.turn();
@@ -143,7 +148,7 @@ impl World {
         loop {
             let mut out = Vec::new();
             self.engine.flush(self.now, &mut out);
-            let mut replies = Vec::new();
+            let mut replies = std::mem::take(&mut self.replies);
             self.store.as_mut().expect("there").poll(&mut replies);
             if out.is_empty() && replies.is_empty() {
                 return;
@@ -174,7 +179,9 @@ impl World {
                     self.fail(id);
                 }
                 Effect::Request { id, request } if self.hold_reads && !is_commit(&request) => {
-                    self.held.push((id, request));
+                    self.submit(id, request);
+                    self.store.as_mut().expect("there").poll(&mut self.replies);
+                    self.held_replies.extend(self.replies.pop());
                 }
                 Effect::Request { id, request } => self.submit(id, request),
                 Effect::Stopped => self.stopped = true,
