@@ -227,7 +227,9 @@ impl Engine {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let settled = self.in_flight.is_none() && !self.filling.has_work();
-        let asked = self.lookups.is_empty() && self.lists.is_empty() && !self.window.is_scanning();
+        // A scan that failed stays where it is: nothing is loaded any more.
+        let scans = self.window.is_scanning() && self.failed.is_none();
+        let asked = self.lookups.is_empty() && self.lists.is_empty() && !scans;
         (settled || self.failed.is_some()) && asked && self.gate.is_empty()
     }
 

@@ -70,7 +70,7 @@ impl Engine {
             Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
             Reply::Unknown => self.resolve(request, out),
             Reply::Fenced => self.fail("another owner has taken the shard"),
-            Reply::Failed { why } => self.fail(&why),
+            Reply::Failed { why } => self.request_failed(request, &why),
             Reply::Acquired(_) | Reply::Held | Reply::Released => {
                 unreachable!("the driver acquires and releases the shard, not the machine: {reply:?}")
             }
@@ -116,6 +116,17 @@ impl Engine {
         in_flight.resolving = true;
         in_flight.request = self.request(Request::Resolve { seq: in_flight.seq }, out);
         self.in_flight = Some(in_flight);
+    }
+
+    /// A commit or a read has failed. Whoever waits for the read is told; the commit in flight beside it is answered first, then
+    /// the driver says that the store has failed.
+    fn request_failed(&mut self, request: RequestId, why: &str) {
+        if self.in_flight.as_ref().is_none_or(|in_flight| in_flight.request == request) {
+            self.fail(why);
+        }
+        let why: Arc<str> = why.into();
+        self.look_up_failed(request, &why);
+        self.list_failed(request, &why);
     }
 
     /// The store takes no commit any more. What waits for one has an unknown outcome, and nothing is changed from now on.

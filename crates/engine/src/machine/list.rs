@@ -7,7 +7,7 @@ use tickwheel_core::TimerQueue;
 
 use super::Engine;
 use super::entries::At;
-use crate::answer::{Answer, State, TaskPage, TaskView};
+use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
 use crate::command::List;
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
@@ -78,6 +78,13 @@ impl Engine {
             .collect();
         self.answer(call, Answer::List(Ok(TaskPage { tasks, next: page.next })));
         self.retire();
+    }
+
+    /// The page that `request` asked for cannot be read.
+    pub(super) fn list_failed(&mut self, request: RequestId, why: &Arc<str>) {
+        if let Some((call, _)) = self.lists.asked.remove(&request) {
+            self.answer(call, Answer::List(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
+        }
     }
 
     /// A task of the store as memory knows it; `None` if it has ended meanwhile.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::entries::{At, Entry, Slot};
 use super::worker::TokenCall;
+use crate::answer::{Answer, Unavailable};
 use crate::command::{Cancel, Get, Patch, Put};
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
@@ -34,6 +35,15 @@ impl Keyed {
             Self::Get(get) => (get.queue.clone(), get.key.clone()),
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+        }
+    }
+
+    fn unavailable(&self, why: Unavailable) -> Answer {
+        match self {
+            Self::Put { .. } => Answer::Put(Err(why.into())),
+            Self::Get(_) => Answer::Get(Err(why.into())),
+            Self::Patch(_) => Answer::Patch(Err(why.into())),
+            Self::Cancel(_) => Answer::Cancel(Err(why.into())),
         }
     }
 }
@@ -134,6 +144,31 @@ impl Engine {
             }
         }
         self.retire();
+    }
+
+    /// What `request` was to look up cannot be read: the commands that wait for it have no effect, but for the tokens beside those
+    /// that were looked up.
+    pub(super) fn look_up_failed(&mut self, request: RequestId, why: &Arc<str>) {
+        for purpose in self.lookups.asked.remove(&request).unwrap_or_default() {
+            match purpose {
+                Purpose::Key(queue, key) => {
+                    for (call, command) in self.lookups.held.remove(&(queue, key)).unwrap_or_default() {
+                        self.answer(
+                            call,
+                            command.unavailable(Unavailable::ReadOnly { why: Arc::clone(why) }),
+                        );
+                    }
+                }
+                Purpose::Token { call, .. } => {
+                    if let Some(pending) = self.lookups.token_calls.remove(&call) {
+                        self.answer(
+                            call,
+                            pending.unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }),
+                        );
+                    }
+                }
+            }
+        }
     }
 
     fn key_found(&mut self, now: Now, place: &(QueueName, Key), found: Found) {

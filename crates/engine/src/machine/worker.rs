@@ -36,6 +36,16 @@ pub(super) struct TokenCall {
     undecided: usize,
 }
 
+impl TokenCall {
+    pub(super) fn unavailable(&self, why: Unavailable) -> Answer {
+        match self.verb {
+            Verb::Ack => Answer::Ack(Err(why)),
+            Verb::Nack { .. } => Answer::Nack(Err(NackError::Unavailable(why))),
+            Verb::Extend { .. } => Answer::Extend(Err(why)),
+        }
+    }
+}
+
 impl Engine {
     pub(super) fn lease(&mut self, now: Now, call: CallId, lease: &Lease) {
         let first_in_line = self.queues.get(&lease.queue).is_none_or(|queue| queue.waiters.is_empty());
@@ -208,16 +218,12 @@ impl Engine {
     }
 
     fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
-        let answers = pending.answers.into_iter().map(|a| a.expect("all tokens are decided")).collect();
+        let answers = pending.answers.iter().copied().map(|a| a.expect("all tokens are decided")).collect();
         let answer = match (pending.verb, self.failed.clone()) {
+            (_, Some(why)) => pending.unavailable(Unavailable::Indeterminate { why }),
             (Verb::Ack, None) => Answer::Ack(Ok(answers)),
             (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),
             (Verb::Extend { .. }, None) => Answer::Extend(Ok(answers)),
-            (Verb::Ack, Some(why)) => Answer::Ack(Err(Unavailable::Indeterminate { why })),
-            (Verb::Nack { .. }, Some(why)) => {
-                Answer::Nack(Err(NackError::Unavailable(Unavailable::Indeterminate { why })))
-            }
-            (Verb::Extend { .. }, Some(why)) => Answer::Extend(Err(Unavailable::Indeterminate { why })),
         };
         self.answer(call, answer);
     }
