@@ -232,6 +232,12 @@ impl Play {
 
     /// Time goes to the next instant at which the server wants to be woken. `false`: there is none.
     fn wake(&mut self) -> Result<bool, Stopped> {
+        for _ in 0..TURNS_MAX {
+            if self.server.as_ref().is_some_and(|server| server.is_idle()) {
+                break;
+            }
+            self.turn(&mut Vec::new())?;
+        }
         let Some(server) = &self.server else { return Err(Stopped::Died) };
         let wake = server.next_wake();
         let by_wall = wake.wall.map(|at| at.ms_since(self.now.wall));

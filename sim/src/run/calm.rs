@@ -39,6 +39,7 @@ impl World {
             if self.work_off_all()? {
                 continue;
             }
+            self.settle()?;
             match self.until_wake_ns() {
                 Some(by_ns) => self.advance(by_ns),
                 None => break,
@@ -55,6 +56,17 @@ impl World {
             self.list(&queue)?;
         }
         self.oracle.finish()
+    }
+
+    /// Lets the server end what is under way: only then it knows when it has to be woken.
+    fn settle(&mut self) -> Step {
+        for _ in 0..1_000 {
+            if self.server.as_ref().is_some_and(|server| server.is_idle()) {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+        Err(self.hang("the server does not come to rest"))
     }
 
     fn count_step(&mut self) -> Step {
