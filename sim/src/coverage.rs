@@ -8,10 +8,24 @@ use crate::disk::Calls;
 /// Counts over one run, or over many.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
+    /// Runs.
+    pub seeds: u64,
+    /// Steps of all runs.
+    pub steps: u64,
     /// Calls of clients.
     pub calls: u64,
+    /// Calls made again, for want of an answer.
+    pub retries: u64,
+    /// Calls that came late, twice or not at all.
+    pub mishaps: u64,
+    /// Deliveries that the server was told had reached nobody.
+    pub undelivered: u64,
     /// Tasks delivered before the faults ended.
     pub delivered: u64,
+    /// Cancels.
+    pub cancels: u64,
+    /// Those that came within 5 ms of the task's instant.
+    pub cancels_near_due: u64,
     /// Crashes of a running server.
     pub crashes: u64,
     /// Those that met open calls.
@@ -26,24 +40,78 @@ pub struct Coverage {
     pub torn: u64,
     /// Stores that failed and were read-only until killed.
     pub poisoned: u64,
+    /// Starts refused because a read failed.
+    pub refused_reads: u64,
+    /// Times the disk became full.
+    pub full: u64,
+    /// Calls refused for want of space.
+    pub refused_full: u64,
     /// Answers lost on their way.
     pub lost: u64,
     /// Jumps of the wall clock.
     pub jumps: u64,
+    /// Times the wall clock stood still.
+    pub freezes: u64,
+    /// Times nothing ran for long.
+    pub stalls: u64,
     /// Whole lists compared.
     pub lists: u64,
     /// Pairs of recoveries compared.
     pub twins: u64,
+    /// Damaged copies opened.
+    pub damages: u64,
+    /// Copies opened in which a sync had lied.
+    pub lies: u64,
+    /// Of both, those refused by name.
+    pub damages_refused: u64,
+    /// Those opened with a report of what is missing.
+    pub damages_reported: u64,
+    /// Those that lacked nothing.
+    pub damages_harmless: u64,
     /// Keys that the oracle could not follow to the end.
     pub given_up: u64,
     /// Calls of the disk.
     pub disk: Calls,
 }
 
+impl Coverage {
+    /// Whether one run met as much as every run has to: 200 calls, 2 crashes, a checkpoint.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.calls >= 200 && self.crashes >= 2 && self.checkpoints >= 1
+    }
+
+    /// How many faults of every kind there were.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.crashes
+            + self.crashes_in_recovery
+            + self.disk.damaged
+            + self.poisoned
+            + self.refused_reads
+            + self.full
+            + self.lost
+            + self.mishaps
+            + self.undelivered
+            + self.jumps
+            + self.freezes
+            + self.stalls
+            + self.damages
+            + self.lies
+    }
+}
+
 impl AddAssign for Coverage {
     fn add_assign(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.steps += other.steps;
         self.calls += other.calls;
+        self.retries += other.retries;
+        self.mishaps += other.mishaps;
+        self.undelivered += other.undelivered;
         self.delivered += other.delivered;
+        self.cancels += other.cancels;
+        self.cancels_near_due += other.cancels_near_due;
         self.crashes += other.crashes;
         self.crashes_with_open_calls += other.crashes_with_open_calls;
         self.crashes_in_recovery += other.crashes_in_recovery;
@@ -51,10 +119,20 @@ impl AddAssign for Coverage {
         self.checkpoints += other.checkpoints;
         self.torn += other.torn;
         self.poisoned += other.poisoned;
+        self.refused_reads += other.refused_reads;
+        self.full += other.full;
+        self.refused_full += other.refused_full;
         self.lost += other.lost;
         self.jumps += other.jumps;
+        self.freezes += other.freezes;
+        self.stalls += other.stalls;
         self.lists += other.lists;
         self.twins += other.twins;
+        self.damages += other.damages;
+        self.lies += other.lies;
+        self.damages_refused += other.damages_refused;
+        self.damages_reported += other.damages_reported;
+        self.damages_harmless += other.damages_harmless;
         self.given_up += other.given_up;
         self.disk.writes += other.disk.writes;
         self.disk.syncs += other.disk.syncs;
@@ -67,25 +145,55 @@ impl AddAssign for Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |part: u64, all: u64| (part * 100).checked_div(all).unwrap_or(0);
-        writeln!(f, "calls {}, delivered {}, answers lost {}", self.calls, self.delivered, self.lost)?;
         writeln!(
             f,
-            "crashes {} ({} % with calls open), {} more in recovery; graceful stops {}; failed stores {}",
+            "calls {} in {} steps, delivered {}, cancels {} ({} % within 5 ms of due)",
+            self.calls,
+            self.steps,
+            self.delivered,
+            self.cancels,
+            percent(self.cancels_near_due, self.cancels)
+        )?;
+        writeln!(
+            f,
+            "network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            self.mishaps, self.lost, self.undelivered, self.retries
+        )?;
+        let all_crashes = self.crashes + self.crashes_in_recovery;
+        writeln!(
+            f,
+            "crashes {} ({} % with calls open), {} more in recovery ({} % of all); graceful stops {}; failed stores {}",
             self.crashes,
             percent(self.crashes_with_open_calls, self.crashes),
             self.crashes_in_recovery,
+            percent(self.crashes_in_recovery, all_crashes),
             self.stops,
             self.poisoned
         )?;
         writeln!(
             f,
-            "checkpoints {}, torn tails cut {}, recoveries compared {}, lists compared {}, wall jumps {}",
-            self.checkpoints, self.torn, self.twins, self.lists, self.jumps
+            "checkpoints {}, torn tails cut {}, recoveries compared {}, lists compared {}",
+            self.checkpoints, self.torn, self.twins, self.lists
+        )?;
+        writeln!(
+            f,
+            "wall clock: jumps {}, freezes {}; stalls {}; full disks {}, calls refused for space {}",
+            self.jumps, self.freezes, self.stalls, self.full, self.refused_full
         )?;
         writeln!(
             f,
             "disk: writes {}, syncs {}, names changed {}, directory syncs {}; changes lost or torn {}",
             self.disk.writes, self.disk.syncs, self.disk.names, self.disk.dir_syncs, self.disk.damaged
+        )?;
+        writeln!(
+            f,
+            "damaged copies {} and lying syncs {}: {} refused, {} reported, {} harmless; starts refused for a failed read {}",
+            self.damages,
+            self.lies,
+            self.damages_refused,
+            self.damages_reported,
+            self.damages_harmless,
+            self.refused_reads
         )?;
         write!(f, "keys the oracle gave up on: {}", self.given_up)
     }

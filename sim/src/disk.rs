@@ -2,11 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tickwheel_store::{Disk, DiskError, DiskOp};
 
-use crate::rng::Rng;
+mod change;
+mod crash;
+mod fault;
+#[cfg(test)]
+mod tests;
+
+use self::change::{NameChange, Write};
+pub use self::crash::LastWrite;
+pub use self::fault::Fault;
+use self::fault::Schedule;
+
+/// The bytes of a disk that are written, or lost, together.
+const SECTOR: usize = 512;
 
 /// A disk in memory that knows what is durable and what a crash may still take.
 ///
@@ -16,20 +29,6 @@ use crate::rng::Rng;
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
-}
-
-/// A fault that is to happen at a call.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
-    /// The machine dies during the call. Every later call fails until [`SimDisk::crash`].
-    Crash,
-    /// The call fails and changes nothing; for a sync, what it covered stays as it was.
-    Error,
-    /// A sync fails, and what it covered is gone from the disk though reads still show it: the next sync succeeds. A call
-    /// that is no sync fails like [`Fault::Error`].
-    LosingSync,
-    /// The call fails for want of space.
-    Full,
 }
 
 /// How many calls of each kind there were, for reports.
@@ -55,9 +54,7 @@ struct State {
     dirs: BTreeMap<String, Dir>,
     durable_dirs: Vec<String>,
     next_inode: Inode,
-    /// Calls that change something, since the disk was made.
-    changes: u64,
-    faults: BTreeMap<u64, Fault>,
+    schedule: Schedule,
     /// Bytes that all files may have together; `None` for no bound.
     space: Option<u64>,
     crashed: bool,
@@ -71,25 +68,25 @@ struct File {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Write>,
+    /// What the last sync covered: of that alone nothing later on the disk can tell that it had been there.
+    last_synced: Vec<Range<usize>>,
+    lie: Option<Lie>,
 }
 
+/// A sync of a file that lied.
 #[derive(Clone, Debug)]
-enum Write {
-    Bytes { offset: usize, bytes: Vec<u8> },
-    SetLen(usize),
+struct Lie {
+    /// The durable bytes without what it covered.
+    before: Vec<u8>,
+    /// What later syncs covered.
+    after: Vec<Write>,
+    /// The number of syncs before it.
+    at_sync: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Dir {
     unsynced: Vec<NameChange>,
-}
-
-#[derive(Clone, Debug)]
-enum NameChange {
-    Dir(String),
-    Link { name: String, inode: Inode },
-    Unlink { name: String, inode: Inode },
-    Rename { from: String, to: String, inode: Inode },
 }
 
 impl SimDisk {
@@ -105,20 +102,8 @@ impl SimDisk {
     #[must_use]
     pub fn image(&self) -> Self {
         let mut state = self.lock_state().clone();
-        state.faults.clear();
+        state.schedule.forget();
         Self { state: Arc::new(Mutex::new(state)) }
-    }
-
-    /// Lets `fault` happen at the `nth` changing call from now, counted from 1.
-    pub fn fail_at(&self, nth: u64, fault: Fault) {
-        let mut state = self.lock_state();
-        let at = state.changes + nth;
-        state.faults.insert(at, fault);
-    }
-
-    /// Takes back all faults that have not happened.
-    pub fn forget_faults(&self) {
-        self.lock_state().faults.clear();
     }
 
     /// Lets all files have so many bytes together, or as many as they like. A write that would take more fails for want of
@@ -131,12 +116,6 @@ impl SimDisk {
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.lock_state().used_bytes()
-    }
-
-    /// Calls that changed something so far.
-    #[must_use]
-    pub fn changes(&self) -> u64 {
-        self.lock_state().changes
     }
 
     /// Whether the machine has died at a [`Fault::Crash`] and was not started again.
@@ -158,6 +137,16 @@ impl SimDisk {
         state.names.iter().map(|(name, inode)| (name.clone(), state.files[inode].live.len())).collect()
     }
 
+    /// Whether the last sync of a file covered something of this range.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    #[must_use]
+    pub fn was_synced_last(&self, file: &str, range: &Range<usize>) -> bool {
+        let state = self.lock_state();
+        state.files[state.names.get(file).expect("the file is there")].is_last(range)
+    }
+
     /// Turns one bit of a file, in the live and in the durable bytes: damage to what had been synced.
     ///
     /// # Panics
@@ -172,41 +161,24 @@ impl SimDisk {
         }
     }
 
-    /// The power goes: of what was not synced any part stays, in any order, some of it torn. The disk can be used again.
-    pub fn crash(&self, rng: &mut Rng) {
+    /// Lets a sector of a file be the one before or after it, in the live and in the durable bytes: a write that went astray.
+    /// Whether that changed anything. A sector of zeroes is left alone: in its place the end of a log would be nowhere.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn misplace_sector(&self, file: &str, sector: usize) -> bool {
         let mut state = self.lock_state();
-        let State { files, names, durable_names, dirs, durable_dirs, faults, crashed, calls, .. } =
-            &mut *state;
-        for dir in dirs.values_mut() {
-            // Some file systems keep the order of such changes, others promise nothing.
-            let keep_percent = rng.pick(&[0, 50, 90, 100]);
-            for change in std::mem::take(&mut dir.unsynced) {
-                if rng.chance(keep_percent) {
-                    change.apply(durable_names, durable_dirs);
-                } else {
-                    calls.damaged += 1;
-                }
-            }
+        let inode = *state.names.get(file).expect("the file is there");
+        let file = state.files.get_mut(&inode).expect("a name has its file");
+        let old = file.clone();
+        neighbour(&mut file.live, sector);
+        neighbour(&mut file.durable, sector);
+        let there = file.live.iter().skip(sector * SECTOR).take(SECTOR);
+        let changed = old.live != file.live && there.clone().any(|&byte| byte != 0);
+        if !changed {
+            *file = old;
         }
-        for file in files.values_mut() {
-            let mut unsynced = std::mem::take(&mut file.unsynced);
-            let all = unsynced.len();
-            if rng.chance(50) {
-                rng.shuffle(&mut unsynced);
-            }
-            let keep_percent = rng.pick(&[0, 50, 90, 100]);
-            unsynced.retain(|_| rng.chance(keep_percent));
-            calls.damaged += (all - unsynced.len()) as u64;
-            for write in unsynced {
-                calls.damaged += u64::from(write.apply_torn(&mut file.durable, rng));
-            }
-            file.live.clone_from(&file.durable);
-        }
-        names.clone_from(durable_names);
-        files.retain(|inode, _| names.values().any(|kept| kept == inode));
-        dirs.retain(|dir, _| dir.is_empty() || durable_dirs.contains(dir));
-        faults.clear();
-        *crashed = false;
+        changed
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
@@ -226,9 +198,7 @@ impl SimDisk {
         if state.crashed {
             return Err(failed(io::ErrorKind::Other, "the machine is dead"));
         }
-        state.changes += 1;
-        let now = state.changes;
-        match state.faults.remove(&now) {
+        match state.schedule.next(op) {
             Some(Fault::Crash) => {
                 state.crashed = true;
                 // It died in the middle: the change is among those that may stay. A sync has then promised nothing.
@@ -248,19 +218,82 @@ impl SimDisk {
                 }
                 Err(failed(io::ErrorKind::Other, "input/output error"))
             }
-            None => effect(&mut state).map_err(|source| DiskError::new(op, file, source)),
+            Some(Fault::LyingSync) if op == DiskOp::Sync => {
+                let at_sync = state.calls.syncs + 1;
+                if let Ok(file) = state.file(file)
+                    && file.lie.is_none()
+                {
+                    file.lie = Some(Lie { before: file.durable.clone(), after: Vec::new(), at_sync });
+                    // What it covers is not among what later syncs cover.
+                    file.sync(false);
+                }
+                effect(&mut state).map_err(|source| DiskError::new(op, file, source))
+            }
+            None | Some(Fault::LyingSync | Fault::FlippedRead | Fault::NeighbourRead) => {
+                effect(&mut state).map_err(|source| DiskError::new(op, file, source))
+            }
         }
     }
 
-    fn look<T>(&self, op: DiskOp, file: &str, look: impl FnOnce(&File) -> T) -> Result<T, DiskError> {
-        let state = self.lock_state();
+    /// A call that changes nothing, and the fault that is due at it, if its caller has to see to that.
+    fn look<T>(
+        &self,
+        op: DiskOp,
+        file: &str,
+        look: impl FnOnce(&File, Option<Fault>) -> T,
+    ) -> Result<T, DiskError> {
+        let mut state = self.lock_state();
         if state.crashed {
             return Err(DiskError::new(op, file, io::Error::other("the machine is dead")));
         }
+        let fault = state.schedule.next(op);
+        match fault {
+            Some(Fault::Crash) => {
+                state.crashed = true;
+                return Err(DiskError::new(op, file, io::Error::other("the machine died")));
+            }
+            Some(Fault::Error | Fault::LosingSync) => {
+                return Err(DiskError::new(op, file, io::Error::other("input/output error")));
+            }
+            _ => {}
+        }
         match state.names.get(file) {
-            Some(inode) => Ok(look(&state.files[inode])),
+            Some(inode) => Ok(look(&state.files[inode], fault)),
             None => Err(DiskError::new(op, file, absent())),
         }
+    }
+}
+
+impl File {
+    fn is_last(&self, range: &Range<usize>) -> bool {
+        self.last_synced.iter().any(|last| last.start < range.end && range.start < last.end)
+    }
+
+    /// What was written is durable.
+    fn sync(&mut self, honest: bool) {
+        if !self.unsynced.is_empty() {
+            self.last_synced = self.unsynced.iter().map(Write::range).collect();
+        }
+        for write in std::mem::take(&mut self.unsynced) {
+            write.apply(&mut self.durable);
+            if let Some(lie) = self.lie.as_mut().filter(|_| honest) {
+                lie.after.push(write);
+            }
+        }
+    }
+}
+
+/// The bytes of a sector.
+fn byte_range(sector: usize, len: usize) -> Range<usize> {
+    (sector * SECTOR).min(len)..((sector + 1) * SECTOR).min(len)
+}
+
+/// Copies the sector before this one, or after the first, over it.
+fn neighbour(bytes: &mut [u8], sector: usize) {
+    let other = if sector == 0 { 1 } else { sector - 1 };
+    let (from, to) = (other * SECTOR, sector * SECTOR);
+    if bytes.len() >= (from + SECTOR).max(to + SECTOR) {
+        bytes.copy_within(from..from + SECTOR, to);
     }
 }
 
@@ -291,94 +324,19 @@ impl State {
     }
 }
 
-impl Write {
-    fn apply(&self, bytes_of_file: &mut Vec<u8>) {
-        match self {
-            Self::Bytes { offset, bytes } => {
-                let end = offset + bytes.len();
-                if bytes_of_file.len() < end {
-                    bytes_of_file.resize(end, 0);
-                }
-                bytes_of_file[*offset..end].copy_from_slice(bytes);
-            }
-            Self::SetLen(len) => bytes_of_file.resize(*len, 0),
-        }
-    }
-
-    /// Applies a part of the write, or all of it. Returns whether it was a part.
-    fn apply_torn(&self, durable: &mut Vec<u8>, rng: &mut Rng) -> bool {
-        let Self::Bytes { offset, bytes } = self else {
-            self.apply(durable);
-            return false;
-        };
-        if bytes.is_empty() || rng.chance(50) {
-            self.apply(durable);
-            return false;
-        }
-        let unit = rng.pick(&[1, 512, 4_096]);
-        let units = bytes.len().div_ceil(unit);
-        let old_len = durable.len();
-        let mode = rng.below(4);
-        let kept = rng.index(units + 1);
-        for at in 0..units {
-            let keeps = match mode {
-                0 => rng.chance(50),     // any of its sectors
-                1 => at >= units - kept, // its end
-                _ => at < kept,          // its beginning
-            };
-            let part = &bytes[at * unit..bytes.len().min((at + 1) * unit)];
-            if keeps {
-                Self::Bytes { offset: offset + at * unit, bytes: part.to_vec() }.apply(durable);
-            } else if mode == 3 && offset + at * unit < durable.len() && rng.chance(20) {
-                // Garbage where the write was going.
-                let garbage = part.iter().map(|_| rng.next_u64() as u8).collect();
-                Self::Bytes { offset: offset + at * unit, bytes: garbage }.apply(durable);
-            }
-        }
-        if rng.chance(20) && old_len < offset + bytes.len() {
-            // The length grew, the data did not come.
-            durable.resize(offset + bytes.len(), 0);
-        }
-        true
-    }
-}
-
-impl NameChange {
-    /// Applies the change to names that may not be those it was made for, because an earlier one was lost.
-    fn apply(self, names: &mut BTreeMap<String, Inode>, dirs: &mut Vec<String>) {
-        match self {
-            Self::Dir(name) => {
-                if !dirs.contains(&name) {
-                    dirs.push(name);
-                }
-            }
-            Self::Link { name, inode } => {
-                names.insert(name, inode);
-            }
-            Self::Unlink { name, inode } => {
-                if names.get(&name) == Some(&inode) {
-                    names.remove(&name);
-                }
-            }
-            Self::Rename { from, to, inode } => {
-                if names.get(&from) == Some(&inode) {
-                    names.remove(&from);
-                }
-                names.insert(to, inode);
-            }
-        }
-    }
-}
-
 impl Disk for SimDisk {
     fn lock(&mut self) -> Result<(), DiskError> {
         Ok(())
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
-        let state = self.lock_state();
+        let mut state = self.lock_state();
         if state.crashed {
             return Err(DiskError::new(DiskOp::List, dir, io::Error::other("the machine is dead")));
+        }
+        if let Some(fault @ (Fault::Error | Fault::Crash)) = state.schedule.next(DiskOp::List) {
+            state.crashed = fault == Fault::Crash;
+            return Err(DiskError::new(DiskOp::List, dir, io::Error::other("input/output error")));
         }
         if !state.dirs.contains_key(dir) {
             return Err(DiskError::new(DiskOp::List, dir, absent()));
@@ -426,18 +384,32 @@ impl Disk for SimDisk {
     }
 
     fn open(&mut self, file: &str) -> Result<(), DiskError> {
-        self.look(DiskOp::Open, file, |_| ())
+        self.look(DiskOp::Open, file, |_, _| ())
     }
 
     fn len(&mut self, file: &str) -> Result<u64, DiskError> {
-        self.look(DiskOp::Len, file, |file| file.live.len() as u64)
+        self.look(DiskOp::Len, file, |file, _| file.live.len() as u64)
     }
 
     fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        self.look(DiskOp::Read, file, |file| {
+        self.look(DiskOp::Read, file, |file, fault| {
             let from = usize::try_from(offset).unwrap_or(usize::MAX).min(file.live.len());
             let found = &file.live[from..file.live.len().min(from.saturating_add(into.len()))];
             into[..found.len()].copy_from_slice(found);
+            let (byte, sector) = (found.len() / 3, found.len() / SECTOR / 2);
+            let (bit, sectors) =
+                (from + byte..from + byte + 1, from + sector * SECTOR..from + (sector + 1) * SECTOR);
+            match fault {
+                Some(Fault::FlippedRead) if !found.is_empty() && !file.is_last(&bit) => into[byte] ^= 4,
+                Some(Fault::NeighbourRead) if !file.is_last(&sectors) => {
+                    let before = into.to_vec();
+                    neighbour(&mut into[..found.len()], sector);
+                    if into[byte_range(sector, found.len())].iter().all(|&byte| byte == 0) {
+                        into.copy_from_slice(&before);
+                    }
+                }
+                _ => {}
+            }
             found.len()
         })
     }
@@ -458,10 +430,7 @@ impl Disk for SimDisk {
     fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
         self.change(DiskOp::Sync, file, |state| {
             state.calls.syncs += 1;
-            let file = state.file(file)?;
-            for write in std::mem::take(&mut file.unsynced) {
-                write.apply(&mut file.durable);
-            }
+            state.file(file)?.sync(true);
             Ok(())
         })
     }
@@ -524,112 +493,4 @@ impl Disk for SimDisk {
 
 fn absent() -> io::Error {
     io::Error::from(io::ErrorKind::NotFound)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(disk: &mut SimDisk, bytes: &[u8]) {
-        disk.create("f").expect("new");
-        disk.write_at("f", 0, bytes).expect("there");
-    }
-
-    fn content(disk: &mut SimDisk) -> Option<Vec<u8>> {
-        let len = disk.len("f").ok()?;
-        let mut bytes = vec![0; len as usize];
-        disk.read("f", 0, &mut bytes).expect("there");
-        Some(bytes)
-    }
-
-    #[test]
-    fn what_was_synced_survives_every_crash() {
-        for seed in 0..200 {
-            let mut disk = SimDisk::new();
-            written(&mut disk, b"kept");
-            disk.sync_data("f").expect("there");
-            disk.sync_dir("").expect("there");
-            disk.write_at("f", 4, b" or not").expect("there");
-            disk.crash(&mut Rng::new(seed));
-            let after = content(&mut disk).expect("the name was synced");
-            assert_eq!(after[..4], *b"kept", "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn what_was_not_synced_may_stay_go_or_be_torn() {
-        let mut seen = std::collections::BTreeSet::new();
-        for seed in 0..500 {
-            let mut disk = SimDisk::new();
-            written(&mut disk, b"old!");
-            disk.sync_data("f").expect("there");
-            disk.sync_dir("").expect("there");
-            disk.write_at("f", 0, b"new!").expect("there");
-            disk.crash(&mut Rng::new(seed));
-            seen.insert(content(&mut disk).expect("the name was synced"));
-        }
-        for wanted in [*b"old!", *b"new!", *b"ned!", *b"nld!"] {
-            assert!(
-                seen.contains(wanted.as_slice()),
-                "{:?} never happened",
-                String::from_utf8_lossy(&wanted)
-            );
-        }
-    }
-
-    #[test]
-    fn a_name_that_was_not_synced_may_be_gone_though_its_data_was() {
-        let gone = (0..100).filter(|&seed| {
-            let mut disk = SimDisk::new();
-            written(&mut disk, b"data");
-            disk.sync_data("f").expect("there");
-            disk.crash(&mut Rng::new(seed));
-            content(&mut disk).is_none()
-        });
-        assert!((10..90).contains(&gone.count()));
-    }
-
-    #[test]
-    fn a_losing_sync_shows_the_data_until_the_crash() {
-        let mut disk = SimDisk::new();
-        written(&mut disk, b"old!");
-        disk.sync_data("f").expect("there");
-        disk.sync_dir("").expect("there");
-        disk.write_at("f", 0, b"new!").expect("there");
-        disk.fail_at(1, Fault::LosingSync);
-        disk.sync_data("f").expect_err("it was to fail");
-        disk.sync_data("f").expect("the next one succeeds");
-        assert_eq!(content(&mut disk).as_deref(), Some(b"new!".as_slice()));
-        disk.crash(&mut Rng::new(1));
-        assert_eq!(content(&mut disk).as_deref(), Some(b"old!".as_slice()));
-    }
-
-    #[test]
-    fn a_full_disk_takes_nothing_that_grows() {
-        let mut disk = SimDisk::new();
-        written(&mut disk, b"1234");
-        disk.set_space(Some(6));
-        assert_eq!(disk.free_bytes(), 2);
-        let error = disk.write_at("f", 4, b"567").expect_err("there is no space");
-        assert!(error.is_full(), "{error}");
-        assert_eq!(content(&mut disk).as_deref(), Some(b"1234".as_slice()));
-        disk.write_at("f", 1, b"xxxxx").expect("there is space");
-        disk.set_space(Some(0));
-        disk.write_at("f", 0, b"yyyyyy").expect("it does not grow");
-        disk.remove("f").expect("there");
-        assert_eq!(disk.used_bytes(), 0);
-    }
-
-    #[test]
-    fn a_dead_machine_answers_nothing_until_it_is_started_again() {
-        let mut disk = SimDisk::new();
-        disk.fail_at(2, Fault::Crash);
-        disk.create("f").expect("before");
-        disk.write_at("f", 0, b"x").expect_err("it died here");
-        disk.sync_data("f").expect_err("dead");
-        disk.len("f").expect_err("dead");
-        disk.crash(&mut Rng::new(1));
-        assert!(!disk.is_crashed());
-        disk.list("").expect("alive");
-    }
 }

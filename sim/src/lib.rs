@@ -1,13 +1,23 @@
 //! The simulated world: one number makes a disk, clocks, clients and their faults; the real engine and the real store run
 //! in it, and an oracle that knows neither checks every answer.
 
+pub mod bugs;
+pub mod campaign;
 mod coverage;
 pub mod disk;
+mod dump;
+mod edges;
+pub mod exhaustive;
 mod io;
+pub mod nth;
 mod options;
 pub mod oracle;
+mod play;
+pub mod report;
 pub mod rng;
 mod run;
+pub mod shrink;
+pub mod totals;
 mod trace;
 mod words;
 mod workload;

@@ -1,16 +1,18 @@
-//! `tickwheel-sim`: runs seeds, shows a failing one, replays it.
+//! `tickwheel-sim`: runs seeds, shows a failing one, makes it smaller, replays it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
-use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use clap::Parser;
-use tickwheel_sim::rng::Rng;
-use tickwheel_sim::{Coverage, Options, Outcome, PANIC, Watch, run};
+use tickwheel_sim::bugs::{self, Bug};
+use tickwheel_sim::campaign::{Campaign, Failure, Verdict, options_of};
+use tickwheel_sim::report::Report;
+use tickwheel_sim::shrink::shrink;
+use tickwheel_sim::totals::{self, Line};
+use tickwheel_sim::{Watch, exhaustive, nth};
 
 /// Runs the real engine over the real store in a simulated world and checks every answer against the promises.
 ///
@@ -26,7 +28,7 @@ struct Arguments {
     seeds: (u64, u64),
     /// A file of seeds, one a line; # begins a comment.
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
-    seeds_file: Option<std::path::PathBuf>,
+    seeds_file: Option<PathBuf>,
     /// Options to set over those of the seed, as a failure prints them: `keys=3,calls=40`.
     #[arg(long, default_value = "")]
     options: String,
@@ -39,9 +41,30 @@ struct Arguments {
     /// Threads.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Switch a planted bug on and expect it to be found. Takes a build with `--cfg tickwheel_sim`.
+    /// Add a line to this file for a range that passed: commit, seeds, operations, faults. Ranges of one commit add up.
+    #[arg(long)]
+    totals: Option<PathBuf>,
+    /// Print the sums over a totals file, for each commit, and end.
+    #[arg(long)]
+    sum: Option<PathBuf>,
+    /// Say so on stderr after each so many seeds.
+    #[arg(long, default_value_t = 1_000)]
+    progress: u64,
+    /// Do not make a failure smaller.
+    #[arg(long)]
+    no_shrink: bool,
+    /// Go on after a failure, and print one line for each.
+    #[arg(long)]
+    keep_going: bool,
+    /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build with `--cfg tickwheel_sim`.
     #[arg(long)]
     bug: Option<String>,
+    /// Instead of seeds: all sequences of so many operations, with a crash at every call of the disk.
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file"])]
+    exhaustive: Option<usize>,
+    /// Instead of seeds: for each kind of call of the disk, lets the 1st, 2nd, ... fail, until a run passes untouched.
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file", "exhaustive"])]
+    fail_nth: bool,
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -73,149 +96,142 @@ fn main() -> ExitCode {
 }
 
 fn work(arguments: &Arguments) -> Result<ExitCode, String> {
-    if let Some(bug) = &arguments.bug {
-        plant(bug)?;
+    if let Some(file) = &arguments.sum {
+        let text =
+            std::fs::read_to_string(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+        print!("{}", totals::sums(&text)?);
+        return Ok(ExitCode::SUCCESS);
     }
+    let bug = arguments.bug.as_deref().map(bugs::find).transpose()?;
+    bug.map_or(Ok(()), bugs::plant)?;
+    if let Some(operations) = arguments.exhaustive {
+        return Ok(whole(exhaustive::all(operations, |line| eprintln!("{line}"))));
+    }
+    if arguments.fail_nth {
+        return Ok(whole(nth::all(|line| eprintln!("{line}"))));
+    }
+    run_seeds(arguments, bug)
+}
+
+/// The end of a search that leaves nothing out.
+fn whole(came: Result<String, String>) -> ExitCode {
+    match came {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(said) => {
+            println!("FAILED: {said}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String> {
     let seeds: Vec<u64> = match (arguments.seed, &arguments.seeds_file) {
         (Some(seed), _) => vec![seed],
         (None, Some(file)) => read_seeds(file)?,
         (None, None) => (arguments.seeds.0..arguments.seeds.1).collect(),
     };
     options_of(0, &arguments.options)?;
-    let begun = Instant::now();
-    let (failed, runs, coverage) = run_all(arguments, &seeds);
-    let took = begun.elapsed();
-    eprintln!("{runs} seeds, each twice, in {:.1} s", took.as_secs_f64());
-    println!("{coverage}");
-    if let Some((seed, outcome, why)) = &failed {
-        report(arguments, *seed, outcome, why);
-    }
-    Ok(match (&arguments.bug, &failed) {
-        (None, None) => {
-            println!("{runs} seeds passed");
-            ExitCode::SUCCESS
-        }
-        (None, Some(_)) => ExitCode::FAILURE,
-        (Some(bug), Some((seed, outcome, _))) => {
-            let promise = outcome.violation.as_ref().map_or("determinism", |violation| violation.promise);
-            println!("bug {bug} was found by seed {seed} on {promise}, after {runs} seeds");
-            ExitCode::SUCCESS
-        }
-        (Some(bug), None) => {
-            println!("bug {bug} escaped {runs} seeds: a hole in the simulator");
-            ExitCode::FAILURE
-        }
-    })
-}
-
-type Failure = (u64, Outcome, String);
-
-/// Runs the seeds in their order on some threads, up to the first that fails.
-fn run_all(arguments: &Arguments, seeds: &[u64]) -> (Option<Failure>, u64, Coverage) {
-    let next = AtomicU64::new(0);
-    let panics = AtomicU64::new(0);
-    let found: Mutex<Option<Failure>> = Mutex::new(None);
-    let total = Arc::new(Mutex::new((0_u64, Coverage::default())));
-    let watch = Watch { trace: arguments.trace, until_step: arguments.until_step };
-    let worker = || {
-        loop {
-            let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
-            let stop = found.lock().expect("no worker panics while it holds this").is_some();
-            let Some(&seed) = seeds.get(at).filter(|_| !stop) else { return };
-            let Ok(options) = options_of(seed, &arguments.options) else { return };
-            let first = run(seed, &options, watch);
-            let second = run(seed, &options, Watch { trace: false, ..watch });
-            let why = match &first.violation {
-                Some(violation) => Some(format!("{} is broken: {}", violation.promise, violation.what)),
-                None if first.trace_hash != second.trace_hash => {
-                    Some(format!("two runs differ: {:#x} and {:#x}", first.trace_hash, second.trace_hash))
-                }
-                None => None,
-            };
-            let runs = {
-                let mut total = total.lock().expect("no worker panics while it holds this");
-                total.0 += 1;
-                total.1 += first.coverage;
-                total.0
-            };
-            if std::io::stderr().is_terminal() || runs % 1_000 == 0 {
-                let end = if std::io::stderr().is_terminal() { "\r" } else { "\n" };
-                eprint!("{runs} of {} seeds{end}", seeds.len());
-                let _ = std::io::stderr().flush();
-            }
-            // A planted bug that trips an assertion is found; whether the oracle finds it too is the question here.
-            let panicked = first.violation.as_ref().is_some_and(|violation| violation.promise == PANIC);
-            if arguments.bug.is_some() && panicked {
-                panics.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            if let Some(why) = why {
-                let mut found = found.lock().expect("no worker panics while it holds this");
-                if found.as_ref().is_none_or(|(other, ..)| seed < *other) {
-                    *found = Some((seed, first, why));
-                }
-            }
-        }
+    let all = seeds.len();
+    let campaign = Campaign {
+        seeds,
+        set: arguments.options.clone(),
+        jobs: arguments.jobs,
+        watch: Watch { trace: arguments.trace, until_step: arguments.until_step },
+        past_panics: bug.is_some(),
+        failures_max: match bug {
+            _ if arguments.keep_going => usize::MAX,
+            Some(_) => bugs::FAILURES,
+            None => 1,
+        },
     };
-    std::thread::scope(|scope| {
-        for _ in 0..arguments.jobs.max(1) {
-            scope.spawn(worker);
+    let begun = Instant::now();
+    let verdict = campaign.go(|runs| {
+        if runs % arguments.progress.max(1) == 0 {
+            eprintln!("{runs} of {all} seeds, {:.0} s", begun.elapsed().as_secs_f64());
         }
     });
-    let panics = panics.into_inner();
-    if panics > 0 {
-        eprintln!("{panics} seeds tripped an assertion of the product");
+    let took = begun.elapsed();
+    let runs = verdict.runs;
+    eprintln!("{runs} seeds, each twice, in {:.1} s", took.as_secs_f64());
+    println!("{}", verdict.coverage);
+    if verdict.panics > 0 {
+        eprintln!("{} seeds tripped an assertion of the product", verdict.panics);
     }
-    let (runs, coverage) = *total.lock().expect("no worker panics while it holds this");
-    (found.into_inner().expect("no worker panics while it holds this"), runs, coverage)
+    if arguments.keep_going {
+        for failure in &verdict.failures {
+            println!("seed {:#x} {} {}", failure.seed, failure.promise, first_words(&failure.why));
+        }
+    } else if let Some(failure) = verdict.failures.first().filter(|_| bug.is_none()) {
+        tell(arguments, failure)?;
+    }
+    if let Some(bug) = bug {
+        return Ok(found(bug, &verdict));
+    }
+    if !verdict.failures.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
+    println!("{runs} seeds passed");
+    let (from, to) = arguments.seeds;
+    if let Some(file) = arguments.totals.as_ref().filter(|_| arguments.seed.is_none()) {
+        let (commit, seeds) = (commit(), format!("{from}..{to}"));
+        let line = Line { commit: &commit, seeds: &seeds, runs, coverage: verdict.coverage, took };
+        line.append(file).map_err(|error| format!("write {}: {error}", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn report(arguments: &Arguments, seed: u64, outcome: &Outcome, why: &str) {
-    println!("\nseed {seed} FAILED: {why}");
-    println!("at step {}, virtual wall time {} ms", outcome.steps, outcome.wall_ms);
-    if let Some(violation) = &outcome.violation {
-        println!("the key's story:");
-        violation.story.iter().for_each(|line| println!("  {line}"));
+fn found(bug: Bug, verdict: &Verdict) -> ExitCode {
+    let promises: Vec<&str> = verdict.failures.iter().map(|failure| failure.promise).collect();
+    match bug.found_on(&promises) {
+        Ok(said) => {
+            let first = verdict.failures.first().map_or(0, |failure| failure.seed);
+            println!("bug {}: first seed {first}; {said}; {} seeds run", bug.name, verdict.runs);
+            ExitCode::SUCCESS
+        }
+        Err(said) => {
+            println!("bug {}: {said}; {} seeds run", bug.name, verdict.runs);
+            ExitCode::FAILURE
+        }
     }
-    println!("the store's files:");
-    outcome.files.iter().for_each(|(name, bytes)| println!("  {name} {bytes}"));
-    let Ok(options) = options_of(seed, &arguments.options) else { return };
-    let (cfg, bug) = match &arguments.bug {
-        Some(bug) => ("RUSTFLAGS='--cfg tickwheel_sim' ", format!(" --bug {bug}")),
-        None => ("", String::new()),
+}
+
+fn tell(arguments: &Arguments, failure: &Failure) -> Result<(), String> {
+    let options = options_of(failure.seed, &arguments.options)?;
+    let shrinks = !arguments.no_shrink && arguments.until_step.is_none() && arguments.bug.is_none();
+    let shrunk = shrinks.then(|| shrink(failure.seed, &options, failure.promise)).flatten();
+    let commit = commit();
+    let report = Report {
+        failure,
+        options: &options,
+        shrunk: shrunk.as_ref(),
+        commit: &commit,
+        bug: arguments.bug.as_deref(),
     };
-    println!("replay it:");
-    println!(
-        "  {cfg}cargo run --release -p tickwheel-sim -- --seed {seed:#x} --options '{options}' --until-step {} --trace{bug}",
-        outcome.steps
-    );
+    println!("\n{report}");
+    Ok(())
 }
 
-fn options_of(seed: u64, set: &str) -> Result<Options, String> {
-    let mut options = Options::of_seed(&mut Rng::new(seed));
-    options.set(set)?;
-    Ok(options)
+/// The commit of the working directory; `unknown` outside of a repository.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output =
+            Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|said| !said.is_empty());
+    if changed { commit + "+" } else { commit }
+}
+
+fn first_words(text: &str) -> String {
+    text.chars().take(300).map(|c| if c == '\n' { ' ' } else { c }).collect()
 }
 
 fn read_seeds(file: &std::path::Path) -> Result<Vec<u64>, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("read {}: {error}", file.display()))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     lines.filter(|line| !line.is_empty()).map(number).collect()
-}
-
-#[cfg(tickwheel_sim)]
-fn plant(bug: &str) -> Result<(), String> {
-    let known = tickwheel_engine::planted::NAMES.iter().chain(&tickwheel_store::planted::NAMES);
-    let known: Vec<&str> = known.copied().collect();
-    if !known.contains(&bug) {
-        return Err(format!("`{bug}` is no planted bug; there are {}", known.join(", ")));
-    }
-    tickwheel_engine::planted::select(bug);
-    tickwheel_store::planted::select(Some(bug));
-    Ok(())
-}
-
-#[cfg(not(tickwheel_sim))]
-fn plant(bug: &str) -> Result<(), String> {
-    Err(format!("this build has no bug `{bug}`; build with RUSTFLAGS='--cfg tickwheel_sim'"))
 }

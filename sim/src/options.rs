@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::edges;
 use crate::rng::Rng;
 
 /// The choices of one run.
@@ -27,24 +28,56 @@ pub struct Options {
     pub checkpoint_after_bytes: u64,
     /// Bytes of one step of background work.
     pub background_step_bytes: u64,
+    /// Bytes of a segment of far tasks.
+    pub segment_bytes: u64,
+    /// Bytes of records that a scan reads at once.
+    pub block_bytes: u64,
     /// Percent of turns in which the disk gets to do something.
     pub disk_percent: u64,
     /// Percent of steps at which time passes.
     pub time_percent: u64,
-    /// Percent of steps at which the wall clock jumps, in tenths.
+    /// What the wall clock shows first.
+    pub wall_start_ms: u64,
+    /// 1: the wall clock is believed as its guard says; 0: at once.
+    pub guarded: u64,
+    /// Steps in a thousand at which the wall clock jumps.
     pub jump_permille: u64,
+    /// Steps in a thousand at which the wall clock stops for a while.
+    pub freeze_permille: u64,
+    /// How much faster or slower than the other clocks the wall clock may run.
+    pub slew_permille: u64,
+    /// Steps in a thousand at which the server gets no time for minutes, hours or days.
+    pub stall_permille: u64,
+    /// Percent of tasks that are due in hours, days or years.
+    pub far_percent: u64,
+    /// Percent of calls that put a task of one of many keys, to be due with the others of them.
+    pub crowd_percent: u64,
+    /// Percent of payloads of more than 4 KiB.
+    pub big_percent: u64,
+    /// Percent of calls that are late, lost or sent twice.
+    pub net_percent: u64,
     /// Percent of replies that get lost.
     pub lost_percent: u64,
+    /// Percent of deliveries that reach nobody, as the server learns at once.
+    pub undelivered_percent: u64,
+    /// Percent of calls without an answer that are made again.
+    pub retry_percent: u64,
     /// Percent of lives in which a write or a sync fails.
     pub error_percent: u64,
     /// What near memory may take, bytes.
     pub near_bytes: u64,
+    /// Percent of lives in which a read fails.
+    pub read_error_percent: u64,
+    /// Steps in a thousand at which the disk is full, or is no more.
+    pub full_permille: u64,
+    /// Percent of crashes after which damaged copies of the disk are opened, too.
+    pub probe_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 16] = [
+const FIELDS: [Field; 32] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -55,12 +88,28 @@ const FIELDS: [Field; 16] = [
     ("log-file-bytes", |o| &mut o.log_file_bytes),
     ("checkpoint-after-bytes", |o| &mut o.checkpoint_after_bytes),
     ("background-step-bytes", |o| &mut o.background_step_bytes),
+    ("segment-bytes", |o| &mut o.segment_bytes),
+    ("block-bytes", |o| &mut o.block_bytes),
     ("disk-percent", |o| &mut o.disk_percent),
     ("time-percent", |o| &mut o.time_percent),
+    ("wall-start-ms", |o| &mut o.wall_start_ms),
+    ("guarded", |o| &mut o.guarded),
     ("jump-permille", |o| &mut o.jump_permille),
+    ("freeze-permille", |o| &mut o.freeze_permille),
+    ("slew-permille", |o| &mut o.slew_permille),
+    ("stall-permille", |o| &mut o.stall_permille),
+    ("far-percent", |o| &mut o.far_percent),
+    ("crowd-percent", |o| &mut o.crowd_percent),
+    ("big-percent", |o| &mut o.big_percent),
+    ("net-percent", |o| &mut o.net_percent),
     ("lost-percent", |o| &mut o.lost_percent),
+    ("undelivered-percent", |o| &mut o.undelivered_percent),
+    ("retry-percent", |o| &mut o.retry_percent),
     ("error-percent", |o| &mut o.error_percent),
     ("near-bytes", |o| &mut o.near_bytes),
+    ("read-error-percent", |o| &mut o.read_error_percent),
+    ("full-permille", |o| &mut o.full_permille),
+    ("probe-percent", |o| &mut o.probe_percent),
 ];
 
 impl Options {
@@ -69,22 +118,50 @@ impl Options {
     pub fn of_seed(rng: &mut Rng) -> Self {
         Self {
             clients: rng.between(3, 6),
-            queues: rng.between(1, 2),
-            keys: rng.between(2, 8),
+            queues: rng.between(1, 4),
+            keys: rng.pick(&[2, 3, 5, 8, 8, 40]),
             calls: rng.between(200, 320),
             crashes: rng.between(2, 5),
             crash_every: rng.pick(&[40, 80, 150]),
-            horizon_ms: rng.pick(&[2, 50, 1_000, 3_600_000]),
+            horizon_ms: rng.pick(&[2, 50, 1_000, 3_600_000, 8_640_000_000]),
             log_file_bytes: rng.pick(&[8_192, 16_384, 65_536]),
             checkpoint_after_bytes: rng.pick(&[2_000, 8_000, 20_000]),
             background_step_bytes: rng.pick(&[4_096, 16_384]),
+            segment_bytes: rng.pick(&[1_024, 4_096, 65_536]),
+            block_bytes: rng.pick(&[256, 4_096]),
             disk_percent: rng.pick(&[30, 70, 100]),
             time_percent: rng.pick(&[10, 30]),
+            wall_start_ms: rng.pick(&edges::STARTS_MS),
+            guarded: rng.below(2),
             jump_permille: rng.pick(&[0, 0, 5, 30]),
+            freeze_permille: rng.pick(&[0, 0, 5]),
+            slew_permille: rng.pick(&[0, 0, 1, 20]),
+            stall_permille: rng.pick(&[0, 0, 3]),
+            far_percent: rng.pick(&[2, 10, 40]),
+            crowd_percent: rng.pick(&[0, 0, 0, 60]),
+            big_percent: rng.pick(&[0, 0, 2, 15]),
+            net_percent: rng.pick(&[0, 0, 10]),
             lost_percent: rng.pick(&[0, 3, 10]),
+            undelivered_percent: rng.pick(&[0, 5]),
+            retry_percent: rng.pick(&[0, 50, 100]),
             error_percent: rng.pick(&[0, 0, 20]),
             near_bytes: rng.pick(&[2_000, 20_000, 256 << 20]),
+            read_error_percent: rng.pick(&[0, 0, 20]),
+            full_permille: rng.pick(&[0, 0, 10]),
+            probe_percent: rng.pick(&[0, 3, 10]),
         }
+    }
+
+    /// Their names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FIELDS.iter().map(|(name, _)| *name)
+    }
+
+    /// The option of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let (_, field) = FIELDS.iter().find(|(known, _)| *known == name)?;
+        Some(*field(&mut self.clone()))
     }
 
     /// Sets what `text` names, as it was printed: `keys=3,calls=40`.

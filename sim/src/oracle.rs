@@ -59,7 +59,7 @@ use std::mem::take;
 
 pub use self::call::{Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View};
 use self::clock::Clock;
-use self::key::Key;
+use self::key::{Excuse, Key};
 use self::world::{Broken, Down, Op};
 
 /// A broken promise.
@@ -74,7 +74,7 @@ pub struct Violation {
 }
 
 /// Predicts the answers of a server. See the module for the order of calls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Oracle {
     clock: Clock,
     /// Counts the ends of calls: the order of the history.
@@ -97,7 +97,7 @@ type Place = (String, String);
 type Share = (usize, String, Answer);
 type Verdict = Result<(), Violation>;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     keys: BTreeMap<String, Key>,
     /// Open calls that may concern any key.
@@ -159,7 +159,13 @@ impl Oracle {
         let name = &op.call.queue;
         let queue = self.queues.entry(name.clone()).or_default();
         let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
-            (Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. }, _) => {
+            (
+                Verb::Ack { tokens }
+                | Verb::Nack { tokens, .. }
+                | Verb::Extend { tokens, .. }
+                | Verb::Return { tokens },
+                _,
+            ) => {
                 let places = tokens.iter().map(|token| self.tokens.get(token)).enumerate();
                 let here = places.filter_map(|(part, place)| Some((part, place?)));
                 here.filter(|(_, place)| place.0 == *name)
@@ -316,6 +322,26 @@ impl Oracle {
         Ok(())
     }
 
+    /// The server sleeps until the wall clock shows `wall_ms` (for ever if `None`), with nothing under way.
+    ///
+    /// Returned: queue and key of a task that is due before that, if it is still scheduled.
+    #[must_use]
+    pub fn oversleeps(&self, wall_ms: Option<i64>) -> Option<(&str, &str)> {
+        for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_empty()) {
+            let mut books = queue.keys.iter();
+            if let Some((key, _)) = books.find(|(_, book)| book.overslept(wall_ms, &self.clock).is_some()) {
+                return Some((name, key));
+            }
+        }
+        None
+    }
+
+    /// The driver has seen that the promise is broken on this key.
+    #[must_use]
+    pub fn accuse(&self, queue: &str, key: &str, promise: &'static str, what: String) -> Violation {
+        self.broken(queue, Some(key), (promise, what))
+    }
+
     /// Keys that were too contended to follow; a run that has any proves less.
     #[must_use]
     pub fn given_up(&self) -> usize {
@@ -379,7 +405,14 @@ impl Oracle {
     ) -> Result<Vec<Share>, Violation> {
         let (name, verb) = (&op.call.queue, &op.call.verb);
         Ok(match (verb, answer) {
-            (_, Answer::Refused) => vec![],
+            (_, Answer::Refused) => {
+                let queue = self.queues.entry(name.clone()).or_default();
+                for (part, key) in parts {
+                    let op = Op { id: (op.id.0, part), said: None, ..op.clone() };
+                    queue.key(&key).refuse(op);
+                }
+                vec![]
+            }
             (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;
@@ -405,11 +438,15 @@ impl Oracle {
                 vec![]
             }
             (
-                Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. },
+                Verb::Ack { tokens }
+                | Verb::Nack { tokens, .. }
+                | Verb::Extend { tokens, .. }
+                | Verb::Return { tokens },
                 Answer::Tokens(said),
             ) if said.len() == tokens.len() => {
                 let odd = |&part: &usize| {
-                    said[part] != TokenAnswer::Expired && parts.iter().all(|(known, _)| *known != part)
+                    !matches!(said[part], TokenAnswer::Expired | TokenAnswer::Returned)
+                        && parts.iter().all(|(known, _)| *known != part)
                 };
                 if let Some(part) = (0..said.len()).find(odd) {
                     let what = format!("{:?} was never issued, yet is {:?}", tokens[part], said[part]);
@@ -430,7 +467,9 @@ impl Oracle {
     fn delivered(&mut self, op: &Op, max: usize, lease_ms: u64, found: &[Delivery]) -> Verdict {
         let name = &op.call.queue;
         let (low, high) = self.clock.walls(op.from, op.to);
-        let until = low.saturating_add_unsigned(lease_ms)..=high.saturating_add_unsigned(lease_ms);
+        // Rounded up to the millisecond.
+        let last = high.saturating_add_unsigned(lease_ms).saturating_add(1);
+        let until = low.saturating_add_unsigned(lease_ms)..=last;
         let mut keys = BTreeSet::new();
         for one in found {
             let place = (name.clone(), one.key.clone());
@@ -489,22 +528,35 @@ impl Oracle {
     fn counted(&self, op: &Op, [scheduled, ready, leased, dead]: [usize; 4]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty();
-        let may = |book: &Key| {
-            if alone && book.quiet() { book.states(&self.clock) } else { 15 }
+        let may = |book: &Key, excuse| {
+            if alone && book.quiet() { book.states(&self.clock, excuse) } else { 15 }
         };
-        let unknown = std::iter::repeat_n(15, queue.lost_keys + queue.wide.len());
-        let keys: Vec<u8> = queue.keys.values().map(may).chain(unknown).collect();
         let sum = scheduled + ready + leased;
-        let counts = [keys.len().saturating_sub(sum), scheduled, ready, leased];
-        let fits = |set: u8| {
-            let room: usize = (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit: usize| counts[bit]).sum();
-            keys.iter().filter(|&&may| may & !set == 0).count() <= room
+        let keys = |excuse| -> Vec<u8> {
+            let unknown = std::iter::repeat_n(15, queue.lost_keys + queue.wide.len());
+            queue.keys.values().map(|book| may(book, excuse)).chain(unknown).collect()
         };
-        if dead > 0 || sum > keys.len() || !(1..16).all(fits) {
-            let may: Vec<_> = queue.keys.keys().zip(&keys).collect();
+        let fits = |excuse| {
+            let keys = keys(excuse);
+            let counts = [keys.len().saturating_sub(sum), scheduled, ready, leased];
+            let has_room = |set: u8| {
+                let room: usize =
+                    (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit: usize| counts[bit]).sum();
+                keys.iter().filter(|&&may| may & !set == 0).count() <= room
+            };
+            dead == 0 && sum <= keys.len() && (1..16).all(has_room)
+        };
+        if !fits(Excuse::None) {
+            let promise = match () {
+                () if fits(Excuse::LeaseByWall) => "P7",
+                () if fits(Excuse::OldInstant) => "P5",
+                () if fits(Excuse::Early) => "P2",
+                () => "counts",
+            };
+            let may: Vec<_> = queue.keys.keys().zip(keys(Excuse::None)).collect();
             let shown = format!("{scheduled} scheduled, {ready} ready, {leased} leased, {dead} dead");
             let what = format!("{shown}; may be (1 absent, 2 scheduled, 4 ready, 8 leased): {may:?}");
-            return Err(self.broken(&op.call.queue, None, ("counts", what)));
+            return Err(self.broken(&op.call.queue, None, (promise, what)));
         }
         Ok(())
     }

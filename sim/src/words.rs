@@ -1,17 +1,47 @@
 //! From the product's words to the oracle's and back. The oracle knows nothing of the product, so this stands between.
 
+use tickwheel_engine::Input;
 use tickwheel_queue as product;
 
 use crate::oracle::{self, TokenAnswer, Verb, View};
+use crate::rng::Rng;
 
-/// The payload that stands for this number.
+/// The payload that stands for this number: the number, and after an odd one more than 4 KiB that follow from it.
 pub(crate) fn payload(number: u64) -> product::Body {
-    product::Body::bytes(number.to_be_bytes())
+    let mut bytes = number.to_be_bytes().to_vec();
+    if number % 2 == 1 {
+        let mut rng = Rng::new(number);
+        bytes.extend((0..4_090 + number % 3_000).map(|_| rng.next_u64() as u8));
+    }
+    product::Body::bytes(bytes)
 }
 
 fn number(body: &product::Body) -> u64 {
+    let number = body.payload.first_chunk().copied().map(u64::from_be_bytes);
     // Any other payload is none that was put: a number that no call has says so.
-    <[u8; 8]>::try_from(body.payload.as_slice()).map_or(u64::MAX, u64::from_be_bytes)
+    number.filter(|&number| payload(number).payload == body.payload).unwrap_or(u64::MAX)
+}
+
+/// Whether the answer says that there was no space.
+pub(crate) fn is_full(answer: &product::Answer) -> bool {
+    let why = match answer {
+        product::Answer::Put(Err(product::PutError::Unavailable(why)))
+        | product::Answer::Patch(Err(product::PatchError::Unavailable(why)))
+        | product::Answer::Cancel(Err(product::CancelError::Unavailable(why)))
+        | product::Answer::Nack(Err(product::NackError::Unavailable(why)))
+        | product::Answer::Ack(Err(why))
+        | product::Answer::Extend(Err(why))
+        | product::Answer::Lease(Err(why)) => why,
+        _ => return false,
+    };
+    matches!(why, product::Unavailable::Full { .. })
+}
+
+/// The input that says that these deliveries reached nobody.
+pub(crate) fn undelivered(texts: &[String]) -> Input {
+    let tokens =
+        texts.iter().map(|text| product::Token::parse(text).expect("the server gave this token")).collect();
+    Input::Undelivered { tokens }
 }
 
 fn view(task: &product::TaskView) -> View {
@@ -82,6 +112,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
         }
         Verb::Counts => product::Command::Queues,
         Verb::List => unreachable!("a list is taken page by page"),
+        Verb::Return { .. } => unreachable!("no client says this, the driver does"),
     }
 }
 

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Call, Due, Mode, Verb};
+use crate::oracle::{Call, Due, Mode, Verb, View};
 use crate::rng::Rng;
+
+/// Keys in a crowd.
+const CROWD: u64 = 120;
 
 /// Draws calls. It remembers what answers showed, for clients use what they were told, but predicts nothing.
 #[derive(Debug)]
@@ -13,10 +17,17 @@ pub(crate) struct Workload {
     queues: Vec<String>,
     keys: Vec<String>,
     horizon_ms: u64,
+    far_percent: u64,
+    big_percent: u64,
+    crowd_percent: u64,
+    /// About when the crowd is due.
+    crowd_due_ms: i64,
     payloads: u64,
     /// Tokens given out, newest last, and their queues.
     tokens: Vec<(String, String)>,
     versions: BTreeMap<(String, String), u64>,
+    /// When each key is due, as the last answer showed it.
+    due: BTreeMap<(String, String), i64>,
 }
 
 impl Workload {
@@ -28,9 +39,14 @@ impl Workload {
             queues: (0..options.queues.max(1)).map(|n| format!("q{n}")).collect(),
             keys: (0..options.keys.max(1)).map(|n| format!("k{n}")).collect(),
             horizon_ms: options.horizon_ms,
+            far_percent: options.far_percent,
+            big_percent: options.big_percent,
+            crowd_percent: options.crowd_percent,
+            crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
             versions: BTreeMap::new(),
+            due: BTreeMap::new(),
         }
     }
 
@@ -40,9 +56,18 @@ impl Workload {
         &self.queues
     }
 
-    /// An answer showed a version.
-    pub(crate) fn saw_version(&mut self, queue: &str, key: &str, version: u64) {
-        self.versions.insert((queue.to_owned(), key.to_owned()), version);
+    /// An answer showed a task.
+    pub(crate) fn saw(&mut self, queue: &str, task: &View) {
+        let place = (queue.to_owned(), task.key.clone());
+        self.due.insert(place.clone(), task.due_at);
+        self.versions.insert(place, task.version);
+    }
+
+    /// How far from now the task of a call's key is due, as far as is known.
+    #[must_use]
+    pub(crate) fn distance_of(&self, call: &Call, wall_ms: i64) -> Option<u64> {
+        let place = (call.queue.clone(), call.key.clone()?);
+        self.due.get(&place).map(|due| due.abs_diff(wall_ms))
     }
 
     /// An answer gave a token out.
@@ -52,7 +77,20 @@ impl Workload {
 
     /// The next call of a client.
     pub(crate) fn call(&mut self, wall_ms: i64) -> Call {
+        if self.rng.chance(8)
+            && let Some((queue, key)) = self.nearest(wall_ms)
+        {
+            let (if_match, revoke) = (None, self.rng.chance(30));
+            let verb = match self.rng.below(4) {
+                0 => Verb::Patch { due: Some(self.due(wall_ms)), payload: None, if_match, revoke },
+                _ => Verb::Cancel { if_match, revoke },
+            };
+            return Call { queue, key: Some(key), verb };
+        }
         let queue = self.queues[self.rng.index(self.queues.len())].clone();
+        if self.rng.chance(self.crowd_percent) {
+            return self.one_of_crowd(queue, wall_ms);
+        }
         let key = Some(self.keys[self.rng.index(self.keys.len())].clone());
         match self.rng.below(100) {
             0..30 => self.put(queue, key, wall_ms),
@@ -75,6 +113,29 @@ impl Workload {
             78..96 => self.token_call(queue, key),
             _ => Call { queue, key: None, verb: Verb::Counts },
         }
+    }
+
+    /// A task that is due with many others, so that a wheel needs more than its smallest form.
+    fn one_of_crowd(&mut self, queue: String, wall_ms: i64) -> Call {
+        if self.crowd_due_ms <= wall_ms || self.rng.chance(2) {
+            let ahead = self.rng.pick(&[300, 2_000, 70_000, 1_000_000]);
+            self.crowd_due_ms = wall_ms.saturating_add_unsigned(self.rng.between(1, ahead));
+        }
+        let spread = self.rng.pick(&[4, 256, 1_000]);
+        let due = Some(Due::At(self.crowd_due_ms.saturating_add_unsigned(self.rng.below(spread))));
+        let key = Some(format!("c{}", self.rng.below(CROWD)));
+        let payload = self.payload();
+        Call {
+            queue,
+            key,
+            verb: Verb::Put { due, payload, mode: Mode::Upsert, if_match: None, revoke: false },
+        }
+    }
+
+    /// A key that is due about now.
+    fn nearest(&self, wall_ms: i64) -> Option<(String, String)> {
+        let near = self.due.iter().filter(|(_, due)| due.abs_diff(wall_ms) <= 2_000);
+        near.min_by_key(|(_, due)| due.abs_diff(wall_ms)).map(|(place, _)| place.clone())
     }
 
     fn put(&mut self, queue: String, key: Option<String>, wall_ms: i64) -> Call {
@@ -111,7 +172,7 @@ impl Workload {
         let verb = match self.rng.below(18) {
             0..11 => Verb::Ack { tokens },
             11..15 => {
-                let delay_ms = self.rng.chance(60).then(|| self.distance());
+                let delay_ms = self.rng.chance(60).then(|| self.distance()).map(|ms| ms.min(500_000_000));
                 Verb::Nack { tokens, delay_ms }
             }
             _ => Verb::Extend { tokens, lease_ms: self.rng.pick(&[1, 20, 1_000]) },
@@ -130,14 +191,25 @@ impl Workload {
 
     fn payload(&mut self) -> u64 {
         self.payloads += 1;
-        self.payloads
+        2 * self.payloads + u64::from(self.rng.chance(self.big_percent))
     }
 
     fn due(&mut self, wall_ms: i64) -> Due {
+        if self.rng.chance(self.far_percent) {
+            let distance = edges::far(&mut self.rng);
+            return match self.rng.below(8) {
+                0..4 => Due::In(distance),
+                4 => Due::At(edges::known_instant(&mut self.rng)),
+                5 => Due::At(i64::MAX - self.rng.below(3) as i64),
+                6 => Due::In(u64::MAX - self.rng.below(3)),
+                _ => Due::At(edges::calendar_edge(&mut self.rng, wall_ms)),
+            };
+        }
         let distance = self.distance();
-        match self.rng.below(10) {
+        match self.rng.below(12) {
             0..6 => Due::In(distance),
-            6..9 => Due::At(wall_ms.saturating_add_unsigned(distance)),
+            6..8 => Due::At(edges::slot_edge(&mut self.rng, wall_ms)),
+            8..11 => Due::At(wall_ms.saturating_add_unsigned(distance)),
             _ => Due::At(wall_ms.saturating_sub_unsigned(distance).max(0)),
         }
     }
@@ -150,7 +222,7 @@ impl Workload {
             9..11 => self.rng.pick(&[63, 64, 65, 255, 256, 257]),
             11..13 => self.horizon_ms.saturating_sub(1) + near % 3,
             13..15 => self.horizon_ms / 2 + near % 3,
-            15 => self.rng.pick(&[65_535, 65_536, 65_537, 16_777_216]),
+            15 => self.rng.pick(&[65_535, 65_536, 65_537, 16_777_215, 16_777_216, 16_777_217]),
             16 => self.rng.below(100_000_000),
             _ => self.rng.below(500),
         }

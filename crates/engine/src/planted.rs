@@ -19,7 +19,16 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 1] = ["old-instant-fires"];
+pub const NAMES: [&str; 8] = [
+    "old-instant-fires",
+    "lost-wake-up",
+    "wall-clock-wait",
+    "cancel-after-grant",
+    "two-tasks-after-retry",
+    "ack-by-old-token",
+    "attempt-not-counted",
+    "read-past-full",
+];
 
 /// Switches one bug on for the rest of the process. The first call counts.
 #[cfg(tickwheel_sim)]

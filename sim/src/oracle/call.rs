@@ -98,6 +98,11 @@ pub enum Verb {
         /// The lease's new length, counted from now.
         lease_ms: u64,
     },
+    /// The delivery reached nobody, as the server knows. Answered by `Tokens`, all of them `Returned`.
+    Return {
+        /// One task each.
+        tokens: Vec<String>,
+    },
     /// All live tasks of the queue, every page of it. Answered by `Listed`.
     List,
     /// How many tasks are in each state. Answered by `Counted`.
@@ -166,6 +171,8 @@ pub enum TokenAnswer {
     Expired,
     /// The owner had taken the task away.
     Revoked,
+    /// If the lease was still there, it is as if it had not begun.
+    Returned,
 }
 
 /// A live task, as get, put, patch and list show it.

@@ -6,7 +6,7 @@ use std::fmt;
 pub(super) type Moment = usize;
 
 /// Every reading (monotonic ms, wall ms), in order. Looking at a span costs its length.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Clock(pub(super) Vec<(u64, i64)>);
 
 impl Clock {

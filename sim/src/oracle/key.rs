@@ -11,9 +11,23 @@ use super::world::{Broken, Down, Op, Task, World};
 /// that meets it leaves too many calls unsettled.
 const WORLDS_MAX: usize = 4_096;
 const KNOT_MAX: usize = 128;
+/// So many refused calls are remembered.
+const REFUSED_MAX: usize = 8;
+
+/// What would explain a count that nothing else does: it tells which promise was broken.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Excuse {
+    None,
+    /// Leases end by the wall clock.
+    LeaseByWall,
+    /// A task is ready at an instant that its owner has replaced.
+    OldInstant,
+    /// A task is ready before its time.
+    Early,
+}
 
 /// One key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) worlds: Vec<World>,
     /// Answered, and not judged yet because a call beside them is still open.
@@ -23,6 +37,8 @@ pub(super) struct Key {
     /// Of these, the ones that have happened by now or never will.
     pub(super) settled: BTreeSet<CallId>,
     pub(super) open: usize,
+    /// The latest calls that were refused: they must not have left a trace.
+    refused: Vec<Op>,
     pub(super) given_up: bool,
 }
 
@@ -30,12 +46,37 @@ impl Key {
     /// A key that never had a task. Leases that are lost may take what comes.
     pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
-        Key { worlds, knot: vec![], lost, settled, open: 0, given_up: false }
+        Key { worlds, knot: vec![], lost, settled, open: 0, refused: vec![], given_up: false }
+    }
+
+    /// A call on this key was refused.
+    pub(super) fn refuse(&mut self, op: Op) {
+        if self.refused.len() == REFUSED_MAX {
+            self.refused.remove(0);
+        }
+        self.refused.push(op);
+    }
+
+    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does, and if nothing explains it looks whether a refused call that
+    /// took effect would.
+    pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
+        let before = (!self.refused.is_empty() && !self.knot.is_empty()).then(|| self.clone());
+        let broken = match (self.judge_knot(clock), before) {
+            (Err(broken), Some(mut other)) => {
+                other.lost.append(&mut other.refused);
+                match other.judge_knot(clock) {
+                    Ok(()) => ("P8", format!("a refused call left a trace: {}", broken.1)),
+                    Err(_) => broken,
+                }
+            }
+            (judged, _) => return judged,
+        };
+        Err(broken)
     }
 
     /// Judges the knot, unless a call is still open: some order of its calls, true to their intervals, with
     /// lost calls in between where they help, must explain every answer.
-    pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
+    fn judge_knot(&mut self, clock: &Clock) -> Result<(), Broken> {
         if self.open > 0 || self.knot.is_empty() && self.settled.is_empty() {
             return Ok(());
         }
@@ -99,16 +140,30 @@ impl Key {
     }
 
     /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.
-    pub(super) fn states(&self, clock: &Clock) -> u8 {
+    pub(super) fn states(&self, clock: &Clock, excuse: Excuse) -> u8 {
         let states = |world: &World| match &world.task {
             None => 1,
-            Some(task) if task.leased => world.after_expiry(clock.now(), clock).map_or(8, |_| 8 | 4),
+            Some(task) if task.leased => {
+                let by_wall = excuse == Excuse::LeaseByWall && task.ended_by_wall(clock.now(), clock);
+                let over = by_wall || world.after_expiry(clock.now(), clock).is_some();
+                if over { 8 | 4 } else { 8 }
+            }
             Some(task) => {
-                let ready = task.clone().become_ready(clock.now(), clock).map_or(0, |()| 4);
+                let ready = match (task.clone().become_ready(clock.now(), clock), excuse) {
+                    (Ok(()), _) | (_, Excuse::Early) => 4,
+                    (Err(("P5", _)), Excuse::OldInstant) => 4,
+                    (Err(_), _) => 0,
+                };
                 ready | if task.ready == Some(true) { 0 } else { 2 }
             }
         };
         self.worlds.iter().fold(0, |bits, world| bits | states(world))
+    }
+
+    /// Why the server may sleep too long: until these instants, though its task needs it before.
+    pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
+        let task = self.certain().filter(|task| task.waits_for_certain(clock))?;
+        wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
     }
 
     /// A task that in every world should have been delivered, or taken back, by now.

@@ -227,6 +227,7 @@ impl World {
             12..=16 => Verb::Lease { max: random.below(3) as usize + 1, lease_ms },
             17..=18 => Verb::Ack { tokens },
             19..=20 => Verb::Nack { tokens, delay_ms: random.one_in(2).then(|| random.below(200)) },
+            21 if random.one_in(3) => Verb::Return { tokens },
             21 => Verb::Extend { tokens, lease_ms },
             22 => Verb::Counts,
             _ => Verb::List,
@@ -508,7 +509,10 @@ impl World {
                 if leased { Answer::Revoked } else { Answer::Cancelled }
             }
             Verb::Lease { max, lease_ms } => self.lease(*max, *lease_ms, seq),
-            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
+            Verb::Ack { tokens }
+            | Verb::Nack { tokens, .. }
+            | Verb::Extend { tokens, .. }
+            | Verb::Return { tokens } => {
                 Answer::Tokens(tokens.iter().map(|token| self.token(&call.verb, token)).collect())
             }
             Verb::List => {
@@ -564,6 +568,10 @@ impl World {
     }
 
     fn token(&mut self, verb: &Verb, token: &String) -> TokenAnswer {
+        if matches!(verb, Verb::Return { .. }) {
+            self.give_back(token);
+            return TokenAnswer::Returned;
+        }
         let old_works = self.has(Bug::OldTokenWorks);
         let Some(key) = self.memory.tokens.get(token).cloned() else {
             return TokenAnswer::Expired;
@@ -596,6 +604,16 @@ impl World {
                 self.end_task(&key, true);
                 TokenAnswer::Acked
             }
+        }
+    }
+
+    /// The delivery reached nobody.
+    fn give_back(&mut self, token: &String) {
+        let key = self.memory.tokens.get(token);
+        if let Some(task) = key.and_then(|key| self.memory.tasks.get_mut(key))
+            && task.lease.as_ref().is_some_and(|(holder, _)| holder == token)
+        {
+            task.lease = None;
         }
     }
 
@@ -671,7 +689,7 @@ fn every_fault_is_found_and_named() {
         (Bug::CancelNotWritten, &["P5"]),
         (Bug::RevokeNotWritten, &["P5"]),
         (Bug::Early, &["P2"]),
-        (Bug::OldInstantFires, &["P2"]),
+        (Bug::OldInstantFires, &["P2", "P5"]),
         (Bug::LeasedTwice, &["P4"]),
         (Bug::AttemptNotCounted, &["P4"]),
         (Bug::OldTokenWorks, &["P4"]),

@@ -50,6 +50,8 @@ pub(super) struct Task {
     version: Option<u64>,
     /// The earliest and the latest instant it can be; equal once seen.
     pub(super) due: (i64, i64),
+    /// The nearest instant, yet to come then, that its owner has replaced by another.
+    pub(super) was_due: Option<i64>,
     /// When `due` was set at the earliest, or the restart since then.
     since: Moment,
     payload: u64,
@@ -70,6 +72,8 @@ struct Lease {
     /// It ends at this monotonic instant at the earliest; if a graceful stop wrote it down, at `wall_until`.
     until: u64,
     wall_until: i64,
+    /// When it began.
+    since: Moment,
     written: bool,
     /// Since it was cut off. After two a server may have forgotten that nobody got the task since.
     restarts: u8,
@@ -97,7 +101,7 @@ impl World {
                     Some(Ok(world))
                 }
                 Ok(true) => None,
-                Ok(false) => Some(Err(base.blame(op))),
+                Ok(false) => Some(Err(base.blame(op, clock))),
                 Err(broken) => Some(Err(broken)),
             }
         });
@@ -167,10 +171,12 @@ impl World {
             Verb::Put { due, payload, revoke, .. } => {
                 self.take_back(*revoke);
                 let created = self.task.is_none();
+                let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
                 self.revoked_before.extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
                     id: self.task.as_ref().and_then(|task| task.id),
                     due: instant(due.unwrap_or(Due::In(0)), op, clock),
+                    was_due,
                     since: op.from,
                     payload: *payload,
                     put_by: op.id.0,
@@ -197,6 +203,7 @@ impl World {
                 let task = self.task.as_mut().expect("an absent task was answered above");
                 (task.version, task.payload) = (None, payload.unwrap_or(task.payload));
                 if let Some(due) = due {
+                    task.was_due = task.taken_back(op, clock);
                     task.due_again(*due, op, clock);
                 }
                 self.stored(false, op, clock)
@@ -209,7 +216,10 @@ impl World {
                 is(if leased { Answer::Revoked } else { Answer::Cancelled })
             }
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
-            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => {
+            Verb::Ack { tokens }
+            | Verb::Nack { tokens, .. }
+            | Verb::Extend { tokens, .. }
+            | Verb::Return { tokens } => {
                 let may = self.token(&tokens[op.id.1], op, clock);
                 Ok(match &op.said {
                     Some(Answer::Tokens(said)) => said.iter().all(|one| may.contains(one)),
@@ -246,12 +256,20 @@ impl World {
 
     /// Ack, nack or extend by one token; what it may be told.
     fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
-        use TokenAnswer::{Acked, Expired, Extended, Nacked, Revoked};
+        use TokenAnswer::{Acked, Expired, Extended, Nacked, Returned, Revoked};
         let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
         let works =
             |lease: &Lease| lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired);
         let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
+            (Some(task), Verb::Return { .. }) => {
+                // What was cut off is not in anybody's hands.
+                if task.leased {
+                    task.wait(0, Some(true));
+                }
+                &[Returned]
+            }
+            (None, Verb::Return { .. }) => &[Returned],
             (None, _) if self.revoked.as_ref() == Some(token) => &[Revoked],
             (None, _) if self.revoked_before.contains(token) => &[Revoked, Expired],
             (None, _) => &[Expired],
@@ -304,7 +322,10 @@ impl World {
             (State::Scheduled, false) if task.ready != Some(true) => task.ready = Some(false),
             (State::Scheduled, false) => return Err(("P7", format!("scheduled again: {task:?}"))),
             (State::Leased, true) => {}
-            (state, _) => return Err(("P4", format!("shown {state:?}, but {task:?}"))),
+            (state, _) => {
+                let promise = if task.ended_by_wall(op.to, clock) { "P7" } else { "P4" };
+                return Err((promise, format!("shown {state:?}, but {task:?}")));
+            }
         }
         task.attempt(Some(view.attempt))
     }
@@ -339,12 +360,16 @@ impl World {
     }
 
     /// Which promise an answer of the wrong kind breaks.
-    fn blame(&self, op: &Op) -> Broken {
+    fn blame(&self, op: &Op, clock: &Clock) -> Broken {
         let said = op.said.as_ref();
         let tokens = match &op.call.verb {
-            Verb::Ack { tokens } | Verb::Nack { tokens, .. } | Verb::Extend { tokens, .. } => tokens,
+            Verb::Ack { tokens }
+            | Verb::Nack { tokens, .. }
+            | Verb::Extend { tokens, .. }
+            | Verb::Return { tokens } => tokens,
             _ => &vec![],
         };
+        let by_wall = self.task.as_ref().is_some_and(|task| task.ended_by_wall(op.to, clock));
         let revoked = self.revoked.as_ref().is_some_and(|token| tokens.contains(token))
             || said == Some(&Answer::Tokens(vec![TokenAnswer::Revoked]));
         let promise = match (&op.call.verb, said) {
@@ -356,6 +381,8 @@ impl World {
             }
             (Verb::Cancel { .. }, _) => "P5",
             _ if revoked => "P5",
+            (Verb::Lease { .. }, _) if by_wall => "P7",
+            _ if by_wall && !tokens.is_empty() => "P7",
             _ if !tokens.is_empty() => "P4",
             (Verb::Lease { .. }, _) if self.task.is_some() => "P4",
             _ if self.task.is_none() && self.acked == Some(false) => "P5",
@@ -386,10 +413,31 @@ impl Task {
             token,
             until: clock.mono(op.from).saturating_add(lease_ms),
             wall_until: written.as_ref().map_or(wall_until, |old| old.wall_until.min(wall_until)),
+            since: op.from,
             written: written.is_some(),
             restarts: 0,
         });
         (self.leased, self.ready) = (true, None);
+    }
+
+    /// The nearest instant that a change takes back, of those that had yet to come.
+    fn taken_back(&self, op: &Op, clock: &Clock) -> Option<i64> {
+        let low = clock.walls(op.from, op.to).0;
+        let mine = Some(self.due.1).filter(|due| self.ready == Some(false) && *due > low);
+        [mine, self.was_due.filter(|old| *old > low)].into_iter().flatten().min()
+    }
+
+    /// Whether its instant has not come yet, for certain: a wall clock that went back may have shown it before.
+    pub(super) fn waits_for_certain(&self, clock: &Clock) -> bool {
+        self.ready == Some(false) && !self.leased && clock.walls(self.since, clock.now()).1 < self.due.0
+    }
+
+    /// Whether its lease, which goes on, would be over if the wall clock had a say in it.
+    pub(super) fn ended_by_wall(&self, to: Moment, clock: &Clock) -> bool {
+        let lease = self.lease.as_ref().filter(|_| self.leased);
+        lease.is_some_and(|lease| {
+            clock.mono(to) < lease.until && clock.walls(lease.since, to).1 >= lease.wall_until
+        })
     }
 
     fn attempt(&self, shown: Option<u32>) -> Result<bool, Broken> {
@@ -406,7 +454,9 @@ impl Task {
     pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
         let high = clock.walls(self.since, to).1;
         if self.ready == Some(false) && high < self.due.0 {
-            return Err(("P2", format!("ready, but the clock reached only {high}: {self:?}")));
+            let rounded = self.due.0 - high <= 1;
+            let promise = if !rounded && self.was_due.is_some_and(|old| old <= high) { "P5" } else { "P2" };
+            return Err((promise, format!("ready, but the clock reached only {high}: {self:?}")));
         }
         self.ready = Some(true);
         Ok(())
@@ -419,7 +469,8 @@ fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
         Due::At(at) => (at, at),
         Due::In(ms) => {
             let (low, high) = clock.walls(op.from, op.to);
-            (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms))
+            // Rounded up to the millisecond once, from an instant inside one.
+            (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms).saturating_add(1))
         }
     }
 }

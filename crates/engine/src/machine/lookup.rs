@@ -187,6 +187,7 @@ impl Engine {
         match found {
             // Memory may have got to know the key meanwhile, from a scan or a token; then it knows it better.
             _ if self.entries.by_key(&place.0, &place.1).is_some() => {}
+            Found::Live(_) if crate::planted::is("two-tasks-after-retry") && self.is_create_held(place) => {}
             Found::Live(task) => loaded = self.load(now, task),
             Found::Ended(ended) => gone = Some(ended),
             Found::Absent => {}
@@ -197,6 +198,12 @@ impl Engine {
         if let Some(slot) = loaded {
             self.let_go(slot, now);
         }
+    }
+
+    /// Whether the first command that waits for this key makes a task of it.
+    fn is_create_held(&self, place: &(QueueName, Key)) -> bool {
+        let held = self.lookups.held.get(place).and_then(VecDeque::front);
+        matches!(held, Some((_, Keyed::Put { put, .. })) if put.mode == crate::PutMode::Create)
     }
 
     /// Takes a live task of the store into memory, whole: in the place of its stub if it has one, else with what a stop wrote

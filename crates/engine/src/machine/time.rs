@@ -36,6 +36,11 @@ impl Engine {
 
         let mut ended: Vec<Slot> = Vec::new();
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
+        if planted::is("wall-clock-wait") {
+            let by_wall = |&slot: &Slot| matches!(&self.entries.get(slot).at, At::Leased(held) if held.until <= now.wall);
+            ended =
+                self.leases.values().copied().filter(|slot| ended.contains(slot) || by_wall(slot)).collect();
+        }
         for slot in ended {
             self.stats.expired_total += 1;
             self.lease_ended(slot, now, None);
@@ -51,14 +56,19 @@ impl Engine {
             return self.make_ready(slot, now.wall);
         }
         let fence = self.next_lease;
+        let counts = !planted::is("attempt-not-counted");
         self.record(slot, |task| {
-            task.attempts = task.attempts.saturating_add(1);
+            task.attempts = task.attempts.saturating_add(u32::from(counts));
             task.lease_fence = fence;
             task.lease = None;
             if let Some(due_at) = due_at {
                 task.due_at = due_at;
             }
         });
+        if !counts {
+            // With this bug memory knows of the attempt, and the store does not.
+            std::sync::Arc::make_mut(&mut self.entries.get_mut(slot).task).attempts += 1;
+        }
         match due_at {
             // Ready stays ready, also if the wall clock has stepped back since.
             None => self.make_ready(slot, now.wall),

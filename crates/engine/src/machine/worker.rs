@@ -36,6 +36,16 @@ pub(super) struct TokenCall {
     undecided: usize,
 }
 
+impl TokenCall {
+    fn unavailable(&self, why: Unavailable) -> Answer {
+        match self.verb {
+            Verb::Ack => Answer::Ack(Err(why)),
+            Verb::Nack { .. } => Answer::Nack(Err(NackError::Unavailable(why))),
+            Verb::Extend { .. } => Answer::Extend(Err(why)),
+        }
+    }
+}
+
 impl Engine {
     pub(super) fn lease(&mut self, now: Now, call: CallId, lease: &Lease) {
         // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
@@ -260,16 +270,12 @@ impl Engine {
     }
 
     fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
-        let answers = pending.answers.into_iter().map(|a| a.expect("all tokens are decided")).collect();
+        let answers = pending.answers.iter().copied().map(|a| a.expect("all tokens are decided")).collect();
         let answer = match (pending.verb, self.failed.clone()) {
+            (_, Some(why)) => pending.unavailable(Unavailable::Indeterminate { why }),
             (Verb::Ack, None) => Answer::Ack(Ok(answers)),
             (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),
             (Verb::Extend { .. }, None) => Answer::Extend(Ok(answers)),
-            (Verb::Ack, Some(why)) => Answer::Ack(Err(Unavailable::Indeterminate { why })),
-            (Verb::Nack { .. }, Some(why)) => {
-                Answer::Nack(Err(NackError::Unavailable(Unavailable::Indeterminate { why })))
-            }
-            (Verb::Extend { .. }, Some(why)) => Answer::Extend(Err(Unavailable::Indeterminate { why })),
         };
         self.answer(call, answer);
     }
@@ -290,7 +296,7 @@ impl Engine {
             At::Ended(Outcome::Revoked(revoked)) if *revoked == no => return TokenAnswer::Revoked,
             At::Ended(_) => return TokenAnswer::Expired,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
-            At::Leased(held) => held.no == no,
+            At::Leased(held) => held.no == no || crate::planted::is("ack-by-old-token"),
             // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
             // and its owner left it as it was: either would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {

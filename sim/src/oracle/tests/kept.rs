@@ -67,7 +67,8 @@ fn a_delay_counts_from_the_receipt() {
         if_match: None,
         revoke: false,
     };
-    for (late_ms, promise) in [(-1, Some("P1")), (0, None), (2, None), (3, Some("P1"))] {
+    // The commit takes 2 ms, and the delay is rounded up to the next one.
+    for (late_ms, promise) in [(-1, Some("P1")), (0, None), (2, None), (3, None), (4, Some("P1"))] {
         let mut play = Play::new();
         let task = view("a", 1, 5, WALL + 500 + late_ms);
         let verdict = play.call(Some("a"), verb.clone(), Answer::Stored { created: true, task });

@@ -1,0 +1,107 @@
+//! A store that cannot read what it has.
+
+use tickwheel_engine::{
+    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get, Guard, Input,
+    Key, List, Now, Page, Put, QueueName, Reply, Request, RequestId, Seq, Timestamp,
+};
+
+const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
+
+fn engine() -> Engine {
+    let guard = Guard { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO };
+    let acquired = Acquired {
+        guard,
+        last_wall: Timestamp::EPOCH,
+        counters: Counters::default(),
+        secret: [7; 16],
+        queues: Vec::new(),
+        leased: Vec::new(),
+        room: 1 << 30,
+    };
+    let mut engine = Engine::new(EngineConfig::default(), acquired, NOW);
+    // The scans of a start find nothing.
+    let mut out = Vec::new();
+    engine.flush(NOW, &mut out);
+    while let Some(Effect::Request { id, .. }) = out.pop() {
+        let reply = Reply::Page(Page::default());
+        engine.step(NOW, Input::Store { request: id, reply }, &mut out);
+    }
+    assert!(engine.is_loaded());
+    engine
+}
+
+/// Ends the turn. What the store is asked for.
+fn requests(engine: &mut Engine) -> Vec<(RequestId, Request)> {
+    let mut out = Vec::new();
+    engine.flush(NOW, &mut out);
+    let asked = out.into_iter().filter_map(|effect| match effect {
+        Effect::Request { id, request } => Some((id, request)),
+        Effect::Answer { .. } | Effect::Stopped => None,
+    });
+    asked.collect()
+}
+
+fn reply(engine: &mut Engine, request: RequestId, reply: Reply) -> Vec<(CallId, Answer)> {
+    let mut out = Vec::new();
+    engine.step(NOW, Input::Store { request, reply }, &mut out);
+    let answers = out.into_iter().filter_map(|effect| match effect {
+        Effect::Answer { call, answer } => Some((call, answer)),
+        Effect::Request { .. } | Effect::Stopped => None,
+    });
+    answers.collect()
+}
+
+fn call(engine: &mut Engine, number: u64, command: Command) {
+    engine.step(NOW, Input::Call { call: CallId(number), command }, &mut Vec::new());
+}
+
+fn failed() -> Reply {
+    Reply::Failed { why: "read segment: input/output error".to_owned() }
+}
+
+/// The simulator's find: a page of a list could not be read, and its caller waited for ever, as did a stop.
+#[test]
+fn who_waits_for_a_read_that_fails_is_told() {
+    let mut engine = engine();
+    let queue = QueueName::new("q").expect("a name");
+    call(&mut engine, 1, Command::List(List::new(&queue)));
+    call(&mut engine, 2, Command::Get(Get { queue: queue.clone(), key: Key::new("a").expect("a key") }));
+    let mut put = Put::new(&queue, Key::new("b").expect("a key"));
+    put.due = Due::After { ms: 5 };
+    call(&mut engine, 3, Command::Put(put));
+    let asked = requests(&mut engine);
+    assert_eq!(asked.len(), 2, "one look-up and one scan: {asked:?}");
+    let mut answered: Vec<(CallId, Answer)> = Vec::new();
+    for (id, _) in asked {
+        answered.extend(reply(&mut engine, id, failed()));
+    }
+    answered.sort_by_key(|(call, _)| *call);
+    assert_eq!(answered.len(), 3, "{answered:?}");
+    assert!(matches!(&answered[0].1, Answer::List(Err(_))), "{answered:?}");
+    assert!(matches!(&answered[1].1, Answer::Get(Err(_))), "{answered:?}");
+    assert!(matches!(&answered[2].1, Answer::Put(Err(_))), "{answered:?}");
+    assert!(engine.failure().is_some());
+    assert!(engine.is_idle(), "a stop could not end");
+}
+
+/// A read fails beside a commit in flight: the commit is answered first, as the store answers it.
+#[test]
+fn a_read_that_fails_beside_a_commit_does_not_take_its_answer() {
+    let mut engine = engine();
+    let queue = QueueName::new("q").expect("a name");
+    call(&mut engine, 1, Command::Put(Put::new(&queue, Key::new("a").expect("a key"))));
+    let (look_up, _) = requests(&mut engine).pop().expect("a look-up");
+    reply(&mut engine, look_up, Reply::Found(vec![tickwheel_engine::Found::Absent]));
+    let (commit, request) = requests(&mut engine).pop().expect("a commit");
+    assert!(matches!(request, Request::Commit { .. }), "{request:?}");
+    call(&mut engine, 2, Command::Get(Get { queue, key: Key::new("b").expect("a key") }));
+    let (read, _) = requests(&mut engine).pop().expect("a look-up");
+    assert_eq!(reply(&mut engine, read, failed()).len(), 0, "what it saw is not durable yet");
+    let answered = reply(&mut engine, commit, Reply::Done { room: 1 << 30 });
+    assert!(
+        matches!(&answered[..], [(CallId(1), Answer::Put(Ok(_))), (CallId(2), Answer::Get(Err(_)))]),
+        "{answered:?}"
+    );
+    engine.step(NOW, Input::StoreFailed { why: "it".to_owned() }, &mut Vec::new());
+    assert!(engine.failure().is_some());
+}

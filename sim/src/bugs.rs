@@ -1,0 +1,128 @@
+//! The bugs that are planted in the product, and the promises on which each of them has to be found.
+
+/// A bug and what it breaks.
+#[derive(Copy, Clone, Debug)]
+pub struct Bug {
+    /// Its name, as `planted::is` in the product asks for it.
+    pub name: &'static str,
+    /// The promises it breaks; found on another one it is not understood.
+    pub breaks: &'static [&'static str],
+}
+
+const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
+    Bug { name, breaks }
+}
+
+/// All of them.
+///
+/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
+/// that is lost and put again is a second task to who looks at it (P6).
+pub const BUGS: [Bug; 20] = [
+    // In the store.
+    bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
+    bug("no-dir-sync", &["P1"]),
+    bug("retry-failed-sync", &["P1", "P8"]),
+    bug("cut-acked-tail", &["P1", "P8"]),
+    bug("accept-stale-frame", &["P1", "P6", "P8"]),
+    bug("log-freed-before-checkpoint-durable", &["P1"]),
+    bug("cancel-forgotten-at-recovery", &["P5"]),
+    // A task that was moved is in two places then: the store notices and does not start.
+    bug("tombstone-in-wrong-segment", &["P5", "P4", "P1"]),
+    bug("segment-deleted-too-early", &["P1"]),
+    bug("replay-cancel-before-put", &["P5", "P6"]),
+    // In the wheel.
+    bug("early-one-tick-at-cascade", &["P2"]),
+    bug("u32-deadline-wrap", &["P2"]),
+    // In the machine.
+    bug("wall-clock-wait", &["P7"]),
+    bug("lost-wake-up", &["P3"]),
+    bug("cancel-after-grant", &["P5"]),
+    bug("old-instant-fires", &["P5"]),
+    bug("two-tasks-after-retry", &["P6"]),
+    bug("ack-by-old-token", &["P4"]),
+    bug("attempt-not-counted", &["P4"]),
+    bug("read-past-full", &["P8"]),
+];
+
+/// So many seeds have to fail before it is said on which promise a bug was found.
+pub const FAILURES: usize = 20;
+
+impl Bug {
+    /// What the promises say on which some seeds failed: at least a third has to be of those that the bug breaks. The rest is
+    /// what follows from it: a task that fires too early is soon one that nobody can explain.
+    ///
+    /// # Errors
+    /// A sentence: it escaped, or was found on others.
+    pub fn found_on(&self, promises: &[&str]) -> Result<String, String> {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for promise in promises {
+            match counts.iter_mut().find(|(known, _)| known == promise) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((promise, 1)),
+            }
+        }
+        counts.sort_by_key(|&(promise, count)| (std::cmp::Reverse(count), promise.to_owned()));
+        let said: Vec<String> =
+            counts.iter().map(|(promise, count)| format!("{promise} {count} times")).collect();
+        let said = said.join(", ");
+        let named = promises.iter().filter(|promise| self.breaks.contains(promise)).count();
+        match () {
+            () if promises.is_empty() => Err("escaped: a hole in the simulator".to_owned()),
+            () if 3 * named < promises.len() => {
+                Err(format!("{said}, which is not {}", self.breaks.join(" or ")))
+            }
+            () => Ok(said),
+        }
+    }
+}
+
+/// The bug of this name.
+///
+/// # Errors
+/// A sentence with the names there are.
+pub fn find(name: &str) -> Result<Bug, String> {
+    let known = || BUGS.map(|bug| bug.name).join(", ");
+    let found = BUGS.into_iter().find(|bug| bug.name == name);
+    found.ok_or_else(|| format!("`{name}` has no promise that it breaks; there are {}", known()))
+}
+
+/// Switches the bug on for the rest of the process.
+///
+/// # Errors
+/// A sentence: there is no such bug, or this build has none.
+#[cfg(tickwheel_sim)]
+pub fn plant(bug: Bug) -> Result<(), String> {
+    let (core, engine) = (tickwheel_core::planted::NAMES, tickwheel_engine::planted::NAMES);
+    let known: Vec<&str> =
+        core.iter().chain(&engine).chain(&tickwheel_store::planted::NAMES).copied().collect();
+    if !known.contains(&bug.name) {
+        return Err(format!("`{}` is in no crate; there are {}", bug.name, known.join(", ")));
+    }
+    tickwheel_core::planted::select(bug.name);
+    tickwheel_engine::planted::select(bug.name);
+    tickwheel_store::planted::select(Some(bug.name));
+    Ok(())
+}
+
+/// Switches the bug on for the rest of the process.
+///
+/// # Errors
+/// A sentence: this build has no bugs.
+#[cfg(not(tickwheel_sim))]
+pub fn plant(bug: Bug) -> Result<(), String> {
+    Err(format!("this build has no bug `{}`; build with RUSTFLAGS='--cfg tickwheel_sim'", bug.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_is_found_on_the_promise_it_breaks() {
+        let bug = find("u32-deadline-wrap").expect("it is one");
+        assert_eq!(bug.found_on(&["P2", "P3", "P2"]), Ok("P2 2 times, P3 1 times".to_owned()));
+        assert!(bug.found_on(&["P3", "P3", "P3", "P2"]).is_err(), "mostly on another one");
+        assert!(bug.found_on(&[]).is_err(), "not found");
+        assert!(find("u33").is_err());
+    }
+}

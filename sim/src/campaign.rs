@@ -1,0 +1,124 @@
+//! Many seeds on some threads, up to the first that fails.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::coverage::Coverage;
+use crate::options::Options;
+use crate::rng::Rng;
+use crate::run::{Outcome, PANIC, Watch, run};
+
+/// What is to be run, and how.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The seeds, in this order.
+    pub seeds: Vec<u64>,
+    /// Options set over those of each seed.
+    pub set: String,
+    /// Threads.
+    pub jobs: usize,
+    /// What to do besides.
+    pub watch: Watch,
+    /// A panic is no failure: whether the oracle finds it too is the question.
+    pub past_panics: bool,
+    /// Stop after so many failures.
+    pub failures_max: usize,
+}
+
+/// A seed that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// How its first run ended.
+    pub outcome: Outcome,
+    /// The promise, or what else was broken.
+    pub promise: &'static str,
+    /// A sentence.
+    pub why: String,
+}
+
+/// What came of a campaign.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// The failures, the lowest seed first.
+    pub failures: Vec<Failure>,
+    /// Seeds that were run.
+    pub runs: u64,
+    /// What they met.
+    pub coverage: Coverage,
+    /// Seeds that tripped an assertion of the product and were passed over.
+    pub panics: u64,
+}
+
+/// The options of a seed, with `set` over them.
+///
+/// # Errors
+/// A sentence about the part of `set` that is no option.
+pub fn options_of(seed: u64, set: &str) -> Result<Options, String> {
+    let mut options = Options::of_seed(&mut Rng::new(seed));
+    options.set(set)?;
+    Ok(options)
+}
+
+/// Runs a seed twice.
+///
+/// # Errors
+/// How it failed.
+pub fn run_twice(seed: u64, options: &Options, watch: Watch, whole: bool) -> Result<Outcome, Box<Failure>> {
+    let first = run(seed, options, watch);
+    let second = run(seed, options, Watch { trace: false, ..watch });
+    let (promise, why) = match &first.violation {
+        Some(violation) => (violation.promise, violation.what.clone()),
+        None if first.trace_hash != second.trace_hash => {
+            ("determinism", format!("two runs differ: {:#x} and {:#x}", first.trace_hash, second.trace_hash))
+        }
+        None if whole && !first.coverage.is_enough() => {
+            let what = "a seed has to be 200 calls, 2 crashes and a checkpoint at the least";
+            ("coverage", format!("{what}; this one was\n{}", first.coverage))
+        }
+        None => return Ok(first),
+    };
+    Err(Box::new(Failure { seed, outcome: first, promise, why }))
+}
+
+impl Campaign {
+    /// Runs it. `progress` is called after each seed with the number of runs so far.
+    ///
+    /// # Panics
+    /// If a thread of it panicked, which is a fault of the simulator.
+    pub fn go(&self, progress: impl Fn(u64) + Sync) -> Verdict {
+        let next = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let total = Mutex::new(Verdict::default());
+        // What was set by hand, or cut short, need not be a whole run.
+        let whole = self.set.is_empty() && self.watch.until_step.is_none();
+        let worker = || {
+            while !stop.load(Ordering::Relaxed) {
+                let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
+                let Some(&seed) = self.seeds.get(at) else { return };
+                let Ok(options) = options_of(seed, &self.set) else { return };
+                let came = run_twice(seed, &options, self.watch, whole);
+                let mut total = total.lock().expect("no worker panics while it holds this");
+                total.runs += 1;
+                progress(total.runs);
+                match came {
+                    Ok(outcome) => total.coverage += outcome.coverage,
+                    Err(failure) if self.past_panics && failure.promise == PANIC => total.panics += 1,
+                    Err(failure) => {
+                        total.failures.push(*failure);
+                        stop.fetch_or(total.failures.len() >= self.failures_max, Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(worker);
+            }
+        });
+        let mut verdict = total.into_inner().expect("no worker panics while it holds this");
+        verdict.failures.sort_by_key(|failure| failure.seed);
+        verdict
+    }
+}

@@ -1,0 +1,67 @@
+//! What a store on a disk has, asked for as its owner would.
+
+use tickwheel_engine::{Place, Reply, Request, RequestId, ShardStore, Timestamp, Wanted};
+use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
+
+use crate::disk::SimDisk;
+
+/// All that a recovery brings back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Dump {
+    /// Every task by its due instant, and what is known of each id, in words that can be compared.
+    pub(crate) state: String,
+    /// What recovery says that it left out.
+    pub(crate) reported: Option<String>,
+}
+
+/// More polls than any request takes.
+const POLLS_MAX: usize = 400;
+
+/// Opens a store on `disk` and asks for everything it has. An `Err` is its refusal, of which the disk's owner is told.
+pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String> {
+    let mut store =
+        DiskStore::open(disk.clone(), InlineIo::new(), options).map_err(|error| error.to_string())?;
+    let report = store.recovery_report();
+    let torn = report.torn.as_ref().map(|torn| format!("{torn:?}"));
+    let damaged = report.damaged_checkpoint.clone();
+    let reported = [torn, damaged].into_iter().flatten().reduce(|one, other| format!("{one}, {other}"));
+    let wall = Timestamp::from_ms(1_000).unwrap_or(Timestamp::EPOCH);
+    let Reply::Acquired(acquired) = ask(&mut store, Request::Acquire { shard: 0, wall })? else {
+        return Err("the shard is not to be had".to_owned());
+    };
+    let mut state = format!("{:?} {:?} {:?}", acquired.queues, acquired.leased, acquired.guard.last_seq);
+    let mut after = Place::START;
+    let mut last_id = 0;
+    loop {
+        let reply = ask(&mut store, Request::ScanDue { after, until: Timestamp::MAX, max: 7 })?;
+        let Reply::Page(page) = reply else { return Err(format!("a scan was answered {reply:?}")) };
+        for task in &page.tasks {
+            state += &format!("\n{task:?}");
+            last_id = last_id.max(task.id);
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let ids = (1..=last_id + 20).map(Wanted::Id).collect();
+    let Reply::Found(found) = ask(&mut store, Request::GetMany(ids))? else {
+        return Err("a look-up was not answered with what was found".to_owned());
+    };
+    state += &format!("\n{found:?}");
+    Ok(Dump { state, reported })
+}
+
+fn ask(store: &mut DiskStore<SimDisk, InlineIo<SimDisk>>, request: Request) -> Result<Reply, String> {
+    store.submit(RequestId(1), request);
+    let mut replies = Vec::new();
+    for _ in 0..POLLS_MAX {
+        store.poll(&mut replies);
+        match replies.pop() {
+            Some((_, Reply::Failed { why })) => return Err(why),
+            Some((_, reply)) => return Ok(reply),
+            None => {}
+        }
+    }
+    Err("no answer".to_owned())
+}

@@ -1,0 +1,129 @@
+//! For each kind of call of the disk the 1st, the 2nd, ... is let fail, until a whole play passes untouched.
+
+use tickwheel_store::DiskOp;
+
+use crate::disk::{Fault, LastWrite, SimDisk};
+use crate::play::{Operation, Play, Stopped};
+
+/// Calls and faults. What only looks cannot lose anything.
+const KINDS: [(DiskOp, Fault); 14] = [
+    (DiskOp::CreateDir, Fault::Error),
+    (DiskOp::Create, Fault::Error),
+    (DiskOp::Write, Fault::Error),
+    (DiskOp::Write, Fault::Full),
+    (DiskOp::Sync, Fault::Error),
+    (DiskOp::Sync, Fault::LosingSync),
+    (DiskOp::SetLen, Fault::Error),
+    (DiskOp::Rename, Fault::Error),
+    (DiskOp::Remove, Fault::Error),
+    (DiskOp::SyncDir, Fault::Error),
+    (DiskOp::Open, Fault::Error),
+    (DiskOp::Len, Fault::Error),
+    (DiskOp::Read, Fault::Error),
+    (DiskOp::List, Fault::Error),
+];
+
+/// A kind that fails more often than this never ends.
+const NTH_MAX: u64 = 2_000;
+
+/// Tries them all. `tell` hears how far it is.
+///
+/// # Errors
+/// The first fault after which a promise is broken, or nothing comes up again.
+pub fn all(tell: impl Fn(String)) -> Result<String, String> {
+    let mut faults = 0;
+    for (op, fault) in KINDS {
+        let mut nth = 1;
+        while fails(op, nth, fault).map_err(|why| format!("{fault:?} at {op} {nth}: {why}"))? {
+            nth += 1;
+            if nth > NTH_MAX {
+                return Err(format!("{fault:?} at {op}: {NTH_MAX} of them, and no end"));
+            }
+        }
+        tell(format!("{fault:?} at {op}: {} calls", nth - 1));
+        faults += nth - 1;
+    }
+    Ok(format!("{faults} faults of {} kinds passed", KINDS.len()))
+}
+
+/// One play with one fault. Whether the fault happened.
+fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
+    let disk = SimDisk::new();
+    disk.fail_nth(op, nth, fault);
+    let mut play = Play::new(disk.clone());
+    let mut lives = 0;
+    let mut left: Vec<Operation> = script();
+    left.reverse();
+    let mut up = false;
+    // Recoveries in the middle, so that what they read fails, too.
+    let restarts = [left.len() / 3, 2 * left.len() / 3];
+    loop {
+        if up && restarts.contains(&left.len()) {
+            left.pop();
+            up = false;
+            let awaits = disk.awaits_nth();
+            restart(&mut play, left.len() as u64)?;
+            if awaits {
+                // A power cut takes all plans of faults with it.
+                disk.forget_faults();
+                disk.fail_nth(op, nth - disk.calls_of(op), fault);
+            }
+        }
+        let came = match left.last() {
+            _ if !up => play.start().map(|()| up = true),
+            Some(&operation) => {
+                left.pop();
+                play.act(operation).map(|_| ())
+            }
+            None => break,
+        };
+        match came {
+            Ok(()) => {}
+            Err(Stopped::Failed(_)) if !disk.awaits_nth() && lives < 3 => {
+                lives += 1;
+                up = false;
+                restart(&mut play, lives)?;
+            }
+            Err(stopped) => return Err(format!("{stopped}")),
+        }
+    }
+    // Once more from what is there, so that a fault in the last calls shows as well.
+    let happened = !disk.awaits_nth();
+    disk.forget_faults();
+    restart(&mut play, 1)?;
+    play.start().and_then(|()| play.finish()).map_err(|stopped| format!("at the end: {stopped}"))?;
+    Ok(happened)
+}
+
+/// The process ends; every other time the machine loses power and keeps nothing that was not synced.
+fn restart(play: &mut Play, lives: u64) -> Result<(), String> {
+    play.kill().map_err(|violation| format!("{violation:?}"))?;
+    if lives % 2 == 1 {
+        play.disk.crash_keeping(0, LastWrite::Whole);
+    }
+    Ok(())
+}
+
+/// All operations, in an order in which each has something to do, with the background between them.
+fn script() -> Vec<Operation> {
+    use Operation::{Ack, Cancel, Checkpoint, Lease, Put, PutFar, Reschedule, Wake};
+    let round = [
+        Put, Checkpoint, Wake, Lease, Ack, PutFar, Checkpoint, Put, Reschedule, Checkpoint, Cancel, PutFar,
+        Reschedule, Checkpoint, Wake, Lease, Checkpoint, Put, Wake, Lease, Ack, PutFar, Cancel, Checkpoint,
+    ];
+    round.iter().cycle().take(3 * round.len()).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_faults_of_a_kind_are_stood() {
+        for (op, fault) in [(DiskOp::Sync, Fault::LosingSync), (DiskOp::Rename, Fault::Error)] {
+            for nth in [1, 2, 3, 7] {
+                fails(op, nth, fault).unwrap_or_else(|why| panic!("{fault:?} at {op} {nth}: {why}"));
+            }
+        }
+    }
+}

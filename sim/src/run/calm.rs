@@ -1,0 +1,142 @@
+//! The liveness phase: faults are over, and all that is due has to come out in bounded time.
+
+use tickwheel_engine::{CallId as ProductCall, Input};
+
+use super::{STEPS_MAX, Step, World};
+use crate::oracle::{Answer, Call, Due, Mode, Verb, Violation};
+use crate::words;
+
+/// Longer than any lease of the workload.
+const LONG_MS: u64 = 2 * 86_400_000;
+
+impl World {
+    pub(super) fn end_faults(&mut self) -> Step {
+        self.hostile = false;
+        self.disk.forget_faults();
+        self.disk.set_space(None);
+        self.starved = false;
+        self.clocks.calm();
+        if self.has_failed() {
+            self.crashed("killed, for its store has failed")?;
+        }
+        self.gate.set(true);
+        self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
+        for _ in 0..1_000 {
+            self.end_waits(100);
+            if self.open.is_empty() {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+        Err(self.hang("calls are not answered"))
+    }
+
+    /// Whatever is due comes out, until nothing is left. Time goes from one instant at which the server wants to be woken to
+    /// the next, so whatever needs another one is late.
+    pub(super) fn drain(&mut self) -> Step {
+        loop {
+            self.count_step()?;
+            if self.work_off_all()? {
+                continue;
+            }
+            self.settle()?;
+            match self.until_wake_ns() {
+                Some(by_ns) => self.advance(by_ns),
+                None => break,
+            }
+            self.turn()?;
+        }
+        self.advance(LONG_MS * 1_000_000);
+        self.turn()?;
+        if self.work_off_all()? {
+            return Err(self.hang("something was to happen, and the server did not ask to be woken for it"));
+        }
+        self.sign_of_life()?;
+        for queue in self.workload.queues().to_vec() {
+            self.list(&queue)?;
+        }
+        self.oracle.finish()
+    }
+
+    /// Lets the server end what is under way: only then it knows when it has to be woken.
+    fn settle(&mut self) -> Step {
+        for _ in 0..1_000 {
+            if self.server.as_ref().is_some_and(|server| server.is_idle()) {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+        Err(self.hang("the server does not come to rest"))
+    }
+
+    fn count_step(&mut self) -> Step {
+        if self.trace.step() > STEPS_MAX {
+            return Err(self.hang("the liveness phase does not end"));
+        }
+        Ok(())
+    }
+
+    /// Growth is taken again, whatever the disk has been through.
+    fn sign_of_life(&mut self) -> Step {
+        let queue = self.workload.queues()[0].clone();
+        let verb = Verb::Put {
+            due: Some(Due::In(0)),
+            payload: 2,
+            mode: Mode::Upsert,
+            if_match: None,
+            revoke: false,
+        };
+        // The first refusal has the server look how much room there is by now.
+        for _ in 0..50 {
+            let answer = self.finish_call(&queue, Some("life".to_owned()), verb.clone())?;
+            if matches!(answer, Answer::Stored { .. }) {
+                return self.work_off_all().map(|_| ());
+            }
+            self.turn()?;
+        }
+        let what = "a put is refused though there is space again".to_owned();
+        Err(Violation { promise: "P8", what, story: Vec::new() })
+    }
+
+    fn work_off_all(&mut self) -> Result<bool, Violation> {
+        let mut busy = false;
+        for queue in self.workload.queues().to_vec() {
+            busy |= self.work_off(&queue)?;
+        }
+        Ok(busy)
+    }
+
+    /// Leases what is ready in a queue and acks it. Whether there was something.
+    fn work_off(&mut self, queue: &str) -> Result<bool, Violation> {
+        let verb = Verb::Lease { max: 1_000, lease_ms: 1_000 };
+        let Answer::Delivered(found) = self.finish_call(queue, None, verb)? else {
+            return Err(self.hang("a lease was not answered with deliveries"));
+        };
+        if found.is_empty() {
+            return Ok(false);
+        }
+        let tokens = found.into_iter().map(|one| one.token).collect();
+        self.finish_call(queue, None, Verb::Ack { tokens })?;
+        Ok(true)
+    }
+
+    fn finish_call(&mut self, queue: &str, key: Option<String>, verb: Verb) -> Result<Answer, Violation> {
+        let call = Call { queue: queue.to_owned(), key, verb };
+        let id = self.open_call(call.clone());
+        let command = words::command(&call);
+        self.inputs.push(Input::Call { call: ProductCall(id.0), command });
+        for _ in 0..1_000 {
+            let server = self.server.as_mut().expect("no faults any more");
+            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            if let Some((answered, answer)) = self.answers.pop() {
+                assert_eq!(answered.0, id.0, "no other call is open");
+                self.open.remove(&id);
+                let answer = words::answer(&call, answer);
+                self.trace.event(format_args!("{id:?} is answered {answer:?}"));
+                self.oracle.answered(id, answer.clone())?;
+                return Ok(answer);
+            }
+        }
+        Err(self.hang("a call is not answered"))
+    }
+}

@@ -1,0 +1,184 @@
+//! Clients, and the network between them and the server.
+
+use tickwheel_engine::{CallId as ProductCall, Command, Input};
+
+use super::{Step, World};
+use crate::oracle::{Call, CallId, Verb};
+use crate::words;
+
+/// So often a client makes a call again that got no answer.
+const TRIES_MAX: u64 = 2;
+
+/// One client, with one call at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Client {
+    /// What it waits for.
+    pub(super) waits: Option<CallId>,
+    /// What it will ask next, because it got no answer.
+    again: Option<Call>,
+    /// How often it has asked that already.
+    pub(super) tries: u64,
+}
+
+impl World {
+    /// A client that waits for nothing makes a call.
+    pub(super) fn send(&mut self, client: usize) -> Step {
+        if self.clients[client].waits.is_some() {
+            return Ok(());
+        }
+        let wall_ms = self.clocks.now().wall.as_ms();
+        let again = self.clients[client].again.take();
+        self.coverage.retries += u64::from(again.is_some());
+        let call = again.unwrap_or_else(|| self.workload.call(wall_ms));
+        if matches!(call.verb, Verb::Cancel { .. }) {
+            self.coverage.cancels += 1;
+            let near = self.workload.distance_of(&call, wall_ms).is_some_and(|ms| ms <= 5);
+            self.coverage.cancels_near_due += u64::from(near);
+        }
+        let id = self.open_call(call);
+        self.clients[client].waits = Some(id);
+        if self.rng.chance(self.options.net_percent) {
+            return self.mishap(client, id);
+        }
+        let input = self.input_of(id);
+        self.inputs.push(input);
+        Ok(())
+    }
+
+    /// Something happens to a call on its way.
+    fn mishap(&mut self, client: usize, id: CallId) -> Step {
+        self.coverage.mishaps += 1;
+        // Two tasks of one put that leaves the key to the server are two tasks.
+        let twice = self.open[&id].key.is_some();
+        match self.rng.below(3) {
+            0 => {
+                self.trace.event(format_args!("{id:?} does not arrive"));
+                let call = self.open.remove(&id).expect("it was just made");
+                self.clients[client].waits = None;
+                self.retry(client, &call);
+                self.oracle.lost(id)?;
+                return self.oracle.settled(id);
+            }
+            1 if twice => {
+                let input = self.input_of(id);
+                self.inputs.push(input);
+                let call = self.open[&id].clone();
+                let other = self.open_call(call);
+                self.trace.event(format_args!("{id:?} arrives again as {other:?}"));
+                let input = self.input_of(other);
+                let late = self.rng.chance(50);
+                if late { self.delay(input) } else { self.inputs.push(input) }
+            }
+            _ => {
+                let input = self.input_of(id);
+                self.delay(input);
+            }
+        }
+        Ok(())
+    }
+
+    fn delay(&mut self, input: Input) {
+        let arrives = self.trace.steps() + self.rng.between(1, 30);
+        self.wire.push((arrives, input));
+    }
+
+    /// What has arrived goes to the server.
+    pub(super) fn receive(&mut self) {
+        let now = self.trace.steps();
+        let (here, there) = std::mem::take(&mut self.wire).into_iter().partition(|(at, _)| *at <= now);
+        self.wire = there;
+        self.inputs.extend(Vec::into_iter(here).map(|(_, input): (u64, Input)| input));
+    }
+
+    fn input_of(&mut self, id: CallId) -> Input {
+        let mut command = words::command(&self.open[&id]);
+        if let Command::Lease(lease) = &mut command
+            && self.rng.chance(30)
+        {
+            // To the oracle a lease that waits is one that takes its time.
+            lease.wait = true;
+            self.waiting.insert(id);
+        }
+        Input::Call { call: ProductCall(id.0), command }
+    }
+
+    /// Some waits have lasted long enough.
+    pub(super) fn end_waits(&mut self, percent: u64) {
+        let on_wire = |id: CallId| self.wire.iter().any(|(_, input)| call_of(input) == Some(id.0));
+        let arrived: Vec<CallId> = self.waiting.iter().copied().filter(|id| !on_wire(*id)).collect();
+        for id in arrived {
+            if self.rng.chance(percent) {
+                self.waiting.remove(&id);
+                self.trace.event(format_args!("the wait of {id:?} ends"));
+                self.inputs.push(Input::EndWait { call: ProductCall(id.0) });
+            }
+        }
+    }
+
+    pub(super) fn open_call(&mut self, call: Call) -> CallId {
+        self.next_call += 1;
+        self.coverage.calls += 1;
+        let id = CallId(self.next_call);
+        self.trace.event(format_args!("{id:?} {call:?}"));
+        self.oracle.called(id, call.clone());
+        self.open.insert(id, call);
+        id
+    }
+
+    /// A call got no answer: its client may make it again.
+    pub(super) fn ask_again(&mut self, id: CallId, call: &Call) {
+        if let Some(client) = self.clients.iter().position(|client| client.waits == Some(id)) {
+            self.clients[client].waits = None;
+            self.retry(client, call);
+        }
+    }
+
+    fn retry(&mut self, client: usize, call: &Call) {
+        // A task that nobody knows the key of is recognised by its payload, so there must not be two of them.
+        let knows = call.key.is_some() || !matches!(call.verb, Verb::Put { .. });
+        let wants = self.rng.chance(self.options.retry_percent);
+        let client = &mut self.clients[client];
+        if knows && wants && client.tries < TRIES_MAX {
+            client.tries += 1;
+            client.again = Some(call.clone());
+        } else {
+            client.tries = 0;
+        }
+    }
+
+    /// The deliveries of an answer reached nobody, and the server is told.
+    pub(super) fn return_parcels(&mut self, queue: &str, tokens: Vec<String>) {
+        self.coverage.undelivered += 1;
+        self.inputs.push(words::undelivered(&tokens));
+        let count = tokens.len();
+        let id = self.open_call(Call { queue: queue.to_owned(), key: None, verb: Verb::Return { tokens } });
+        self.returning.push((id, count));
+    }
+
+    /// All connections are gone.
+    pub(super) fn forget_clients(&mut self) {
+        for (id, call) in std::mem::take(&mut self.open) {
+            self.ask_again(id, &call);
+        }
+        self.waiting.clear();
+        self.wire.clear();
+        self.returning.clear();
+        self.inputs.clear();
+        self.answers.clear();
+        self.doomed = None;
+        self.stopping = false;
+    }
+}
+
+fn call_of(input: &Input) -> Option<u64> {
+    match input {
+        Input::Call { call, .. } => Some(call.0),
+        Input::EndWait { .. }
+        | Input::Undelivered { .. }
+        | Input::Store { .. }
+        | Input::StoreFailed { .. }
+        | Input::Wake
+        | Input::NoteTime
+        | Input::Stop => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! Lives of the server: how they begin, and how they end.
+
+use tickwheel_engine::{EngineConfig, Input};
+use tickwheel_queue::Shard;
+use tickwheel_store::{DiskOp, DiskStore, StoreOptions};
+
+use super::{Step, World};
+use crate::disk::{Fault, SimDisk};
+use crate::io::SimIo;
+use crate::oracle::Violation;
+
+impl World {
+    pub(super) fn crashed(&mut self, how: &str) -> Step {
+        self.trace.event(format_args!("{how}, {} calls open", self.open.len()));
+        self.coverage.crashes += 1;
+        self.coverage.crashes_with_open_calls += u64::from(!self.open.is_empty());
+        self.server = None;
+        self.forget_clients();
+        self.power_off()?;
+        self.oracle.crashed()?;
+        self.start()
+    }
+
+    /// What was not synced goes, or not.
+    fn power_off(&mut self) -> Step {
+        let probes = self.hostile && self.rng.chance(self.options.probe_percent);
+        if probes {
+            self.probe_lies()?;
+        }
+        let mut rng = self.rng.split();
+        self.disk.crash(&mut rng);
+        if probes { self.probe_damage() } else { Ok(()) }
+    }
+
+    pub(super) fn stop_gracefully(&mut self) -> Step {
+        self.trace.event(format_args!("stops gracefully"));
+        self.coverage.stops += 1;
+        self.oracle.stopping();
+        self.stopping = true;
+        self.inputs.push(Input::Stop);
+        self.gate.set(true);
+        for turn in 0..1_000 {
+            if turn == 500 && self.starved {
+                // The frame that writes the leases down waits for space: others took what was kept for it.
+                self.fill_disk();
+            }
+            let lives = self.coverage.crashes;
+            self.turn()?;
+            if self.coverage.crashes > lives {
+                return Ok(());
+            }
+            if self.has_failed() {
+                // A failed store writes no lease down: such a stop is as good as a crash.
+                return self.crashed("killed while it stopped with a failed store");
+            }
+            if self.server.as_ref().is_some_and(|server| server.is_released()) {
+                self.server = None;
+                self.forget_clients();
+                self.oracle.stopped()?;
+                if self.rng.chance(50) {
+                    // What a stop promised to have written down has to stand a power cut.
+                    self.power_off()?;
+                }
+                return self.start();
+            }
+        }
+        Err(self.hang("a graceful stop does not end"))
+    }
+
+    /// Starts the server, as often as it takes: it may die while it recovers.
+    pub(super) fn start(&mut self) -> Step {
+        for depth in 0..20_u64 {
+            self.disk.forget_faults();
+            if depth > 0 {
+                self.coverage.crashes_in_recovery += 1;
+                let mut rng = self.rng.split();
+                self.disk.crash(&mut rng);
+            }
+            if self.rng.chance(20) {
+                let downtime_ms = self.rng.pick(&[1, 50, 5_000, 200_000]);
+                self.advance(downtime_ms * 1_000_000);
+            }
+            self.clocks.restart();
+            self.tell_time();
+            if self.hostile && depth < 3 && self.rng.chance(25) {
+                let nth = self.rng.between(1, 25);
+                self.disk.fail_at(nth, Fault::Crash);
+            }
+            let misreads = self.hostile && depth < 3 && self.rng.chance(self.options.read_error_percent);
+            if misreads {
+                let op = self.rng.pick(&[DiskOp::Read, DiskOp::Read, DiskOp::Open, DiskOp::Len]);
+                let nth = self.rng.between(1, 20);
+                self.disk.fail_nth(op, nth, Fault::Error);
+            }
+            self.trace.event(format_args!("starts"));
+            self.check_twin()?;
+            let store =
+                match DiskStore::open(self.disk.clone(), SimIo::new(self.gate.clone()), self.store_options())
+                {
+                    Ok(store) => store,
+                    Err(_) if self.disk.is_crashed() => continue,
+                    Err(error) => {
+                        self.excuse(&error.to_string(), misreads)?;
+                        continue;
+                    }
+                };
+            self.coverage.torn += u64::from(store.recovery_report().torn.is_some());
+            self.oracle.recovered();
+            if self.load(store, misreads)? {
+                self.disk.forget_faults();
+                self.plan_fault();
+                return Ok(());
+            }
+            self.oracle.crashed()?;
+        }
+        Err(self.hang("the server does not come up"))
+    }
+
+    /// Whether the server may refuse to start: because a read failed, or the disk is full. What it says has to name the file.
+    fn excuse(&mut self, why: &str, misreads: bool) -> Step {
+        self.trace.event(format_args!("refuses to start: {why}"));
+        if self.starved && why.contains("no storage space") {
+            self.fill_disk();
+            return Ok(());
+        }
+        if !misreads || self.disk.awaits_nth() {
+            return Err(refused(why));
+        }
+        self.coverage.refused_reads += 1;
+        if names_a_file(&self.disk, why) {
+            return Ok(());
+        }
+        let what = format!("a read failed, and the refusal to start names no file: {why}");
+        Err(Violation { promise: "P8", what, story: Vec::new() })
+    }
+
+    /// Chooses what is to go wrong with the disk in this life.
+    fn plan_fault(&mut self) {
+        if self.hostile && self.rng.chance(self.options.error_percent) {
+            let nth = self.rng.between(1, 60);
+            let fault = self.rng.pick(&[Fault::Error, Fault::LosingSync]);
+            self.disk.fail_at(nth, fault);
+        }
+        if self.hostile && self.rng.chance(self.options.read_error_percent) {
+            let nth = self.rng.between(1, 40);
+            self.disk.fail_nth(DiskOp::Read, nth, Fault::Error);
+        }
+        if self.hostile && self.rng.chance(self.options.probe_percent) {
+            let nth = self.rng.between(1, 30);
+            self.disk.fail_nth(DiskOp::Sync, nth, Fault::LyingSync);
+        }
+    }
+
+    /// Brings a store's server up. `false`: it died on the way.
+    fn load(&mut self, store: DiskStore<SimDisk, SimIo>, misreads: bool) -> Result<bool, Violation> {
+        let config = EngineConfig {
+            horizon_ms: self.options.horizon_ms.max(2),
+            near_bytes_max: self.options.near_bytes.max(512),
+            scan_max: self.rng.pick(&[1, 3, 1_024]),
+            ..EngineConfig::default()
+        };
+        let mut server = Shard::new(store, config, self.clocks.now());
+        self.gate.set(true);
+        for _ in 0..10_000 {
+            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            if self.disk.is_crashed() {
+                return Ok(false);
+            }
+            if server.is_loaded() {
+                self.server = Some(server);
+                return Ok(true);
+            }
+            let failed = server.engine().and_then(|engine| engine.failure());
+            if let Some(why) = server.refusal().map(str::to_owned).or(failed.map(|why| why.to_string())) {
+                self.excuse(&why, misreads)?;
+                return Ok(false);
+            }
+        }
+        Err(self.hang("the server does not load"))
+    }
+
+    pub(super) fn store_options(&self) -> StoreOptions {
+        let mut options = StoreOptions::new(*b"a simulated one.");
+        options.log_file_bytes = self.options.log_file_bytes;
+        options.checkpoint_after_bytes = self.options.checkpoint_after_bytes;
+        options.segment_bytes = self.options.segment_bytes;
+        options.block_bytes = self.options.block_bytes;
+        options.background_step_bytes = self.options.background_step_bytes as usize;
+        options
+    }
+}
+
+/// Whether the text has the name of a file or of a directory of the disk.
+pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
+    let files = disk.files();
+    let dirs = files.iter().filter_map(|(name, _)| name.split_once('/')).map(|(dir, _)| dir);
+    files.iter().map(|(name, _)| name.as_str()).chain(dirs).any(|name| text.contains(name))
+}
+
+fn refused(why: &str) -> Violation {
+    let what = format!("refuses to start, though nothing that was synced is damaged: {why}");
+    // What it acknowledged is neither delivered nor listed any more.
+    Violation { promise: "P1", what, story: Vec::new() }
+}

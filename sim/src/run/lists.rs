@@ -1,0 +1,74 @@
+//! Lists, taken page by page while nothing else goes on.
+
+use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
+use tickwheel_queue::{List, State};
+
+use super::{Step, World};
+use crate::oracle::{Answer, Call, Verb, Violation};
+use crate::words;
+
+impl World {
+    pub(super) fn list_one(&mut self) -> Step {
+        let queues = self.workload.queues();
+        let queue = queues[self.rng.index(queues.len())].clone();
+        self.list(&queue)
+    }
+
+    /// Takes the whole list of a queue, in one go or state by state.
+    pub(super) fn list(&mut self, queue: &str) -> Step {
+        assert!(self.open.is_empty(), "a list is taken alone");
+        let id = self.open_call(Call { queue: queue.to_owned(), key: None, verb: Verb::List });
+        let states: &[Option<State>] = match self.rng.below(3) {
+            0 => &[Some(State::Ready), Some(State::Leased), Some(State::Scheduled)],
+            _ => &[None],
+        };
+        let mut rows = Vec::new();
+        for &state in states {
+            let mut after = None;
+            loop {
+                let max = self.rng.pick(&[1, 2, 100]);
+                let list = List { max, after, state, ..List::new(&words::queue(queue)) };
+                let lives = self.coverage.crashes;
+                let Some(answer) = self.call_through(Command::List(list))? else {
+                    assert!(self.coverage.crashes > lives, "only a crash leaves a page unanswered");
+                    return Ok(());
+                };
+                let ProductAnswer::List(Ok(page)) = answer else {
+                    self.open.remove(&id);
+                    return self.oracle.lost(id);
+                };
+                rows.extend(words::rows(&page));
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        self.coverage.lists += 1;
+        self.open.remove(&id);
+        self.trace.event(format_args!("{id:?} lists {rows:?}"));
+        self.oracle.answered(id, Answer::Listed(rows))
+    }
+
+    /// Makes one call that the oracle does not see, and waits for its answer. `None`: the server died.
+    fn call_through(&mut self, command: Command) -> Result<Option<ProductAnswer>, Violation> {
+        self.next_call += 1;
+        let call = ProductCall(self.next_call);
+        self.inputs.push(Input::Call { call, command });
+        self.gate.set(true);
+        for _ in 0..1_000 {
+            let Some(server) = &mut self.server else { return Ok(None) };
+            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            if self.disk.is_crashed() {
+                self.answers.clear();
+                self.crashed("died during a list")?;
+                return Ok(None);
+            }
+            if let Some((answered, answer)) = self.answers.pop() {
+                assert_eq!(answered, call, "no other call is open");
+                return Ok(Some(answer));
+            }
+        }
+        Err(self.hang("a list is not answered"))
+    }
+}

@@ -1,0 +1,112 @@
+//! What becomes of damage: copies of the disk are damaged and opened. A store may refuse and name the file, or say what it left
+//! out, or not need what was damaged. It must not come up with something else and say nothing.
+
+use tickwheel_store::DiskOp;
+
+use super::life::names_a_file;
+use super::{Step, World};
+use crate::disk::{Fault, SimDisk};
+use crate::dump::{Dump, dump};
+use crate::oracle::Violation;
+
+impl World {
+    /// Two recoveries of one copy give equal states.
+    pub(super) fn check_twin(&mut self) -> Step {
+        if !self.rng.chance(5) {
+            return Ok(());
+        }
+        let states = [0; 2].map(|_| dump(&self.disk.image(), self.store_options()));
+        self.coverage.twins += 1;
+        if states[0] == states[1] {
+            return Ok(());
+        }
+        let what = format!("two recoveries differ: {:?} and {:?}", states[0], states[1]);
+        Err(Violation { promise: "P10", what, story: Vec::new() })
+    }
+
+    /// Bits turn and sectors go astray in what had been synced, and reads go wrong.
+    pub(super) fn probe_damage(&mut self) -> Step {
+        let Ok(whole) = dump(&self.disk.image(), self.store_options()) else { return Ok(()) };
+        for _ in 0..4 {
+            let copy = self.disk.image();
+            let story = match self.rng.below(5) {
+                0 => self.misread(&copy),
+                1 => self.misplace(&copy),
+                _ => self.flip(&copy),
+            };
+            let Some(story) = story else { continue };
+            self.coverage.damages += 1;
+            self.judge(&whole, &copy, &story)?;
+        }
+        Ok(())
+    }
+
+    /// What lying syncs covered is gone, and what came after them is not.
+    pub(super) fn probe_lies(&mut self) -> Step {
+        let (lies, syncs_since) = self.disk.lies();
+        // Of the very last sync nothing later on the disk can tell that it had happened.
+        if lies == 0 || syncs_since < 3 {
+            return Ok(());
+        }
+        let honest = self.disk.image();
+        honest.crash_keeping(u64::MAX, crate::disk::LastWrite::Whole);
+        let Ok(whole) = dump(&honest, self.store_options()) else { return Ok(()) };
+        self.coverage.lies += 1;
+        self.judge(&whole, &self.disk.after_lies(), "a sync lied")
+    }
+
+    fn judge(&mut self, whole: &Dump, copy: &SimDisk, story: &str) -> Step {
+        let opened = dump(copy, self.store_options());
+        self.trace.event(format_args!("{story}: {:?}", opened.as_ref().map(|dump| &dump.reported)));
+        let what = match opened {
+            Ok(found) if found.state == whole.state => {
+                self.coverage.damages_harmless += 1;
+                return Ok(());
+            }
+            Ok(found) if found.reported.is_some() => {
+                self.coverage.damages_reported += 1;
+                return Ok(());
+            }
+            Ok(found) => format!("{story}, silently {}, not {}", found.state, whole.state),
+            Err(why) if names_a_file(&self.disk, &why) => {
+                self.coverage.damages_refused += 1;
+                return Ok(());
+            }
+            Err(why) => format!("{story}, and the refusal names no file: {why}"),
+        };
+        Err(Violation { promise: "P8", what, story: Vec::new() })
+    }
+
+    fn misread(&mut self, copy: &SimDisk) -> Option<String> {
+        let fault = self.rng.pick(&[Fault::Error, Fault::FlippedRead, Fault::NeighbourRead]);
+        let nth = self.rng.between(1, 25);
+        copy.fail_nth(DiskOp::Read, nth, fault);
+        Some(format!("{fault:?} at read {nth}"))
+    }
+
+    fn misplace(&mut self, copy: &SimDisk) -> Option<String> {
+        let (file, len) = self.some_file(copy)?;
+        let sector = self.rng.index(len.div_ceil(512));
+        let last = copy.was_synced_last(&file, &(sector * 512..sector * 512 + 512));
+        let changed = !last && copy.misplace_sector(&file, sector);
+        changed.then(|| format!("sector {sector} of {file} is its neighbour's"))
+    }
+
+    fn flip(&mut self, copy: &SimDisk) -> Option<String> {
+        let (file, len) = self.some_file(copy)?;
+        // Half of the time in what a header or the first frame takes.
+        let within = if self.rng.chance(50) { len } else { len.min(6_000) };
+        let byte = self.rng.index(within);
+        let bit = self.rng.below(8) as u8;
+        if copy.was_synced_last(&file, &(byte..byte + 1)) {
+            return None;
+        }
+        copy.flip_bit(&file, byte, bit);
+        Some(format!("a bit of byte {byte} of {file} is another"))
+    }
+
+    fn some_file(&mut self, copy: &SimDisk) -> Option<(String, usize)> {
+        let files: Vec<_> = copy.files().into_iter().filter(|(_, len)| *len > 0).collect();
+        (!files.is_empty()).then(|| files[self.rng.index(files.len())].clone())
+    }
+}

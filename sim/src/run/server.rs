@@ -1,0 +1,130 @@
+//! The server's turns: what it is given, what it says, and whether it may sleep.
+
+use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
+use tickwheel_queue::State;
+
+use super::{Step, World};
+use crate::oracle::{Answer, Call, CallId, TokenAnswer, Verb, Violation};
+use crate::words;
+
+impl World {
+    /// Lets the server do what it can, and looks at what it says.
+    pub(super) fn turn(&mut self) -> Step {
+        let Some(server) = &mut self.server else { return Ok(()) };
+        server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+        if self.disk.is_crashed() {
+            // Whatever it said in this turn it may have said after it died.
+            self.answers.clear();
+            return self.crashed("died at a disk call");
+        }
+        for (id, count) in std::mem::take(&mut self.returning) {
+            self.open.remove(&id);
+            self.oracle.answered(id, Answer::Tokens(vec![TokenAnswer::Returned; count]))?;
+        }
+        let answers = std::mem::take(&mut self.answers);
+        for (call, answer) in answers {
+            self.take_answer(CallId(call.0), answer)?;
+        }
+        self.look_at_server()
+    }
+
+    fn look_at_server(&mut self) -> Step {
+        let Some(server) = &self.server else { return Ok(()) };
+        self.coverage.checkpoints = self.coverage.checkpoints.max(server.store().checkpoints_begun());
+        if self.doomed.is_none() && self.has_failed() {
+            self.coverage.poisoned += 1;
+            self.doomed = Some(self.rng.below(30));
+        }
+        // What an input has still to do is done by the turn that takes it.
+        if self.server.as_ref().is_some_and(|server| server.is_idle())
+            && self.inputs.is_empty()
+            && self.doomed.is_none()
+        {
+            let wake = self.server.as_ref().and_then(|server| server.next_wake().wall).map(|at| at.as_ms());
+            if let Some((queue, key)) = self.oracle.oversleeps(wake) {
+                let (queue, key) = (queue.to_owned(), key.to_owned());
+                return Err(self.overslept(&queue, &key, wake));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server does not want to be woken for a task: because it is ready already, which is too early, or because it will
+    /// come too late.
+    fn overslept(&mut self, queue: &str, key: &str, wake: Option<i64>) -> Violation {
+        let command =
+            words::command(&Call { queue: queue.to_owned(), key: Some(key.to_owned()), verb: Verb::Get });
+        self.next_call += 1;
+        self.inputs.push(Input::Call { call: ProductCall(self.next_call), command });
+        self.gate.set(true);
+        if let Some(server) = &mut self.server {
+            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+        }
+        let answer = self.answers.pop().map(|(_, answer)| answer);
+        let promise = match &answer {
+            Some(ProductAnswer::Get(Ok(task))) if task.state != State::Scheduled => "P2",
+            _ => "P3",
+        };
+        let what = format!("the server sleeps until {wake:?}, with the task at {answer:?}");
+        self.oracle.accuse(queue, key, promise, what)
+    }
+
+    /// Whether the store takes no commit any more.
+    pub(super) fn has_failed(&self) -> bool {
+        self.server
+            .as_ref()
+            .and_then(|server| server.engine())
+            .is_some_and(|engine| engine.failure().is_some())
+    }
+
+    fn take_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
+        let call = self.open.remove(&id).expect("answers come to open calls");
+        self.waiting.remove(&id);
+        if words::is_full(&answer) {
+            self.coverage.refused_full += 1;
+            if !matches!(call.verb, Verb::Put { .. } | Verb::Patch { .. }) {
+                let what = format!("{call:?} was refused for want of space: {answer:?}");
+                return Err(Violation { promise: "P8", what, story: Vec::new() });
+            }
+        }
+        let client = self.clients.iter_mut().find(|client| client.waits == Some(id));
+        if let Some(client) = client {
+            client.waits = None;
+            client.tries = 0;
+        }
+        if self.hostile && self.rng.chance(self.options.lost_percent) {
+            self.ask_again(id, &call);
+            return self.lose_answer(id, answer);
+        }
+        let answer = words::answer(&call, answer);
+        self.trace.event(format_args!("{id:?} is answered {answer:?}"));
+        let mut parcels = None;
+        match &answer {
+            Answer::Stored { task, .. } | Answer::Task(task) => self.workload.saw(&call.queue, task),
+            Answer::Delivered(found) if !found.is_empty() => {
+                self.coverage.delivered += found.len() as u64;
+                let tokens: Vec<String> = found.iter().map(|one| one.token.clone()).collect();
+                if self.hostile && !self.stopping && self.rng.chance(self.options.undelivered_percent) {
+                    parcels = Some(tokens);
+                } else {
+                    tokens.iter().for_each(|token| self.workload.saw_token(&call.queue, token));
+                }
+            }
+            _ => {}
+        }
+        self.oracle.answered(id, answer)?;
+        if let Some(tokens) = parcels {
+            self.return_parcels(&call.queue, tokens);
+        }
+        Ok(())
+    }
+
+    /// The connection is cut behind the server's back: a lost delivery stays leased until its lease runs out.
+    fn lose_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
+        self.trace.event(format_args!("the answer to {id:?} is lost: {answer:?}"));
+        self.coverage.lost += 1;
+        self.oracle.lost(id)?;
+        // A failed store may hold it or not; the next life shows.
+        if self.has_failed() || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
+    }
+}

@@ -1,0 +1,102 @@
+//! Makes a failure smaller: fewer faults, clients, keys and calls, as long as the same promise is broken.
+
+use crate::campaign::run_twice;
+use crate::options::Options;
+use crate::run::{Outcome, Watch};
+
+/// So many pairs of runs are spent on one failure.
+const RUNS_MAX: u32 = 400;
+
+/// Options and the least that each of them may be made: what matters most first. Those that are not named stay as they are.
+const LEAST: [(&str, u64); 25] = [
+    ("calls", 0),
+    ("crashes", 0),
+    ("net-percent", 0),
+    ("jump-permille", 0),
+    ("freeze-permille", 0),
+    ("slew-permille", 0),
+    ("stall-permille", 0),
+    ("error-percent", 0),
+    ("read-error-percent", 0),
+    ("full-permille", 0),
+    ("probe-percent", 0),
+    ("lost-percent", 0),
+    ("undelivered-percent", 0),
+    ("retry-percent", 0),
+    ("big-percent", 0),
+    ("crowd-percent", 0),
+    ("far-percent", 0),
+    ("guarded", 0),
+    ("clients", 1),
+    ("queues", 1),
+    ("keys", 1),
+    ("time-percent", 1),
+    ("horizon-ms", 2),
+    ("checkpoint-after-bytes", 2_000),
+    ("log-file-bytes", 8_192),
+];
+
+/// A failure that was made smaller.
+#[derive(Debug)]
+pub struct Shrunk {
+    /// The options that are left.
+    pub options: Options,
+    /// How the seed ends with them.
+    pub outcome: Outcome,
+    /// Pairs of runs that it took.
+    pub runs: u32,
+}
+
+/// Reduces one option after the other by bisection, and begins again while that helps. Every try runs until `promise` is
+/// broken, or not. `None`: nothing smaller was found.
+#[must_use]
+pub fn shrink(seed: u64, options: &Options, promise: &str) -> Option<Shrunk> {
+    let mut best: Option<Shrunk> = None;
+    let mut current = options.clone();
+    let mut runs = 0;
+    let mut fails = |options: &Options| {
+        runs += 1;
+        let failure = run_twice(seed, options, Watch::default(), false).err()?;
+        (failure.promise == promise).then_some((failure.outcome, runs))
+    };
+    loop {
+        let before = current.clone();
+        for (name, least) in LEAST {
+            let (mut low, mut high) = (least, current.get(name).unwrap_or(least));
+            while low < high {
+                // The least first: most options do not matter at all.
+                let value = if low == least { least } else { low + (high - low) / 2 };
+                let mut smaller = current.clone();
+                if smaller.set(&format!("{name}={value}")).is_err() {
+                    break;
+                }
+                match fails(&smaller) {
+                    Some((outcome, runs)) => {
+                        high = value;
+                        current = smaller.clone();
+                        best = Some(Shrunk { options: smaller, outcome, runs });
+                    }
+                    None => low = value + 1,
+                }
+                if best.as_ref().is_some_and(|best| best.runs >= RUNS_MAX) {
+                    return best;
+                }
+            }
+        }
+        if current == before {
+            return best;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_that_is_made_smaller_is_one() {
+        for (name, _) in LEAST {
+            assert!(Options::names().any(|known| known == name), "{name}");
+        }
+    }
+}
