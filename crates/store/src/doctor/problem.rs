@@ -21,7 +21,7 @@ pub struct Problem {
 /// For what was synced and is not what it was.
 const RESTORE: &str = "restore the data directory from a copy; keep this one as it is until then";
 const NEWER: &str = "use the version that wrote it, or a later one";
-const OLDER: &str = "use the version that wrote it";
+const OLDER: &str = "work it off with the version that wrote it, or begin with an empty directory";
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
 
 impl Problem {
