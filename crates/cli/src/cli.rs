@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{ack, cancel, demo, extend, get, lease, ls, nack, put, queues, replay, serve};
+use crate::commands::{
+    ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, put, queues, replay, restore, serve,
+};
 
 /// Does things later, exactly when they are due, and never loses one.
 #[derive(Parser, Debug)]
@@ -43,6 +45,9 @@ enum Command {
     Nack(nack::Nack),
     Extend(extend::Extend),
     Queues(queues::Queues),
+    Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Replay(replay::Replay),
     Demo(demo::Demo),
 }
@@ -64,6 +69,9 @@ impl Cli {
             Command::Nack(nack) => nack.run(),
             Command::Extend(extend) => extend.run(),
             Command::Queues(queues) => queues.run(),
+            Command::Doctor(doctor) => doctor.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Replay(replay) => replay.run(),
             Command::Demo(demo) => demo.run(),
         }

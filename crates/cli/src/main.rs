@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod demo;
+mod doctor;
 mod output;
 mod remote;
 mod replay;

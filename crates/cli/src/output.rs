@@ -147,7 +147,7 @@ pub(crate) fn payload_cell(payload: &PayloadBody) -> String {
 }
 
 /// Text of somebody else on one line of the terminal: control characters could move its cursor or worse.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tickwheel_engine::{Answer, CallId, Command, Input, ShardStore, Timestamp, Token, Unavailable};
 
 use crate::advance::{Advance, AdvanceError};
+use crate::backup::{Hold, Holds};
 use crate::health::Shared;
 use crate::parcel::Parcel;
 use crate::shard::Shard;
@@ -34,6 +35,7 @@ pub(crate) enum Message {
     EndWait(CallId),
     Undelivered(Vec<Token>),
     Advance(Advance),
+    Hold(Hold),
     /// The store has something to say.
     Store,
     Stop,
@@ -56,7 +58,7 @@ pub(crate) struct Driver<S> {
     stopping: bool,
 }
 
-impl<S: ShardStore> Driver<S> {
+impl<S: ShardStore + Holds> Driver<S> {
     pub(crate) fn new(
         shard: Shard<S>,
         time: Arc<Mutex<Time>>,
@@ -127,7 +129,8 @@ impl<S: ShardStore> Driver<S> {
                 let closed = command.unavailable(Unavailable::Closed);
                 let _ = reply.send(Parcel::new(closed, self.back.clone()));
             }
-            Message::EndWait(_) | Message::Undelivered(_) | Message::Store => {}
+            // Whoever asked for a hold sees that nobody answers.
+            Message::EndWait(_) | Message::Undelivered(_) | Message::Hold(_) | Message::Store => {}
             Message::Advance(advance) => advance.closed(),
             Message::Stop => self.stopping = true,
         }
@@ -167,6 +170,7 @@ impl<S: ShardStore> Driver<S> {
             Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
+            Message::Hold(hold) => hold.carry_out(self.shard.store_mut()),
             Message::Store => {}
             Message::Stop => {
                 self.stopping = true;

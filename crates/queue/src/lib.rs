@@ -6,6 +6,7 @@
 //! A driver of its own, such as a simulator, takes [`Shard`] and brings time and inputs itself.
 
 mod advance;
+pub mod backup;
 mod commits;
 mod driver;
 mod health;
@@ -18,6 +19,7 @@ mod time;
 pub mod wall;
 
 pub use advance::{AdvanceError, VIRTUAL_END_MS};
+pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
 pub use driver::SHARD_THREAD;
 pub use health::{Durability, Health};
@@ -33,3 +35,4 @@ pub use tickwheel_engine::{
     Stats, Stored, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 pub use tickwheel_store::OpenError as StoreError;
+pub use tickwheel_store::doctor;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
+use crate::backup::{Holds, Source};
 use crate::driver::{Driver, Message, SHARD_THREAD};
-use crate::health::{Durability, Shared};
+use crate::health::Shared;
 use crate::queue::Queue;
 use crate::shard::Shard;
 use crate::time::Time;
@@ -115,6 +116,7 @@ impl Options {
     /// # Errors
     /// [`OpenError`].
     pub fn open(self, directory: impl AsRef<Path>) -> Result<Queue, OpenError> {
+        let directory = directory.as_ref();
         let mut store = StoreOptions::new(secret()?);
         if self.virtual_clock.is_some() {
             store.clock = ClockMode::Virtual;
@@ -127,10 +129,12 @@ impl Options {
             // The thread may have ended; then nobody needs to know.
             let _ = wake.send(Message::Store);
         });
-        let store = DiskStore::open_dir(directory.as_ref(), store, notify)?;
+        let store = DiskStore::open_dir(directory, store, notify)?;
         let recovery = warning(store.recovery_report()).map(Into::into);
         let time = self.time(store.last_wall());
-        self.start(store, time, Durability::Fsync, recovery, messages, inbox)
+        // The process may move to another working directory.
+        let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        self.start(store, time, Source::new(Some(path)), recovery, messages, inbox)
     }
 
     /// A queue without a directory: its tasks live as long as the process.
@@ -140,7 +144,7 @@ impl Options {
     pub fn open_memory(self) -> Result<Queue, OpenError> {
         let (messages, inbox) = channel();
         let time = self.time(Timestamp::EPOCH);
-        self.start(MemoryStore::new(secret()?), time, Durability::Memory, None, messages, inbox)
+        self.start(MemoryStore::new(secret()?), time, Source::new(None), None, messages, inbox)
     }
 
     fn time(&self, last: Timestamp) -> Time {
@@ -151,11 +155,11 @@ impl Options {
         }
     }
 
-    fn start<S: ShardStore + Send + 'static>(
+    fn start<S: ShardStore + Holds + Send + 'static>(
         self,
         store: S,
         mut time: Time,
-        durability: Durability,
+        source: Source,
         recovery: Option<Arc<str>>,
         messages: std::sync::mpsc::Sender<Message>,
         inbox: std::sync::mpsc::Receiver<Message>,
@@ -181,7 +185,7 @@ impl Options {
             // The store says when it has more; a second is the cap of every wait.
             let _ = inbox.recv_timeout(Duration::from_secs(1));
         }
-        let shared = Arc::new(Shared::new(durability, time.is_virtual(), recovery));
+        let shared = Arc::new(Shared::new(source.durability(), time.is_virtual(), recovery));
         shared.update(&shard, time.clock_status());
         let time = Arc::new(Mutex::new(time));
         let driver = Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared));
@@ -189,7 +193,7 @@ impl Options {
             .name(SHARD_THREAD.to_owned())
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
-        Ok(Queue::new(messages, time, shared, thread))
+        Ok(Queue::new(messages, time, shared, source, thread))
     }
 }
 

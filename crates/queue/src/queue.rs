@@ -14,6 +14,7 @@ use tickwheel_engine::{
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
+use crate::backup::{BackupError, BackupReport, Source};
 use crate::commits::CommitSeconds;
 use crate::driver::Message;
 use crate::health::{Health, Shared};
@@ -71,6 +72,7 @@ struct Handle {
     calls: AtomicU64,
     time: Arc<Mutex<Time>>,
     shared: Arc<Shared>,
+    source: Source,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -94,10 +96,11 @@ impl Queue {
         messages: Sender<Message>,
         time: Arc<Mutex<Time>>,
         shared: Arc<Shared>,
+        source: Source,
         thread: JoinHandle<()>,
     ) -> Self {
-        let handle =
-            Handle { messages, calls: AtomicU64::new(1), time, shared, thread: Mutex::new(Some(thread)) };
+        let thread = Mutex::new(Some(thread));
+        let handle = Handle { messages, calls: AtomicU64::new(1), time, shared, source, thread };
         Self { handle: Arc::new(handle) }
     }
 
@@ -236,6 +239,33 @@ impl Queue {
     /// As [`advance`](Self::advance).
     pub fn advance_to_next(&self, limit: Timestamp) -> Advancing {
         self.start_advance(Goal::NextFire(limit))
+    }
+
+    /// Copies the directory to `to`, which must be absent or empty, while calls go on. The copy is made and synced on this thread and
+    /// has all that was acknowledged before the call; until it is whole it is called `<to>.unfinished`. It takes the space of one more
+    /// directory, and the log is not let go of meanwhile.
+    ///
+    /// A copy opens like any directory, and [`restore`](crate::backup::restore) checks every record of it and copies it back.
+    ///
+    /// # Errors
+    /// [`BackupError`]: the tasks are in memory, another backup is under way, `to` has something in it, a file cannot be read or
+    /// written, or the queue closed meanwhile.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Key, Put, Queue, QueueName};
+    ///
+    /// # let place = tempfile::tempdir()?;
+    /// # let place = place.path();
+    /// let queue = Queue::open(place.join("tasks"))?;
+    /// let close = QueueName::new("close")?;
+    /// queue.put(Put::new(&close, Key::new("order:1")?)).wait()?;
+    /// queue.backup(place.join("copy"))?;
+    /// let copy = Queue::open(place.join("copy"))?;
+    /// assert_eq!(copy.queues().wait()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
+        self.handle.source.copy_to(to.as_ref(), &self.handle.messages)
     }
 
     /// Stops gracefully: no new calls, waiting leases answer empty, running leases are written down and go on after the

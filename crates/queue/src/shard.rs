@@ -215,6 +215,11 @@ impl<S: ShardStore> Shard<S> {
         &self.store
     }
 
+    /// The store, to hold its files still.
+    pub(crate) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
     /// How long commits took.
     #[must_use]
     pub fn commits(&self) -> &CommitSeconds {

@@ -29,6 +29,7 @@ mod segment;
 mod table;
 
 pub mod conformance;
+pub mod doctor;
 #[cfg(tickwheel_sim)]
 pub mod planted;
 #[cfg(not(tickwheel_sim))]

@@ -7,7 +7,7 @@ use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does.
-const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 2;
 const SHARDS: u64 = 1;
 /// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
 const SEED: u32 = 0;
@@ -66,9 +66,23 @@ impl Meta {
 
 /// Reads what the directory is; `None` if it is none yet. Changes nothing.
 ///
+/// # Errors
+/// As [`find`], and if it is of the other clock.
+pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Option<Meta>, OpenError> {
+    let meta = find(disk)?;
+    match meta {
+        Some(meta) if meta.clock != options.clock => {
+            Err(OpenError::WrongClock { found: meta.clock, wanted: options.clock })
+        }
+        meta => Ok(meta),
+    }
+}
+
+/// The same, whichever clock it is of.
+///
 /// The shard's folder is made before this file, so a directory with the file and without the folder has lost data, and so has
 /// one with data and without the file.
-pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Option<Meta>, OpenError> {
+pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     match (has(META), has(SHARD)) {
@@ -83,13 +97,11 @@ pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Opti
             let mut bytes = [0; HEADER_BYTES + 1];
             let count = disk.read(META, 0, &mut bytes)?;
             let meta = Meta::from_bytes(&bytes[..count])?;
-            if !has_shard {
-                return Err(OpenError::corrupt(SHARD, 0, "the folder is missing"));
+            if has_shard {
+                Ok(Some(meta))
+            } else {
+                Err(OpenError::corrupt(SHARD, 0, "the folder is missing"))
             }
-            if meta.clock != options.clock {
-                return Err(OpenError::WrongClock { found: meta.clock, wanted: options.clock });
-            }
-            Ok(Some(meta))
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The commands, one file each: its arguments, its help, and what it does.
 
 pub(crate) mod ack;
+pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod extend;
 pub(crate) mod get;
 pub(crate) mod lease;
@@ -12,5 +14,6 @@ mod payload;
 pub(crate) mod put;
 pub(crate) mod queues;
 pub(crate) mod replay;
+pub(crate) mod restore;
 pub(crate) mod serve;
 mod tokens;

@@ -83,7 +83,10 @@ fn a_refused_connection_names_the_address_and_a_way_out() {
 
 #[test]
 fn help_has_examples() {
-    for command in ["serve", "put", "get", "ls", "cancel", "lease", "ack", "nack", "extend", "replay"] {
+    for command in [
+        "serve", "put", "get", "ls", "cancel", "lease", "ack", "nack", "extend", "doctor", "backup",
+        "restore", "replay",
+    ] {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.code, 0);
         assert!(ran.out.contains("Example"), "{command}");

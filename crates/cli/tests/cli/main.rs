@@ -3,6 +3,7 @@
 mod arguments;
 mod client;
 mod demo;
+mod doctor;
 mod orders;
 mod replay;
 mod run;

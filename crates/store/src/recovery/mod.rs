@@ -10,3 +10,4 @@ mod replay;
 mod segments;
 
 pub(crate) use recovery::{Recovered, recover};
+pub(crate) use segments::{read_footer, read_sections};

@@ -103,7 +103,15 @@ fn load_segment<D: Disk>(
 }
 
 /// The sections of a file, first to last. They are found from its end.
-fn read_sections<D: Disk>(disk: &mut D, file: &str, len: u64, seed: u32) -> Result<Vec<Section>, OpenError> {
+///
+/// # Errors
+/// [`OpenError::Corrupt`], [`OpenError::Io`].
+pub(crate) fn read_sections<D: Disk>(
+    disk: &mut D,
+    file: &str,
+    len: u64,
+    seed: u32,
+) -> Result<Vec<Section>, OpenError> {
     let mut sections = Vec::new();
     let mut end = len;
     while end > HEADER_BYTES as u64 {
@@ -125,7 +133,11 @@ fn read_sections<D: Disk>(disk: &mut D, file: &str, len: u64, seed: u32) -> Resu
     Ok(sections)
 }
 
-fn read_footer<D: Disk>(
+/// The footer of a section.
+///
+/// # Errors
+/// [`OpenError::Corrupt`], [`OpenError::Io`].
+pub(crate) fn read_footer<D: Disk>(
     disk: &mut D,
     file: &str,
     section: &Section,

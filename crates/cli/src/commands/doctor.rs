@@ -1,0 +1,50 @@
+//! `tickwheel doctor`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tickwheel_queue::doctor::{Depth, examine_dir};
+
+use crate::doctor::Report;
+use crate::output::{Format, say};
+
+/// Look at a data directory: what is in it, and whether it is in order
+///
+/// Nothing is changed, so it may be run at any time, beside a server too. Every problem is told with its file, its byte and a way out,
+/// not only the first. The exit code is 0 if all is in order, and 1 if something is damaged or cannot be read.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel doctor ./tickwheel-data
+  tickwheel doctor --deep /backup/tickwheel                      reads and checks every record
+  tickwheel doctor ./tickwheel-data -o json | jq .problems")]
+pub(crate) struct Doctor {
+    /// The data directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Read every record and check it; without it, what a start of a server reads
+    #[arg(long)]
+    deep: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Doctor {
+    /// Examines and prints.
+    ///
+    /// # Errors
+    /// There is no such directory.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let Self { directory, deep, format } = self;
+        let depth = if deep { Depth::Records } else { Depth::Opening };
+        let found = examine_dir(&directory, depth).context("failed to examine a data directory")?;
+        let in_order = found.is_in_order();
+        if found.in_use {
+            say("a running process has this directory: figures may be in motion");
+        }
+        Report::new(&directory, &found).print(&format)?;
+        Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}

@@ -1,0 +1,41 @@
+//! `tickwheel restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tickwheel_queue::backup::restore;
+
+use super::backup::told;
+use crate::output::say;
+
+/// Make a data directory of a backup
+///
+/// Every record of the backup is read and checked first, and every record of the copy after. A damaged backup is refused, and so is one with
+/// links or files that are not ours. The backup is not changed.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel restore /backup/monday ./tickwheel-data
+  tickwheel serve --data ./tickwheel-data")]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// The data directory that is to be: absent, or an empty directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+impl Restore {
+    /// Copies it back.
+    ///
+    /// # Errors
+    /// What is wrong with either place.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let report = restore(&self.from, &self.directory).context("failed to restore")?;
+        say(&told(report, &self.directory));
+        Ok(ExitCode::SUCCESS)
+    }
+}

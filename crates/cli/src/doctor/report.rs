@@ -1,0 +1,206 @@
+//! The report as a whole.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use indicatif::HumanBytes;
+use serde::Serialize;
+use tickwheel_api::time;
+use tickwheel_queue::doctor::{Examination, Span};
+
+use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
+use crate::output::{Format, Row, STDOUT, one_line, say, stdout};
+
+/// Rows of a table that people are shown.
+const ROWS_MAX: usize = 20;
+
+/// What was found, as it is printed.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    directory: String,
+    in_order: bool,
+    is_data_directory: bool,
+    in_use: bool,
+    format: Option<u32>,
+    clock: Option<String>,
+    last_written: Option<String>,
+    tasks: Option<u64>,
+    ended: Option<u64>,
+    bytes: u64,
+    checked_bytes: Option<u64>,
+    checkpoint: Option<Checkpoint>,
+    torn: Option<Torn>,
+    queues: Vec<QueueRow>,
+    logs: Vec<LogRow>,
+    segments: Vec<SegmentRow>,
+    not_needed: Vec<String>,
+    not_ours: Vec<String>,
+    problems: Vec<ProblemRow>,
+}
+
+#[derive(Serialize)]
+struct Checkpoint {
+    file: String,
+    bytes: u64,
+    frame: u64,
+    segments: u64,
+    ended: u64,
+}
+
+#[derive(Serialize)]
+struct Torn {
+    file: String,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Report {
+    pub(crate) fn new(directory: &Path, found: &Examination) -> Self {
+        let mut segments: Vec<_> = found.segments.iter().collect();
+        // As time will come to them.
+        segments.sort_by_key(|segment| match segment.span {
+            Span::Overdue => (0, segment.generation),
+            Span::Between(from, _) => (1 + from.as_ms(), segment.generation),
+        });
+        let queues = found.queues.iter();
+        Self {
+            directory: directory.display().to_string(),
+            in_order: found.is_in_order(),
+            is_data_directory: found.is_ours,
+            in_use: found.in_use,
+            format: found.format,
+            clock: found.clock.map(|clock| clock.to_string()),
+            last_written: found.last_written.map(|at| time::format(at.as_ms())),
+            tasks: found.tasks,
+            ended: found.ended,
+            bytes: found.bytes,
+            checked_bytes: found.checked_bytes,
+            checkpoint: found.checkpoint.as_ref().map(|checkpoint| Checkpoint {
+                file: checkpoint.file.clone(),
+                bytes: checkpoint.bytes,
+                frame: checkpoint.frame,
+                segments: checkpoint.segments,
+                ended: checkpoint.ended,
+            }),
+            torn: found.torn.as_ref().map(|torn| Torn {
+                file: torn.file.clone(),
+                offset: torn.offset,
+                bytes: torn.bytes,
+            }),
+            queues: queues
+                .map(|(queue, tasks)| QueueRow { queue: queue.as_str().to_owned(), tasks: *tasks })
+                .collect(),
+            logs: found.logs.iter().map(LogRow::from).collect(),
+            segments: segments.into_iter().map(SegmentRow::from).collect(),
+            not_needed: found.not_needed.clone(),
+            not_ours: found.not_ours.clone(),
+            problems: found.problems.iter().map(ProblemRow::from).collect(),
+        }
+    }
+
+    /// Prints it: one object as JSON, or a page for people.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub(crate) fn print(mut self, format: &Format) -> Result<()> {
+        if format.is_json() {
+            let mut line = serde_json::to_vec(&self).context("write JSON")?;
+            line.push(b'\n');
+            let mut out = stdout();
+            return out.write_all(&line).and_then(|()| out.flush()).context(STDOUT);
+        }
+        let mut out = stdout();
+        for line in self.lines() {
+            writeln!(out, "{}", one_line(&line)).context(STDOUT)?;
+        }
+        out.flush().context(STDOUT)?;
+        drop(out);
+        print_rows(format, "queues", std::mem::take(&mut self.queues))?;
+        print_rows(format, "log files", std::mem::take(&mut self.logs))?;
+        print_rows(format, "segments", std::mem::take(&mut self.segments))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |name: &str, text: String| lines.push(format!("{name:<14}{text}"));
+        line("directory", self.directory.clone());
+        line("state", self.state());
+        for problem in &self.problems {
+            line("problem", problem.text());
+            line("", format!("-> {}", problem.to_do));
+        }
+        if let (Some(format), Some(clock)) = (self.format, &self.clock) {
+            line("format", format!("{format}, {clock} clock"));
+        }
+        if let Some(last_written) = &self.last_written {
+            line("last written", last_written.clone());
+        }
+        if let (Some(tasks), Some(ended)) = (self.tasks, self.ended) {
+            line("tasks", format!("{tasks} live, {ended} ended remembered"));
+        }
+        if let Some(Checkpoint { file, segments, frame, bytes, .. }) = &self.checkpoint {
+            let size = HumanBytes(*bytes);
+            line("checkpoint", format!("{file}, {segments} segments, the log up to frame {frame}, {size}"));
+        }
+        if let Some(Torn { file, offset, bytes }) = &self.torn {
+            let why =
+                if self.in_use { "is just being written, or was never finished" } else { UNACKNOWLEDGED };
+            line("torn tail", format!("{bytes} bytes at byte {offset} of {file}: {why}"));
+        }
+        for name in &self.not_needed {
+            line("not needed", format!("{name}, the next start removes it"));
+        }
+        for name in &self.not_ours {
+            line("not ours", format!("{name}, left alone"));
+        }
+        if self.is_data_directory {
+            line("bytes", HumanBytes(self.bytes).to_string());
+        }
+        lines
+    }
+
+    fn state(&self) -> String {
+        let checked = match self.checked_bytes {
+            Some(bytes) => format!(", {} of records read and checked", HumanBytes(bytes)),
+            None => ", records not read (--deep reads them)".to_owned(),
+        };
+        match self.problems.len() {
+            0 => format!("in order{checked}"),
+            _ if !self.is_data_directory => "no data directory".to_owned(),
+            1 => "1 problem".to_owned(),
+            count => format!("{count} problems"),
+        }
+    }
+}
+
+const UNACKNOWLEDGED: &str =
+    "a write that a crash cut short; it was never acknowledged, and the next start leaves it out";
+
+impl ProblemRow {
+    fn text(&self) -> String {
+        let Self { file, offset, what, .. } = self;
+        match (file.as_str(), offset) {
+            ("", _) => what.clone(),
+            (file, None) => format!("{file}: {what}"),
+            (file, Some(offset)) => format!("{file} at byte {offset}: {what}"),
+        }
+    }
+}
+
+/// Prints some rows below an empty line, and says that there are more.
+fn print_rows<R: Row>(format: &Format, name: &str, mut rows: Vec<R>) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let more = rows.len().saturating_sub(ROWS_MAX);
+    rows.truncate(ROWS_MAX);
+    let mut out = stdout();
+    writeln!(out).and_then(|()| out.flush()).context(STDOUT)?;
+    drop(out);
+    format.print(rows)?;
+    if more > 0 {
+        say(&format!("and {more} more {name}; -o json has all"));
+    }
+    Ok(())
+}

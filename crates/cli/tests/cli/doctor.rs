@@ -1,0 +1,115 @@
+//! A data directory is looked at, copied, and made again of its copy.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::run::run;
+use crate::server::Server;
+
+/// The directory of a server that had three tasks, one of them cancelled, and was stopped.
+fn shop(data: &Path) {
+    let data = text(data);
+    let server = Server::start(&["--data", data, "--listen", "127.0.0.1:0"]);
+    for key in ["order:1", "order:2", "order:3"] {
+        let put = run(&["put", "close", key, "--in", "30m", "--server", &server.url]);
+        assert_eq!(put.code, 0, "{}", put.err);
+    }
+    assert_eq!(run(&["cancel", "close", "order:3", "--server", &server.url]).code, 0);
+    assert!(server.stop(Signal::TERM).success());
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn a_directory_in_order_is_told_to_people_and_to_programs() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    shop(&data);
+    let seen = run(&["doctor", text(&data), "--deep", "-o", "table"]);
+    assert_eq!((seen.code, seen.err.as_str()), (0, ""), "{}", seen.out);
+    for part in ["in order", "real clock", "2 live, 1 ended", "QUEUE", "close", "LOG FILE", "shard-0000/log-"]
+    {
+        assert!(seen.out.contains(part), "{part} is not in {}", seen.out);
+    }
+    assert!(!seen.out.contains("problem"), "{}", seen.out);
+    let told = run(&["doctor", text(&data)]);
+    let line: serde_json::Value = serde_json::from_str(told.lines()[0]).expect("one object into a pipe");
+    assert_eq!(
+        (&line["in_order"], &line["tasks"], &line["in_use"]),
+        (&true.into(), &2.into(), &false.into())
+    );
+    assert_eq!(line["queues"][0]["queue"], "close");
+    assert_eq!(line["problems"], serde_json::json!([]));
+}
+
+#[test]
+fn a_running_server_is_no_obstacle_and_is_told() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
+    assert_eq!(run(&["put", "close", "order:1", "--in", "30m", "--server", &server.url]).code, 0);
+    let seen = run(&["doctor", text(&data), "--deep"]);
+    assert_eq!(seen.code, 0, "{}", seen.out);
+    assert!(seen.out.contains("\"in_use\":true") && seen.err.contains("in motion"), "{}", seen.err);
+    let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
+    assert_eq!((copied.code, copied.out.as_str()), (1, ""));
+    assert!(copied.err.contains("running process"), "{}", copied.err);
+    assert!(server.stop(Signal::TERM).success());
+}
+
+#[test]
+fn damage_is_told_with_its_place_and_a_way_out() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    shop(&data);
+    let meta = data.join("meta");
+    let mut bytes = std::fs::read(&meta).expect("readable");
+    bytes[20] ^= 1;
+    std::fs::write(&meta, bytes).expect("writable");
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert_eq!(seen.code, 1, "{}", seen.out);
+    assert!(seen.out.contains("1 problem") && seen.out.contains("meta at byte 0"), "{}", seen.out);
+    assert!(seen.out.contains("restore the data directory from a copy"), "{}", seen.out);
+    let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
+    assert_eq!(copied.code, 1);
+    assert!(copied.err.contains("meta at byte 0"), "{}", copied.err);
+}
+
+#[test]
+fn a_wrong_path_says_so() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let absent = place.path().join("absent");
+    let seen = run(&["doctor", text(&absent)]);
+    assert_eq!((seen.code, seen.out.as_str()), (1, ""));
+    assert!(seen.err.contains(text(&absent)) && seen.err.contains("No such file"), "{}", seen.err);
+    assert!(!absent.exists());
+    let empty = run(&["doctor", text(place.path()), "-o", "table"]);
+    assert_eq!(empty.code, 1);
+    assert!(empty.out.contains("it is empty") && empty.out.contains("serve --data"), "{}", empty.out);
+    assert_eq!(std::fs::read_dir(place.path()).expect("there").count(), 0, "nothing was made");
+}
+
+#[test]
+fn a_copy_is_made_and_made_a_directory_again() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let [data, copy, back] = ["data", "copy", "back"].map(|name| place.path().join(name));
+    shop(&data);
+    let copied = run(&["backup", text(&data), text(&copy)]);
+    assert_eq!((copied.code, copied.out.as_str()), (0, ""), "{}", copied.err);
+    assert!(copied.err.contains("files, ") && copied.err.contains("checked"), "{}", copied.err);
+    let again = run(&["backup", text(&data), text(&copy)]);
+    assert!(again.code == 1 && again.err.contains("is not empty"), "{}", again.err);
+    let restored = run(&["restore", text(&copy), text(&back)]);
+    assert_eq!(restored.code, 0, "{}", restored.err);
+    let server = Server::start(&["--data", text(&back), "--listen", "127.0.0.1:0"]);
+    for (key, code) in [("order:1", 0), ("order:2", 0), ("order:3", 1)] {
+        assert_eq!(run(&["get", "close", key, "--server", &server.url]).code, code, "{key}");
+    }
+    assert!(server.stop(Signal::TERM).success());
+    std::fs::write(copy.join("notes"), b"mine").expect("written");
+    let foreign = run(&["restore", text(&copy), text(&place.path().join("other"))]);
+    assert!(foreign.code == 1 && foreign.err.contains("`notes`"), "{}", foreign.err);
+}

@@ -1,0 +1,153 @@
+//! Copies files into a new directory, which gets its name when it is whole.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::report::{BackupError, BackupReport};
+
+/// What the name of a copy ends in until it is whole.
+pub(super) const UNFINISHED: &str = ".unfinished";
+
+/// Bytes that are read and written at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The beginning of a file that belongs to a copy.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// From the data directory on. It comes from a list of ours, never from a user.
+    pub(super) name: String,
+    /// `None`: all of it.
+    pub(super) bytes: Option<u64>,
+}
+
+/// A copy on its way. If it is dropped before it has its name, what there is of it is removed.
+#[derive(Debug)]
+pub(super) struct Copy {
+    target: PathBuf,
+    /// Where it is until then.
+    made_as: PathBuf,
+    is_named: bool,
+}
+
+impl Copy {
+    /// Makes the directory that is to become `target`, beside it.
+    pub(super) fn begin(source: &Path, target: &Path) -> Result<Self, BackupError> {
+        match fs::read_dir(target) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(BackupError::NotEmpty { path: target.to_owned() });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(failed("look into", target, source)),
+        }
+        let Some(name) = target.file_name() else {
+            return Err(BackupError::NoName { path: target.to_owned() });
+        };
+        let beside = folder_of(target);
+        let real = |path: &Path| fs::canonicalize(path).map_err(|source| failed("find", path, source));
+        if real(beside)?.starts_with(real(source)?) {
+            return Err(BackupError::Inside { path: target.to_owned() });
+        }
+        let mut made_as = OsString::from(name);
+        made_as.push(UNFINISHED);
+        let made_as = beside.join(made_as);
+        match make_dir(&made_as) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(BackupError::Unfinished { path: made_as })
+            }
+            made => {
+                made.map_err(|source| failed("make", &made_as, source))?;
+                Ok(Self { target: target.to_owned(), made_as, is_named: false })
+            }
+        }
+    }
+
+    /// Where it is now.
+    pub(super) fn path(&self) -> &Path {
+        &self.made_as
+    }
+
+    /// Copies these files. All of them are durable when it returns.
+    pub(super) fn take(&self, source: &Path, parts: &[Part]) -> Result<BackupReport, BackupError> {
+        let mut report = BackupReport::default();
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for part in parts {
+            let to = self.made_as.join(&part.name);
+            let folder = folder_of(&to).to_owned();
+            if folder != self.made_as && !folders.contains(&folder) {
+                make_dir(&folder).map_err(|source| failed("make", &folder, source))?;
+                folders.push(folder);
+            }
+            report.bytes += copy_file(&source.join(&part.name), &to, part.bytes)?;
+            report.files += 1;
+        }
+        folders.push(self.made_as.clone());
+        folders.iter().try_for_each(|folder| sync_dir(folder))?;
+        Ok(report)
+    }
+
+    /// Gives it its name, durably.
+    pub(super) fn finish(mut self) -> Result<(), BackupError> {
+        // An empty directory at the target gives way.
+        fs::rename(&self.made_as, &self.target).map_err(|source| failed("rename", &self.made_as, source))?;
+        self.is_named = true;
+        sync_dir(folder_of(&self.target))
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // What cannot be removed has a name that says what it is.
+            let _left = fs::remove_dir_all(&self.made_as);
+        }
+    }
+}
+
+/// Returns how many bytes it has.
+fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> Result<u64, BackupError> {
+    let read = |source| failed("read", from, source);
+    let write = |source| failed("write", to, source);
+    let source = File::open(from).map_err(read)?;
+    let wanted = match bytes {
+        Some(bytes) => bytes,
+        None => source.metadata().map_err(read)?.len(),
+    };
+    let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(write)?;
+    let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(wanted).unwrap_or(PIECE_BYTES))];
+    let mut done = 0;
+    while done < wanted {
+        let left = usize::try_from(wanted - done).map_or(piece.len(), |left| left.min(piece.len()));
+        match source.read_at(&mut piece[..left], done) {
+            Ok(0) => return Err(BackupError::Short { path: from.to_owned(), found: done, wanted }),
+            Ok(count) => {
+                target.write_all(&piece[..count]).map_err(write)?;
+                done += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(read(source)),
+        }
+    }
+    target.sync_all().map_err(|source| failed("sync", to, source))?;
+    Ok(done)
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+fn sync_dir(path: &Path) -> Result<(), BackupError> {
+    File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| failed("sync", path, source))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
+    BackupError::Io { op, path: path.to_owned(), source }
+}

@@ -1,0 +1,112 @@
+//! What became of a copy.
+
+use std::io;
+use std::path::PathBuf;
+
+use tickwheel_engine::Unavailable;
+use tickwheel_store::doctor::Problem;
+
+/// A copy that is whole and durable.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Files that were copied.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// Why there is no copy. Each text completes "failed to copy: ...". Nothing is at the target then, or what was there before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// The target has something in it.
+    #[error("{} is not empty; choose a directory that is not there yet, or an empty one", path.display())]
+    NotEmpty {
+        /// The target.
+        path: PathBuf,
+    },
+    /// A copy that was killed left its part.
+    #[error("{} is a part of a copy that did not finish; remove it first", path.display())]
+    Unfinished {
+        /// The part.
+        path: PathBuf,
+    },
+    /// The target cannot be given a name at the end.
+    #[error("{} has no name of its own; write out the name of the directory that is to be made", path.display())]
+    NoName {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The target is in what is to be copied.
+    #[error("{} lies in the directory that is to be copied; choose a place outside", path.display())]
+    Inside {
+        /// The target.
+        path: PathBuf,
+    },
+    /// A running process has the directory.
+    #[error("{} belongs to a running process; stop it first", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is to be copied, or the copy, is no data directory, or damaged.
+    #[error(
+        "{} is not in order: {}{}",
+        path.display(),
+        problems.first().map_or_else(String::new, ToString::to_string),
+        more(problems)
+    )]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// All that is wrong with it.
+        problems: Vec<Problem>,
+    },
+    /// It has something that no copy of ours has.
+    #[error("{} has `{name}`, which {what}; take it away if you trust the rest", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// The file, from there on.
+        name: String,
+        /// Why it is not welcome.
+        what: &'static str,
+    },
+    /// A file ended too early, so it is not what was to be copied.
+    #[error("{} ends at byte {found}, and {wanted} bytes were to be copied", path.display())]
+    Short {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        found: u64,
+        /// Those that should be there.
+        wanted: u64,
+    },
+    /// The file system failed.
+    #[error("{op} {}: {source}", path.display())]
+    Io {
+        /// What it was asked for.
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no directory to copy.
+    #[error("the tasks are kept in memory only")]
+    InMemory,
+    /// One copy of a queue at a time.
+    #[error("another backup of this queue is under way; wait for its end")]
+    Busy,
+    /// The queue closed before the copy was whole.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+fn more(problems: &[Problem]) -> String {
+    match problems.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    }
+}

@@ -1,0 +1,212 @@
+//! The copy of a directory that is in use.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::mpsc::Sender;
+
+use tickwheel_engine::Unavailable;
+use tickwheel_store::{Disk, DiskStore, Held, Io, MemoryStore};
+
+use super::copy::{Copy, Part};
+use super::report::{BackupError, BackupReport};
+use crate::driver::Message;
+use crate::health::Durability;
+
+/// A store whose files can be held still for a copy.
+pub trait Holds {
+    /// Holds them still, and says which they are; `None` if it has no files.
+    fn hold(&mut self) -> Option<Held>;
+    /// They may change again.
+    fn let_go(&mut self);
+}
+
+impl Holds for MemoryStore {
+    fn hold(&mut self) -> Option<Held> {
+        None
+    }
+
+    fn let_go(&mut self) {}
+}
+
+impl<D: Disk, I: Io<D>> Holds for DiskStore<D, I> {
+    fn hold(&mut self) -> Option<Held> {
+        Some(Self::hold(self))
+    }
+
+    fn let_go(&mut self) {
+        Self::let_go(self);
+    }
+}
+
+/// What the thread that owns the store is asked for a copy.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// Hold still what it needs, and say what that is.
+    Begin(oneshot::Sender<Option<Held>>),
+    /// Let go, and tell the asker, if he is there, that it was held up to now.
+    End(Option<oneshot::Sender<()>>),
+}
+
+impl Hold {
+    /// Does it.
+    pub(crate) fn carry_out(self, store: &mut impl Holds) {
+        match self {
+            Self::Begin(reply) => {
+                if reply.send(store.hold()).is_err() {
+                    // Whoever asked is gone.
+                    store.let_go();
+                }
+            }
+            Self::End(reply) => {
+                store.let_go();
+                if let Some(reply) = reply {
+                    let _gone = reply.send(());
+                }
+            }
+        }
+    }
+}
+
+/// Where the copies of a queue come from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// `None`: memory.
+    directory: Option<PathBuf>,
+    /// Held while a copy is made.
+    turn: Mutex<()>,
+}
+
+impl Source {
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory, turn: Mutex::new(()) }
+    }
+
+    /// What acknowledgements mean there.
+    pub(crate) fn durability(&self) -> Durability {
+        if self.directory.is_some() { Durability::Fsync } else { Durability::Memory }
+    }
+
+    /// Copies what the owner of the store holds still meanwhile.
+    pub(crate) fn copy_to(
+        &self,
+        target: &Path,
+        messages: &Sender<Message>,
+    ) -> Result<BackupReport, BackupError> {
+        let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
+        let _turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            // The last one panicked, and let go then.
+            Err(std::sync::TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(std::sync::TryLockError::WouldBlock) => return Err(BackupError::Busy),
+        };
+        let copy = Copy::begin(directory, target)?;
+        let closed = || BackupError::Unavailable(Unavailable::Closed);
+        let (reply, held) = oneshot::channel();
+        let held_still = HeldStill(messages);
+        messages.send(Message::Hold(Hold::Begin(reply))).map_err(|_| closed())?;
+        let held = held.recv().map_err(|_| closed())?.ok_or(BackupError::InMemory)?;
+        let parts = held.files.iter().map(|file| Part { name: file.name.to_string(), bytes: file.bytes });
+        let parts: Vec<Part> = parts.collect();
+        let report = copy.take(directory, &parts)?;
+        // A queue that has closed holds nothing, and its next owner may have changed what was being copied.
+        let (reply, held) = oneshot::channel();
+        messages.send(Message::Hold(Hold::End(Some(reply)))).map_err(|_| closed())?;
+        held.recv().map_err(|_| closed())?;
+        std::mem::forget(held_still);
+        copy.finish()?;
+        Ok(report)
+    }
+}
+
+/// Lets go when it is dropped, also by a panic.
+struct HeldStill<'a>(&'a Sender<Message>);
+
+impl Drop for HeldStill<'_> {
+    fn drop(&mut self) {
+        // The thread may have ended; then nothing is held.
+        let _gone = self.0.send(Message::Hold(Hold::End(None)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use tickwheel_store::HeldFile;
+
+    /// Answers holds with these files until nobody can ask. Returns how many began, and how many ended.
+    fn owner(inbox: Receiver<Message>, files: Vec<HeldFile>) -> (u32, u32) {
+        struct Fake(Vec<HeldFile>, u32, u32);
+        impl Holds for Fake {
+            fn hold(&mut self) -> Option<Held> {
+                self.1 += 1;
+                Some(Held { files: self.0.clone() })
+            }
+            fn let_go(&mut self) {
+                self.2 += 1;
+            }
+        }
+        let mut fake = Fake(files, 0, 0);
+        while let Ok(message) = inbox.recv() {
+            let Message::Hold(hold) = message else { panic!("{message:?} is no hold") };
+            hold.carry_out(&mut fake);
+        }
+        (fake.1, fake.2)
+    }
+
+    #[test]
+    fn whatever_becomes_of_a_copy_the_hold_ends() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let source = dir.path().join("source");
+        std::fs::create_dir(&source).expect("made");
+        std::fs::write(source.join("meta"), b"12345678").expect("written");
+        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes };
+        let cases = [
+            (vec![file("meta", None)], true),
+            (vec![file("meta", Some(5))], true),
+            (vec![file("meta", Some(9))], false),
+            (vec![file("meta", None), file("shard-0000/absent", None)], false),
+        ];
+        for (index, (files, works)) in cases.into_iter().enumerate() {
+            let (messages, inbox) = channel();
+            let answering = std::thread::spawn(|| owner(inbox, files));
+            let target = dir.path().join(index.to_string());
+            let copied = Source::new(Some(source.clone())).copy_to(&target, &messages);
+            drop(messages);
+            assert_eq!((copied.is_ok(), target.exists()), (works, works), "case {index}: {copied:?}");
+            assert!(!dir.path().join(format!("{index}.unfinished")).exists(), "case {index}");
+            assert_eq!(answering.join().expect("it ends"), (1, 1), "case {index}");
+        }
+    }
+
+    #[test]
+    fn a_panic_lets_go() {
+        let (messages, inbox) = channel();
+        let panicked = std::thread::spawn(move || {
+            let _held_still = HeldStill(&messages);
+            panic!("in the middle of a copy");
+        });
+        panicked.join().expect_err("it panicked");
+        assert!(matches!(inbox.recv(), Ok(Message::Hold(Hold::End(None)))));
+    }
+
+    #[test]
+    fn a_copy_during_which_the_queue_closed_is_none() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let source = dir.path().join("source");
+        std::fs::create_dir(&source).expect("made");
+        std::fs::write(source.join("meta"), b"12345678").expect("written");
+        let (messages, inbox) = channel();
+        let answering = std::thread::spawn(move || {
+            if let Ok(Message::Hold(Hold::Begin(reply))) = inbox.recv() {
+                let files = vec![HeldFile { name: "meta".into(), bytes: None }];
+                reply.send(Some(Held { files })).expect("the asker waits");
+            }
+        });
+        let target = dir.path().join("copy");
+        let copied = Source::new(Some(source)).copy_to(&target, &messages);
+        assert!(matches!(copied, Err(BackupError::Unavailable(Unavailable::Closed))), "{copied:?}");
+        assert!(!target.exists());
+        answering.join().expect("it ends");
+    }
+}

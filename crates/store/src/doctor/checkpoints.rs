@@ -1,0 +1,50 @@
+//! The checkpoint that an opening starts from, and those that it cannot use.
+
+use super::examination::{CheckpointFile, Examination};
+use super::problem::Problem;
+use crate::checkpoint::{Damage, Loaded, load};
+use crate::checksum::Seeds;
+use crate::disk::Disk;
+use crate::layout::checkpoint_file;
+
+/// The checkpoint that stands.
+pub(super) struct Found {
+    pub(super) file: Option<CheckpointFile>,
+    pub(super) loaded: Option<Loaded>,
+}
+
+/// Looks for the latest of these that checks out. `opens`: an opening gets along with what there is.
+pub(super) fn find_checkpoint<D: Disk>(
+    disk: &mut D,
+    numbers: &[u64],
+    seeds: &Seeds,
+    opens: bool,
+    found: &mut Examination,
+) -> Found {
+    for number in numbers.iter().rev() {
+        match load(disk, *number, seeds) {
+            Ok(Ok(loaded)) => {
+                let file = checkpoint_file(*number).to_string();
+                let bytes = disk.len(&file).unwrap_or(0);
+                disk.close(&file);
+                let file = CheckpointFile {
+                    file,
+                    bytes,
+                    frame: loaded.start.frame,
+                    segments: loaded.segments.len() as u64,
+                    ended: loaded.ended.len() as u64,
+                };
+                return Found { file: Some(file), loaded: Some(loaded) };
+            }
+            Ok(Err(Damage { file, offset, what })) => {
+                found.add(if opens {
+                    Problem::spared(file, offset, what)
+                } else {
+                    Problem::damage(file, offset, what)
+                });
+            }
+            Err(error) => found.add(error.into()),
+        }
+    }
+    Found { file: None, loaded: None }
+}

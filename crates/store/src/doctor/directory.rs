@@ -1,0 +1,173 @@
+//! A directory of the file system, to be read and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, DiskError, DiskOp};
+use crate::fs_disk::FsDisk;
+
+/// A directory that is looked at: whatever would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are opened for
+/// reading, so it takes no more than the right to read them.
+#[derive(Debug)]
+pub struct Directory {
+    root: PathBuf,
+    open: BTreeMap<String, File>,
+}
+
+impl Directory {
+    /// The directory `root`, which has to be there.
+    ///
+    /// # Errors
+    /// If it is not there, or is no directory, or may not be looked at.
+    pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
+        let root = root.into();
+        let error = |source| DiskError::new(DiskOp::Open, root.display().to_string(), source);
+        if !fs::metadata(&root).map_err(error)?.is_dir() {
+            return Err(error(io::ErrorKind::NotADirectory.into()));
+        }
+        Ok(Self { root, open: BTreeMap::new() })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a running process has it. The lock is asked for and let go of at once, and not made if it is not there.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        open_file(&self.root.join(FsDisk::LOCK_FILE))
+            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// The first entry that is neither a plain file nor a folder: a link, most likely.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn first_link(&mut self) -> Result<Option<String>, DiskError> {
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            for name in self.list(&folder)? {
+                let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                let found = fs::symlink_metadata(self.root.join(&name));
+                let kind = found.map_err(|e| DiskError::new(DiskOp::Open, &*name, e))?.file_type();
+                if kind.is_dir() {
+                    folders.push(name);
+                } else if !kind.is_file() {
+                    return Ok(Some(name));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn file(&mut self, name: &str) -> Result<&File, DiskError> {
+        if !self.open.contains_key(name) {
+            let file = open_file(&self.root.join(name));
+            self.open.insert(name.to_owned(), file.map_err(|e| DiskError::new(DiskOp::Open, name, e))?);
+        }
+        Ok(self.open.get(name).expect("it was put in above"))
+    }
+}
+
+/// Whoever opens a pipe may wait for ever.
+fn open_file(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"))
+    }
+}
+
+fn refused<T>(op: DiskOp, name: &str) -> Result<T, DiskError> {
+    Err(DiskError::new(op, name, io::ErrorKind::ReadOnlyFilesystem.into()))
+}
+
+impl Disk for Directory {
+    fn lock(&mut self) -> Result<(), DiskError> {
+        refused(DiskOp::Lock, FsDisk::LOCK_FILE)
+    }
+
+    fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
+        let read = || -> io::Result<Vec<String>> {
+            let entries = fs::read_dir(self.root.join(dir))?;
+            // A name that is no UTF-8 is none of ours, and is to be seen.
+            let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+            let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
+            names.sort_unstable();
+            Ok(names)
+        };
+        read().map_err(|e| DiskError::new(DiskOp::List, dir, e))
+    }
+
+    fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        refused(DiskOp::CreateDir, dir)
+    }
+
+    fn create(&mut self, file: &str) -> Result<(), DiskError> {
+        refused(DiskOp::Create, file)
+    }
+
+    fn open(&mut self, file: &str) -> Result<(), DiskError> {
+        self.file(file).map(drop)
+    }
+
+    fn len(&mut self, file: &str) -> Result<u64, DiskError> {
+        let metadata = self.file(file)?.metadata();
+        metadata.map(|metadata| metadata.len()).map_err(|e| DiskError::new(DiskOp::Len, file, e))
+    }
+
+    fn read(&mut self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        let file = self.file(name)?;
+        let mut done = 0;
+        while done < into.len() {
+            match file.read_at(&mut into[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(DiskError::new(DiskOp::Read, name, e)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&mut self, file: &str, _: u64, _: &[u8]) -> Result<(), DiskError> {
+        refused(DiskOp::Write, file)
+    }
+
+    fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
+        refused(DiskOp::Sync, file)
+    }
+
+    fn set_len(&mut self, file: &str, _: u64) -> Result<(), DiskError> {
+        refused(DiskOp::SetLen, file)
+    }
+
+    fn rename(&mut self, from: &str, _: &str) -> Result<(), DiskError> {
+        refused(DiskOp::Rename, from)
+    }
+
+    fn remove(&mut self, file: &str) -> Result<(), DiskError> {
+        refused(DiskOp::Remove, file)
+    }
+
+    fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        refused(DiskOp::SyncDir, dir)
+    }
+
+    fn close(&mut self, file: &str) {
+        self.open.remove(file);
+    }
+
+    fn another(&self) -> Self {
+        Self { root: self.root.clone(), open: BTreeMap::new() }
+    }
+
+    fn free_bytes(&mut self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,216 @@
+//! The examination of a directory, file by file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::checkpoints::{Found as Checkpoint, find_checkpoint};
+use super::directory::Directory;
+use super::examination::{Examination, LogFile, Needed, SegmentFile};
+use super::problem::Problem;
+use super::{logs, segments};
+use crate::checksum::Seeds;
+use crate::disk::{Disk, DiskError};
+use crate::error::OpenError;
+use crate::fs_disk::FsDisk;
+use crate::index::Naming;
+use crate::layout::{Kind, META, SHARD, kind_of, log_file, unfinished};
+use crate::meta::{self, FORMAT, Meta};
+use crate::recovery::{Recovered, recover};
+use crate::table::Table;
+
+/// How much is read.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// What an opening reads: what each file says of itself, and the log.
+    Opening,
+    /// Every record too.
+    Records,
+}
+
+/// How often a directory in use is looked at before anything is called a problem.
+const LOOKS: usize = 3;
+
+/// Examines a directory of the file system. If a running process has it, and something seems to be wrong, it is looked at some more
+/// times: what is in motion looks different each time, and damage does not.
+///
+/// # Errors
+/// If it is not there, or is no directory. All else is in the examination.
+pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, DiskError> {
+    let look = || -> Result<Examination, DiskError> {
+        let mut directory = Directory::new(path.as_ref())?;
+        let before = directory.is_in_use();
+        let mut found = examine(&mut directory, depth);
+        found.in_use = before || directory.is_in_use();
+        Ok(found)
+    };
+    let mut found = look()?;
+    for _ in 1..LOOKS {
+        if !found.in_use || found.problems.is_empty() {
+            break;
+        }
+        let mut again = look()?;
+        again.problems.retain(|problem| found.problems.contains(problem));
+        found = again;
+    }
+    Ok(found)
+}
+
+/// Examines the place that `disk` is. Nothing in it is changed or locked: the disk is asked for lists, lengths and bytes.
+pub fn examine<D: Disk>(disk: &mut D, depth: Depth) -> Examination {
+    let mut found = Examination::default();
+    if let Err(error) = begin(disk, depth, &mut found) {
+        found.add(error.into());
+    }
+    found
+}
+
+/// What is in the shard's folder, by name.
+#[derive(Default)]
+struct Names {
+    logs: Vec<Arc<str>>,
+    checkpoints: Vec<u64>,
+    segments: Vec<u64>,
+    unfinished: Vec<String>,
+}
+
+fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result<(), OpenError> {
+    let names = disk.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    found.is_ours = has(META) || has(SHARD);
+    let own = [META, SHARD, FsDisk::LOCK_FILE, &*unfinished(META)];
+    found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
+    if !found.is_ours {
+        let empty = names.iter().all(|name| name == FsDisk::LOCK_FILE);
+        let what = if empty { "it is empty" } else { "it has files, and none is of a data directory" };
+        found.add(Problem::no_directory(what));
+        return Ok(());
+    }
+    if has(&unfinished(META)) {
+        found.not_needed.push(unfinished(META).to_string());
+    }
+    let shard = if has(SHARD) { list_shard(disk, found)? } else { Names::default() };
+    if has(META) {
+        found.bytes += disk.len(META)?;
+    }
+    // Without the secret in it no other checksum can be told from a wrong one.
+    let Some(meta) = meta::find(disk)? else { return Ok(()) };
+    found.format = Some(FORMAT);
+    found.clock = Some(meta.clock);
+    go_on(disk, depth, meta, &shard, found);
+    Ok(())
+}
+
+fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, OpenError> {
+    let mut names = Names::default();
+    for name in disk.list(SHARD)? {
+        let path = format!("{SHARD}/{name}");
+        match kind_of(&name) {
+            None => {
+                found.not_ours.push(path);
+                continue;
+            }
+            Some(Kind::Log(number)) => names.logs.push(log_file(number)),
+            Some(Kind::Checkpoint(number)) => names.checkpoints.push(number),
+            Some(Kind::Segment(generation)) => names.segments.push(generation),
+            Some(Kind::Unfinished) => names.unfinished.push(path.clone()),
+        }
+        match disk.len(&path) {
+            Ok(bytes) => found.bytes += bytes,
+            Err(error) => found.add(OpenError::from(error).into()),
+        }
+        disk.close(&path);
+    }
+    names.checkpoints.sort_unstable();
+    Ok(names)
+}
+
+fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: &mut Examination) {
+    let seeds = Seeds::new(meta.secret);
+    let recovered = match recover(disk, meta.secret, Table::HISTORY_PER_QUEUE) {
+        Ok(recovered) => Some(recovered),
+        Err(error) => {
+            found.add(error.into());
+            None
+        }
+    };
+    let checkpoint = find_checkpoint(disk, &names.checkpoints, &seeds, recovered.is_some(), found);
+    found.checkpoint = checkpoint.file.clone();
+
+    let walks: Vec<logs::Walk> =
+        names.logs.iter().map(|name| logs::walk(disk, name, &seeds, depth, found)).collect();
+    let needed = |file: &LogFile| match &recovered {
+        Some(recovered) => recovered.kept.iter().any(|kept| *kept.name == *file.file),
+        None => logs::is_needed(file, checkpoint.loaded.as_ref()),
+    };
+    found.logs =
+        walks.iter().map(|walk| LogFile { spare: !needed(&walk.file), ..walk.file.clone() }).collect();
+    if meta.has_log && walks.is_empty() {
+        found.add(Problem::damage(SHARD, 0, "it has no log file, and it had one"));
+    }
+    if recovered.is_none() {
+        logs::check_chain(walks, checkpoint.loaded.as_ref(), found);
+    }
+    examine_segments(disk, depth, meta, names, &checkpoint, recovered.as_ref(), found);
+    match recovered {
+        Some(recovered) => take_recovered(&recovered, found),
+        None => {
+            found.not_needed.extend(names.unfinished.iter().cloned());
+            found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.wall));
+        }
+    }
+}
+
+fn examine_segments<D: Disk>(
+    disk: &mut D,
+    depth: Depth,
+    meta: Meta,
+    names: &Names,
+    checkpoint: &Checkpoint,
+    recovered: Option<&Recovered>,
+    found: &mut Examination,
+) {
+    let (seeds, naming) = (Seeds::new(meta.secret), Naming::new(meta.secret));
+    // An opening has seen all there is to see but the records.
+    if let (Some(recovered), Depth::Opening) = (recovered, depth) {
+        let known = recovered.catalog.segments.iter().map(|(_, segment)| segments::of_memory(segment));
+        found.segments = known.collect();
+        found.segments.sort_by_key(|segment| segment.generation);
+        return;
+    }
+    if depth == Depth::Records {
+        found.checked_bytes = Some(0);
+    }
+    let mut inspection = segments::Inspection { disk, seeds: &seeds, naming: &naming, depth, found };
+    let mut inspected: Vec<SegmentFile> = match &checkpoint.loaded {
+        Some(loaded) => loaded.segments.iter().map(|listed| inspection.inspect(*listed)).collect(),
+        // Nobody says how much of each counts.
+        None => {
+            names.segments.iter().filter_map(|generation| inspection.inspect_unlisted(*generation)).collect()
+        }
+    };
+    for segment in &mut inspected {
+        let known = recovered.into_iter().flat_map(|recovered| recovered.catalog.segments.iter());
+        let mut known = known.filter(|(_, known)| known.generation == segment.generation);
+        segment.live = known.next().map(|(_, known)| known.live);
+    }
+    inspected.sort_by_key(|segment| segment.generation);
+    found.segments = inspected;
+}
+
+fn take_recovered(recovered: &Recovered, found: &mut Examination) {
+    let Recovered { catalog, last, removable, report, .. } = recovered;
+    found.tasks = Some(catalog.len() as u64);
+    found.queues = catalog.live_by_queue().into_iter().collect();
+    found.ended = Some(catalog.histories().len() as u64);
+    found.last_written = Some(last.wall).filter(|wall| wall.as_ms() > 0);
+    found.torn = report.torn.clone();
+    found.not_needed.extend(removable.iter().map(|name| name.to_string()));
+    found.needed.push(Needed { file: META.to_owned(), bytes: crate::layout::HEADER_BYTES as u64 });
+    let checkpoint = found.checkpoint.iter().map(|file| (&file.file, file.bytes));
+    let segments = found.segments.iter().map(|file| (&file.file, file.bytes));
+    // Where there are spares alone, one of them says that this is no new directory.
+    let no_log = recovered.kept.is_empty();
+    let logs = found.logs.iter().filter(|file| no_log || !file.spare).map(|file| (&file.file, file.bytes));
+    let needed = checkpoint.chain(segments).chain(logs);
+    found.needed.extend(needed.map(|(file, bytes)| Needed { file: file.clone(), bytes }));
+}

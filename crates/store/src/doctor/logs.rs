@@ -1,0 +1,160 @@
+//! The files of the log, each for itself.
+
+use std::sync::Arc;
+
+use tickwheel_engine::Timestamp;
+
+use super::examination::{Examination, LogFile};
+use super::examine::Depth;
+use super::problem::Problem;
+use crate::checkpoint::Loaded;
+use crate::checksum::Seeds;
+use crate::codec::{DecodeError, Names, read_ops};
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::layout::HEADER_BYTES;
+use crate::log::{FORMAT, FRAMES_AT, find_proof, frame_bytes, read_frame, read_log_header};
+
+/// A file of the log as it was found.
+pub(super) struct Walk {
+    pub(super) file: LogFile,
+    /// The last frame that one of its frames says was synced.
+    durable: u64,
+    /// What is wrong with it, should it be needed.
+    damage: Option<Problem>,
+}
+
+/// Reads the frames of one file. What cannot be read at all is noted.
+pub(super) fn walk<D: Disk>(
+    disk: &mut D,
+    name: &Arc<str>,
+    seeds: &Seeds,
+    depth: Depth,
+    found: &mut Examination,
+) -> Walk {
+    let mut file = LogFile { file: name.to_string(), spare: true, ..LogFile::default() };
+    let bytes = match read_whole(disk, name) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            found.add(error.into());
+            return Walk { file, durable: 0, damage: None };
+        }
+    };
+    file.bytes = bytes.len() as u64;
+    let header = match read_log_header(&bytes[..bytes.len().min(HEADER_BYTES)], seeds) {
+        Ok(header) => header,
+        Err(format) => {
+            found
+                .add(OpenError::NewerFormat { file: file.file.clone(), found: format, known: FORMAT }.into());
+            return Walk { file, durable: 0, damage: None };
+        }
+    };
+    let Some(header) = header else { return Walk { file, durable: 0, damage: None } };
+    file.generation = Some(header.generation);
+    file.used_bytes = FRAMES_AT;
+    let mut frames = Frames { seeds, depth, names: Names::new(), wall: None, durable: 0 };
+    let damage = frames.read(&bytes, header.generation, &mut file);
+    found.last_written = found.last_written.max(frames.wall);
+    Walk { file, durable: frames.durable, damage }
+}
+
+struct Frames<'a> {
+    seeds: &'a Seeds,
+    depth: Depth,
+    names: Names,
+    /// The latest wall clock in them.
+    wall: Option<Timestamp>,
+    /// The last frame that one of them says was synced.
+    durable: u64,
+}
+
+impl Frames<'_> {
+    /// Reads frames until there is none. Returns what is wrong.
+    fn read(&mut self, bytes: &[u8], generation: u64, file: &mut LogFile) -> Option<Problem> {
+        let mut at = FRAMES_AT as usize;
+        while let Ok(frame) = read_frame(bytes, at, generation, self.seeds) {
+            let number = frame.head.number;
+            let (first, last) = file.numbers.unwrap_or((number, number));
+            if file.frames > 0 && number != last + 1 {
+                let what = format!("frame {number} stands where frame {} should", last + 1);
+                return Some(Problem::damage(&*file.file, at as u64, what));
+            }
+            if self.depth == Depth::Records
+                && let Err(error) = read_ops(frame.ops, &mut self.names, |_| Ok::<(), DecodeError>(()))
+            {
+                let what = format!("frame {number}: {error}");
+                return Some(Problem::damage(&*file.file, at as u64, what));
+            }
+            self.wall = self.wall.max(Some(frame.head.wall));
+            self.durable = self.durable.max(frame.head.durable);
+            file.frames += 1;
+            file.numbers = Some((first, number));
+            at += frame_bytes(frame.ops.len());
+            file.used_bytes = at as u64;
+        }
+        // A later one of this use may know that the one that should be here was synced. Where nobody knows the number of that one, it is
+        // enough that the one before the later one was, for that stood in this file.
+        let next = file.numbers.map(|(_, last)| last + 1);
+        let mut from = at;
+        while let Some((later_at, later)) = find_proof(bytes, from, next.unwrap_or(1), self.seeds) {
+            if later.generation == generation && (next.is_some() || later.durable + 1 >= later.number) {
+                let what = format!(
+                    "a frame should begin here; frame {} at byte {later_at} was written after it was synced",
+                    later.number
+                );
+                return Some(Problem::damage(&*file.file, at as u64, what));
+            }
+            from = later_at + 8;
+        }
+        None
+    }
+}
+
+fn read_whole<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
+    let len = disk.len(name)?;
+    let mut bytes =
+        vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
+    let count = disk.read(name, 0, &mut bytes)?;
+    bytes.truncate(count);
+    disk.close(name);
+    Ok(bytes)
+}
+
+/// Whether a recovery would read a file, as far as can be told where there is none.
+pub(super) fn is_needed(file: &LogFile, checkpoint: Option<&Loaded>) -> bool {
+    let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
+    file.frames > 0 && file.generation.is_some_and(|generation| generation >= from)
+}
+
+/// Where no recovery says what is wrong with the log: whether the files are whole and go together.
+pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, found: &mut Examination) {
+    let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
+    walks.retain(|walk| walk.file.generation.is_some_and(|generation| generation >= from));
+    walks.sort_by_key(|walk| walk.file.generation);
+    // A checkpoint that is damaged has the beginning, and its own problem.
+    let mut last = checkpoint.map(|loaded| loaded.start.frame);
+    let mut end = None;
+    let durable = walks.iter().map(|walk| walk.durable).max().unwrap_or(0);
+    for Walk { file, damage, .. } in walks {
+        let damaged = damage.is_some();
+        damage.into_iter().for_each(|damage| found.add(damage));
+        let Some((first, to)) = file.numbers else {
+            // What is damaged may have had some.
+            last = last.filter(|_| !damaged);
+            continue;
+        };
+        // What had not been synced may be missing.
+        if let Some(last) = last.filter(|last| first > last + 1 && durable > *last && !damaged) {
+            let what = format!("the frames from {} to {} are missing before this file", last + 1, first - 1);
+            found.add(Problem::damage(&*file.file, FRAMES_AT, what));
+        }
+        last = (!damaged).then_some(to);
+        end = Some((file.file, file.used_bytes));
+    }
+    if let (Some(loaded), Some(last), Some((file, offset))) = (checkpoint, last, end)
+        && last < loaded.last_frame
+    {
+        let what = format!("the log ends at frame {last}; the checkpoint saw frame {}", loaded.last_frame);
+        found.add(Problem::damage(file, offset, what));
+    }
+}

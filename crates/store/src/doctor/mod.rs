@@ -1,0 +1,15 @@
+//! Looks at a data directory and says what is in it and what is wrong with it. Nothing is changed.
+
+mod checkpoints;
+mod directory;
+mod examination;
+mod examine;
+mod logs;
+mod problem;
+mod records;
+mod segments;
+
+pub use directory::Directory;
+pub use examination::{CheckpointFile, Examination, LogFile, Needed, SegmentFile, Span};
+pub use examine::{Depth, examine, examine_dir};
+pub use problem::Problem;

@@ -1,0 +1,78 @@
+//! What is wrong with a directory.
+
+use core::fmt;
+
+use crate::error::OpenError;
+
+/// One thing that is wrong: where, what, and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file or folder, from the data directory on.
+    pub file: String,
+    /// From which byte on; `None` if it is about the whole.
+    pub offset: Option<u64>,
+    /// What is wrong there.
+    pub what: String,
+    /// What to do.
+    pub to_do: &'static str,
+}
+
+/// For what was synced and is not what it was.
+const RESTORE: &str = "restore the data directory from a copy; keep this one as it is until then";
+const NEWER: &str = "use the version that wrote it, or a later one";
+const OLDER: &str = "work it off with the version that wrote it, or begin with an empty directory";
+const DISK: &str = "look at the disk and at who may read the directory, then try again";
+
+impl Problem {
+    /// Something that was synced is damaged or missing.
+    pub(super) fn damage(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
+        Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
+    }
+
+    /// It is damaged, and nothing depends on it.
+    pub(super) fn spared(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
+        let to_do = "nothing: what is beside it makes up for it, and the next checkpoint takes its place; look at the disk";
+        Self { file: file.into(), offset: Some(offset), what: what.into(), to_do }
+    }
+
+    /// The whole place is not what it was taken for.
+    pub(super) fn no_directory(what: &str) -> Self {
+        let to_do = "give the directory that `serve --data` was given";
+        Self { file: String::new(), offset: None, what: what.to_owned(), to_do }
+    }
+}
+
+impl From<OpenError> for Problem {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Corrupt { file, offset, what, .. } => Self::damage(file, offset, what),
+            OpenError::NewerFormat { file, found, known } => {
+                let what = format!("it has format {found}, and this version reads up to {known}");
+                Self { file, offset: Some(8), what, to_do: NEWER }
+            }
+            OpenError::OlderFormat { file, found, oldest } => {
+                let what = format!("it has format {found}, and this version reads from {oldest} on");
+                Self { file, offset: Some(8), what, to_do: OLDER }
+            }
+            OpenError::Io(error) => {
+                let what = format!("failed to {} it: {}", error.op, error.source);
+                Self { file: error.file, offset: None, what, to_do: DISK }
+            }
+            other @ (OpenError::Locked { .. } | OpenError::WrongClock { .. }) => {
+                Self { file: String::new(), offset: None, what: other.to_string(), to_do: DISK }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, what, to_do } = self;
+        match (file.as_str(), offset) {
+            ("", _) => write!(f, "{what}; {to_do}"),
+            (file, None) => write!(f, "{file}: {what}; {to_do}"),
+            (file, Some(offset)) => write!(f, "{file} at byte {offset}: {what}; {to_do}"),
+        }
+    }
+}

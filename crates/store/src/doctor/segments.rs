@@ -1,0 +1,184 @@
+//! The segments, each for itself.
+
+use super::examination::{Examination, SegmentFile, Span};
+use super::examine::Depth;
+use super::problem::Problem;
+use super::records::Records;
+use crate::catalog::Segment;
+use crate::checkpoint::Listed;
+use crate::checksum::{Seeds, Use};
+use crate::codec::Names;
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::index::Naming;
+use crate::layout::{HEADER_BYTES, segment_file};
+use crate::recovery::{read_footer, read_sections};
+use crate::segment::{
+    Bucket, FORMAT, Footer, Level, Section, SectionKind, SegmentHeader, read_segment_header, read_tombstones,
+};
+
+/// What all segments are looked at with.
+pub(super) struct Inspection<'a, D> {
+    pub(super) disk: &'a mut D,
+    pub(super) seeds: &'a Seeds,
+    pub(super) naming: &'a Naming,
+    pub(super) depth: Depth,
+    pub(super) found: &'a mut Examination,
+}
+
+/// A segment as an opening knows it.
+pub(super) fn of_memory(segment: &Segment) -> SegmentFile {
+    let Segment { generation, bucket, moved, len, records, .. } = *segment;
+    SegmentFile {
+        live: Some(segment.live),
+        runs: Some(segment.runs.len() as u64),
+        ..of_list(Listed { generation, bucket, moved, len, records })
+    }
+}
+
+fn of_list(listed: Listed) -> SegmentFile {
+    let Listed { generation, bucket, moved, len, records } = listed;
+    let span = match bucket.level {
+        Level::Overdue => Span::Overdue,
+        Level::Hour | Level::Day | Level::Month => {
+            Span::Between(bucket.start(), bucket.end().saturating_plus_ms(1))
+        }
+    };
+    let file = segment_file(generation).to_string();
+    SegmentFile { file, bytes: len, generation, span, moved, runs: None, records, live: None }
+}
+
+impl<D: Disk> Inspection<'_, D> {
+    /// A segment that the checkpoint lists. All of it that can be read is checked.
+    pub(super) fn inspect(&mut self, listed: Listed) -> SegmentFile {
+        let mut segment = of_list(listed);
+        match self.check(listed, &segment.file) {
+            Ok(runs) => segment.runs = Some(runs),
+            Err(error) => self.found.add(error.into()),
+        }
+        self.disk.close(&segment.file);
+        segment
+    }
+
+    /// A segment of which no checkpoint says how much counts: the whole file, if it ends like one that was finished.
+    pub(super) fn inspect_unlisted(&mut self, generation: u64) -> Option<SegmentFile> {
+        let file = segment_file(generation);
+        let len = self.disk.len(&file).ok()?;
+        let seed = self.seeds.of(Use::Segment(generation));
+        let sections = read_sections(self.disk, &file, len, seed).ok()?;
+        let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
+        let records = runs.map(|section| section.tail.count).sum();
+        let mut bytes = [0; HEADER_BYTES];
+        self.disk.read(&file, 0, &mut bytes).ok()?;
+        match read_segment_header(&bytes, generation, self.seeds) {
+            Ok(Some(SegmentHeader { bucket, .. })) => {
+                Some(self.inspect(Listed { generation, bucket, moved: false, len, records }))
+            }
+            Ok(None) | Err(_) => {
+                self.found.add(Problem::damage(&*file, 0, "the header's checksum does not match"));
+                None
+            }
+        }
+    }
+
+    /// Returns how many runs it has.
+    fn check(&mut self, listed: Listed, file: &str) -> Result<u64, OpenError> {
+        let Listed { generation, bucket, len, records, .. } = listed;
+        let corrupt = |offset: u64, what: &str| OpenError::corrupt(file, offset, what);
+        if !self.disk.exists(file)? {
+            return Err(corrupt(0, "it is missing, and the checkpoint counts on it"));
+        }
+        let mut bytes = [0; HEADER_BYTES];
+        self.disk.read(file, 0, &mut bytes)?;
+        match read_segment_header(&bytes, generation, self.seeds) {
+            Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
+            // The rest can be read all the same.
+            Ok(_) => self.found.add(Problem::damage(file, 0, "the header's checksum does not match")),
+            Err(found) => return Err(OpenError::NewerFormat { file: file.to_owned(), found, known: FORMAT }),
+        }
+        let there = self.disk.len(file)?;
+        if there < len {
+            return Err(corrupt(there, "it ends before what the checkpoint counts on"));
+        }
+        let seed = self.seeds.of(Use::Segment(generation));
+        let sections = read_sections(self.disk, file, len, seed)?;
+        let dead = self.tombstones(file, &sections, seed);
+        let (mut runs, mut count) = (0, 0);
+        let mut names = Names::new();
+        let mut starts = Vec::new();
+        for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Run) {
+            runs += 1;
+            count += section.tail.count;
+            match self.footer(file, section, seed, &mut names) {
+                Ok(footer) => {
+                    let start = section.tail.start;
+                    starts.extend(footer.entries.iter().map(|entry| start + u64::from(entry.at)));
+                    self.check_records(file, bucket, section, &footer, seed, &mut names);
+                }
+                Err(error) => {
+                    self.found.add(error.into());
+                    // Whose tombstones these are cannot be told.
+                    starts.extend(
+                        dead.iter().filter(|at| section.tail.start <= **at && **at < section.tail.footer_at),
+                    );
+                }
+            }
+        }
+        starts.sort_unstable();
+        if let Some(stray) = dead.iter().find(|offset| starts.binary_search(offset).is_err()) {
+            self.found.add(Problem::damage(file, *stray, "a tombstone stands for no record here"));
+        }
+        if count != records {
+            return Err(corrupt(len, "it has other records than the checkpoint counts on"));
+        }
+        Ok(runs)
+    }
+
+    /// The offsets of dead records, of all sections of tombstones that can be read.
+    fn tombstones(&mut self, file: &str, sections: &[Section], seed: u32) -> Vec<u64> {
+        let mut dead = Vec::new();
+        for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Tombstones) {
+            let read = read_footer(self.disk, file, section, seed).and_then(|footer| {
+                read_tombstones(&footer, section.tail.count)
+                    .map_err(|error| OpenError::corrupt(file, section.tail.footer_at, error.to_string()))
+            });
+            match read {
+                Ok(offsets) => dead.extend(offsets),
+                Err(error) => self.found.add(error.into()),
+            }
+        }
+        dead
+    }
+
+    fn footer(
+        &mut self,
+        file: &str,
+        section: &Section,
+        seed: u32,
+        names: &mut Names,
+    ) -> Result<Footer, OpenError> {
+        let bytes = read_footer(self.disk, file, section, seed)?;
+        Footer::read(&bytes, section.tail.count, names)
+            .map_err(|error| OpenError::corrupt(file, section.tail.footer_at, error.to_string()))
+    }
+
+    fn check_records(
+        &mut self,
+        file: &str,
+        bucket: Bucket,
+        section: &Section,
+        footer: &Footer,
+        seed: u32,
+        names: &mut Names,
+    ) {
+        if self.depth == Depth::Opening {
+            return;
+        }
+        let mut records =
+            Records { file, bucket, tail: section.tail, footer, seed, naming: self.naming, names };
+        let checked = records.check(self.disk, self.found);
+        if let Some(bytes) = &mut self.found.checked_bytes {
+            *bytes += checked;
+        }
+    }
+}
