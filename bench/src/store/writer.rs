@@ -1,4 +1,4 @@
-//! [`Writer`]: lets many threads put and cancel in a [`Keeper`]. All that waits goes into the next commit.
+//! The thread that commits what many clients put and cancel: all that waits goes into the next commit of a [`Keeper`].
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
