@@ -162,11 +162,11 @@ impl Report {
 
     fn state(&self) -> String {
         let checked = match self.checked_bytes {
-            Some(bytes) => format!(", {} of records read and checked", HumanBytes(bytes)),
-            None => ", records not read (--deep reads them)".to_owned(),
+            Some(_) => "every record read and checked",
+            None => "records not read (--deep reads them)",
         };
         match self.problems.len() {
-            0 => format!("in order{checked}"),
+            0 => format!("in order, {checked}"),
             _ if !self.is_data_directory => "no data directory".to_owned(),
             1 => "1 problem".to_owned(),
             count => format!("{count} problems"),

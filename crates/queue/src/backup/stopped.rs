@@ -44,16 +44,20 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         return Err(BackupError::Unfinished { path: from.to_owned() });
     }
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    let foreign = |name, what| BackupError::Foreign { path: from.to_owned(), name, what };
+    // Somebody else chose the name, and it will be printed.
+    let foreign = |name: &str, what| {
+        let name = name.escape_debug().to_string();
+        BackupError::Foreign { path: from.to_owned(), name, what }
+    };
     if let Some(name) = directory.first_link().map_err(|error| of_disk(from, error))? {
-        return Err(foreign(name, "is no plain file"));
+        return Err(foreign(&name, "is no plain file"));
     }
     if directory.is_in_use() {
         return Err(BackupError::InUse { path: from.to_owned() });
     }
     let found = examine(&mut directory, Depth::Records);
     if let (true, Some(name)) = (found.is_ours, found.not_ours.first()) {
-        return Err(foreign(name.clone(), "is not ours"));
+        return Err(foreign(name, "is not ours"));
     }
     copy_checked(from, to, found)
 }

@@ -90,6 +90,16 @@ fn damage_in_many_places_is_told_of_all_of_them() {
 }
 
 #[test]
+fn a_damaged_checkpoint_that_nothing_depends_on_is_told_with_nothing_to_do() {
+    let mut image = filled();
+    let whole = image.examine(Depth::Records);
+    image.files.insert("shard-0000/checkpoint-00009999".to_owned(), vec![7; 300]);
+    let found = told(image, "shard-0000/checkpoint-00009999", "header");
+    assert!(found.problems.len() == 1 && found.problems[0].to_do.contains("makes up"), "{found:#?}");
+    assert_eq!((found.tasks, found.checkpoint), (whole.tasks, whole.checkpoint));
+}
+
+#[test]
 fn what_is_missing() {
     let image = filled();
     let checkpoint = image.first("shard-0000/checkpoint-");
