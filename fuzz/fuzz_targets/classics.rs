@@ -10,5 +10,6 @@ libfuzzer_sys::fuzz_target!(
 
 #[cfg(not(fuzzing))]
 fn main() -> std::io::Result<()> {
-    tickwheel_fuzz::files::replay_arguments(tickwheel_fuzz::case::Case::of_classics)
+    use tickwheel_fuzz::case::Case;
+    tickwheel_fuzz::files::replay_arguments(Case::of_classics, Case::replay)
 }

@@ -1,5 +1,6 @@
 //! [`Case`]: a queue and a script, chosen by bytes.
 
+use core::fmt;
 use std::any::type_name;
 
 use tickwheel_core::conformance::Family;
@@ -29,13 +30,18 @@ const CLASSICS: [fn(&[u8]) -> Case; 13] = [
 ];
 
 /// A queue, and what to do with it.
-#[derive(Debug)]
 pub struct Case {
     /// The type of the queue's family.
     pub queue: &'static str,
     /// What to do.
     pub script: Script,
     replay: fn(&Script),
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.queue, self.script)
+    }
 }
 
 impl Case {

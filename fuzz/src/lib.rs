@@ -1,7 +1,7 @@
-//! Bytes become operations on the queues of `tickwheel-core`, beside the model.
+//! Bytes become operations on the queues of `tickwheel-core`, beside the model, and damage to the files of a store.
 //!
 //! [`script`] reads any bytes as a script; [`case`] has a queue to replay it on; [`panics`] tells the
-//! panics that a script asks for from a finding; [`files`] replays what a fuzzer wrote down. None of
+//! panics that a script asks for from a finding; [`store`] has the damage; [`files`] replays what a fuzzer wrote down. None of
 //! it needs a fuzzer: the tests of this package replay the corpus, and random bytes.
 
 pub mod case;
@@ -10,3 +10,4 @@ mod families;
 pub mod files;
 pub mod panics;
 pub mod script;
+pub mod store;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use tickwheel_fuzz::case::Case;
+use tickwheel_fuzz::store::damaged::Damaged;
+use tickwheel_fuzz::store::sample::Sample;
 
 /// What the fuzzer found worth keeping: together it goes every way through the code.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
@@ -27,10 +29,44 @@ fn the_corpus_of_the_classics_is_in_order() {
     corpus.iter().for_each(|bytes| Case::of_classics(bytes).replay());
 }
 
+#[test]
+fn the_corpora_of_the_store_are_in_order() {
+    let targets: [(&str, fn(&[u8]) -> Damaged); 4] = [
+        ("frames", Damaged::frames),
+        ("segments", Damaged::segments),
+        ("saved_index", Damaged::saved_index),
+        ("checkpoints", Damaged::checkpoints),
+    ];
+    for (name, damaged) in targets {
+        let corpus = corpus(name);
+        assert!(!corpus.is_empty(), "{name} has no corpus");
+        corpus.iter().for_each(|bytes| damaged(bytes).replay());
+    }
+}
+
+/// A target whose samples lack something would never damage it.
+#[test]
+fn the_samples_have_every_kind_of_file() {
+    assert!(!Sample::nth(0).named("/log-").is_empty());
+    for nth in 1..4 {
+        for kind in ["/log-", "/segment-", "/checkpoint-"] {
+            assert!(!Sample::nth(nth).named(kind).is_empty(), "sample {nth} has no {kind}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn random_bytes_are_in_order(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Case::of_wheel(&bytes).replay();
         Case::of_classics(&bytes).replay();
+    }
+
+    #[test]
+    fn random_damage_is_in_order(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        Damaged::frames(&bytes).replay();
+        Damaged::segments(&bytes).replay();
+        Damaged::saved_index(&bytes).replay();
+        Damaged::checkpoints(&bytes).replay();
     }
 }

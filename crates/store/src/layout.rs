@@ -42,7 +42,8 @@ pub(crate) enum Kind {
 
 pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     let number = |text: &str| {
-        let plain = text.len() >= 8 && text.bytes().all(|b| b.is_ascii_digit());
+        // Counted up from 1: nothing of ours ever has more digits, and no next number overflows.
+        let plain = (8..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         if plain { text.parse::<u64>().ok() } else { None }
     };
     if let Some(stem) = name.strip_suffix(UNFINISHED) {
@@ -133,7 +134,15 @@ mod tests {
         assert_eq!(kind_of("checkpoint-00000001"), Some(Kind::Checkpoint(1)));
         assert_eq!(kind_of("segment-00000012"), Some(Kind::Segment(12)));
         assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
-        for other in ["log-7", "log-+0000007", "log-00000007~", "notes.tmp", "lost+found", ""] {
+        for other in [
+            "log-7",
+            "log-+0000007",
+            "log-9999999999999999999",
+            "log-00000007~",
+            "notes.tmp",
+            "lost+found",
+            "",
+        ] {
             assert_eq!(kind_of(other), None, "{other} was taken for ours");
         }
     }

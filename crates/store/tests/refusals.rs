@@ -183,3 +183,32 @@ fn files_of_others_are_left_alone() {
         assert_eq!(fs::read(dir.path().join(name)).expect("there"), b"mine", "{name}");
     }
 }
+
+/// The story: one commit follows the opening, then the power goes, and the medium damages the header of the newest log file. The commit
+/// was synced and acknowledged, so the directory is refused; it is not opened as it was before.
+#[test]
+fn the_header_of_a_file_with_the_last_commit() {
+    let dir = filled();
+    let mut owner = Owner::acquire(open(dir.path(), options()).expect("it opens"));
+    let task = sample_task(500, 500, "q", "last", 5);
+    let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
+    assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    drop(owner);
+    let generation =
+        |path: &PathBuf| fs::read(path).expect("readable")[16..24].iter().rev().copied().collect::<Vec<u8>>();
+    let logs = fs::read_dir(dir.path().join("shard-0000"))
+        .expect("the shard")
+        .map(|entry| entry.expect("an entry").path());
+    let logs = logs.filter(|path| path.to_string_lossy().contains("log-"));
+    // The last one but for what is prepared for later: it has a frame.
+    let newest = logs
+        .filter(|path| fs::read(path).expect("readable")[4_096..].starts_with(b"TWfr"))
+        .max_by_key(generation);
+    let newest = newest.expect("there is a log");
+    change(&newest, |bytes| bytes[40] ^= 1);
+    let OpenError::Corrupt { file, offset, .. } = refused(dir.path(), options()) else {
+        panic!("another reason")
+    };
+    assert!(newest.ends_with(&file), "{file}");
+    assert_eq!(offset, 0);
+}

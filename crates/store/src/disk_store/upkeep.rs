@@ -314,7 +314,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let reads = self.reading.begun();
         for slot in slots {
             let segment = self.catalog.segments.get_mut(slot);
-            debug_assert_eq!(segment.live, 0, "{} goes with live records", segment.name);
+            if segment.live > 0 {
+                // Its footers say so, and its records do not.
+                let why = format!("read {}: {} of its tasks are in no record", segment.name, segment.live);
+                self.fail_because(why);
+                return;
+            }
             segment.leaving = true;
             let file = Arc::clone(&segment.name);
             self.upkeep.removals.push_back(Removal { call: Call::Remove(file), reads, slot: Some(slot) });

@@ -133,8 +133,18 @@ pub(crate) fn read_frame<'a>(
 /// Looks at every place where a frame could begin, so one that is damaged hides none behind it. Cheap: what is no frame
 /// fails at the first four bytes or at the head's checksum.
 pub(crate) fn find_proof(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
+    find_frame(file, from, seeds, |head| head.durable >= number)
+}
+
+/// The first frame from `from` on, of any use, that checks out and is wanted.
+pub(crate) fn find_frame(
+    file: &[u8],
+    from: usize,
+    seeds: &Seeds,
+    wanted: impl Fn(&FrameHead) -> bool,
+) -> Option<(usize, FrameHead)> {
     (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
-        Some((head, Ok(_))) if head.durable >= number => Some((at, head)),
+        Some((head, Ok(_))) if wanted(&head) => Some((at, head)),
         _ => None,
     })
 }

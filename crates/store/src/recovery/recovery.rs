@@ -14,7 +14,9 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{SHARD, checkpoint_file, segment_file};
-use crate::log::{Bad, END_MARK_BYTES, FRAMES_AT, Kept, LogHeader, Spare, find_proof, read_frame};
+use crate::log::{
+    Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, Spare, find_frame, find_proof, read_frame,
+};
 use crate::report::{RecoveryReport, Torn};
 
 /// The end of the log.
@@ -344,6 +346,27 @@ impl Log<'_> {
         Ok(None)
     }
 
+    /// A file whose header does not check out, though it has the very frame that comes next: a header is synced before the first frame
+    /// of its use is written, so this is damage. (A crash during the next use's header leaves frames of uses before.)
+    fn orphan<'f, D: Disk>(
+        &self,
+        disk: &mut D,
+        idle: &'f [LogFile],
+    ) -> Result<Option<(&'f LogFile, usize)>, OpenError> {
+        let generation = self.end.as_ref().map_or(self.generation, |end| end.header.generation);
+        for file in idle.iter().filter(|file| file.header.is_none()) {
+            let bytes = read_all(disk, &file.name)?;
+            let follows = |head: &FrameHead| {
+                let next = head.number == self.replay.number + 1 && head.prev_seq == self.replay.seq;
+                next && head.generation >= generation.max(self.generation)
+            };
+            if let Some((at, _)) = find_frame(&bytes, FRAMES_AT as usize, self.seeds, follows) {
+                return Ok(Some((file, at)));
+            }
+        }
+        Ok(None)
+    }
+
     /// What is left of the frame that would have been next: behind the last one, or the first of the next file.
     fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
         let mut generation = self.generation;
@@ -393,6 +416,11 @@ impl Log<'_> {
         if let Some((file, at, number)) = self.unreached(disk, idle)?.filter(|_| !cuts_eagerly) {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
+        }
+        if let Some((file, at)) = self.orphan(disk, idle)?.filter(|_| !cuts_eagerly) {
+            let what =
+                format!("its header's checksum does not match, and frame {} stands at byte {at}", last + 1);
+            return Err(OpenError::corrupt(&*file.name, 0, what));
         }
         // The damaged checkpoint may be all there was.
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {

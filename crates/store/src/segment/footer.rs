@@ -107,11 +107,22 @@ impl Footer {
             });
         }
         let known = entries.iter().all(|entry| (entry.queue as usize) < queues.len());
-        if entries.len() as u64 != count || !known {
+        let rising = entries.windows(2).all(|pair| pair[0].at < pair[1].at);
+        if entries.len() as u64 != count || !known || !rising || !begin_blocks(&entries, &blocks) {
             return Err(reader.error("entries that do not match the records"));
         }
         Ok(Self { blocks, queues, entries, last })
     }
+}
+
+/// Whether each block begins with an entry and has as many as it says. The entries are as many as the blocks say together.
+fn begin_blocks(entries: &[Entry], blocks: &[Block]) -> bool {
+    let mut from = 0;
+    blocks.iter().all(|block| {
+        let begins = entries.get(from).is_some_and(|first| first.at == block.at);
+        from += block.records as usize;
+        begins
+    })
 }
 
 fn put_place(out: &mut Vec<u8>, place: Place) {

@@ -1,0 +1,86 @@
+//! What a store has, as plain text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tickwheel_engine::{Outcome, Place, Reply, Request, Task, Timestamp};
+use tickwheel_store::conformance::ask;
+
+use super::Store;
+
+/// All live tasks in the order of their places.
+pub(super) fn tasks(store: &mut Store) -> Vec<Arc<Task>> {
+    let mut tasks = Vec::new();
+    let mut after = Place::START;
+    loop {
+        let reply = ask(store, 1, Request::ScanDue { after, until: Timestamp::MAX, max: 10 });
+        let Reply::Page(page) = reply else { panic!("ScanDue was answered {reply:?}") };
+        tasks.extend(page.tasks);
+        match page.next {
+            Some(next) => after = next,
+            None => return tasks,
+        }
+    }
+}
+
+/// A paragraph for each task that is live, and for each that ended.
+pub(super) fn of(store: &mut Store) -> String {
+    let mut text = String::new();
+    for task in tasks(store) {
+        put_task(&mut text, &task);
+    }
+    for ended in store.ended() {
+        let outcome = match ended.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Cancelled => "cancelled".to_owned(),
+            Outcome::Revoked(lease) => format!("revoked {}", lease.0),
+        };
+        line(&mut text, "ended", ended.id);
+        line(&mut text, "  queue", ended.queue.as_str());
+        line(&mut text, "  key", ended.key.as_str());
+        line(&mut text, "  seq", ended.seq.0);
+        line(&mut text, "  at", ended.at.as_ms());
+        line(&mut text, "  outcome", outcome);
+    }
+    line(&mut text, "ids_reserved", store.counters().ids_reserved);
+    line(&mut text, "last_wall", store.last_wall().as_ms());
+    text
+}
+
+fn put_task(text: &mut String, task: &Task) {
+    line(text, "task", task.id);
+    line(text, "  queue", task.queue.as_str());
+    line(text, "  key", task.key.as_str());
+    line(text, "  seq", task.seq.0);
+    line(text, "  put_seq", task.put_seq.0);
+    line(text, "  version", task.version.0);
+    line(text, "  due_at", task.due_at.as_ms());
+    line(text, "  put_at", task.put_at.as_ms());
+    line(text, "  priority", task.priority);
+    line(text, "  attempts", task.attempts);
+    line(text, "  lease_fence", task.lease_fence.0);
+    if let Some(lease) = task.revoked {
+        line(text, "  revoked", lease.0);
+    }
+    if let Some(lease) = task.lease {
+        line(
+            text,
+            "  lease",
+            format!("{} until {} of {}", lease.no.0, lease.until.as_ms(), lease.written_in.0),
+        );
+    }
+    if let Some(extra) = &task.extra {
+        line(text, "  origin", extra.origin);
+        extra.ttr_ms.iter().for_each(|ttr_ms| line(text, "  ttr_ms", ttr_ms));
+        extra.expire_at.iter().for_each(|at| line(text, "  expire_at", at.as_ms()));
+        extra.group.iter().for_each(|group| line(text, "  group", group));
+        extra.trace.iter().for_each(|trace| line(text, "  trace", trace));
+    }
+    line(text, "  content_type", &task.body.content_type);
+    task.body.tags.iter().for_each(|tag| line(text, "  body_tag", tag));
+    line(text, "  payload", task.body.payload.escape_ascii());
+}
+
+fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    writeln!(text, "{name} {value}").expect("a text takes all");
+}

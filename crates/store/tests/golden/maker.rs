@@ -1,0 +1,163 @@
+//! Makes the golden directory of the present format. The same source makes the same bytes.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Batch, Body, Counters, Ended, Epoch, Extra, Key, LeaseNo, Outcome, QueueName, Reply, Request, Seq,
+    StoredLease, Task, TaskEffect, Timestamp,
+};
+use tickwheel_store::conformance::{Owner, sample_task};
+
+use super::{Store, golden, listing, open};
+
+pub(super) const START_MS: i64 = 1_700_000_000_000;
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// Due so long after its put: at once, in hours, days and months.
+const AHEAD_MS: [i64; 6] = [0, 10 * MINUTE_MS, 300 * MINUTE_MS, 20 * DAY_MS, 75 * DAY_MS, 400 * DAY_MS];
+
+#[test]
+#[ignore = "writes the golden directory; run by hand when the format changes"]
+fn make_the_golden_directory() {
+    let dir = golden("format-2");
+    if dir.exists() {
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+    fs::create_dir(&dir).expect("made");
+    write(&dir);
+    // What is read must not be made by what reads it: the listing comes from a copy, so the directory stays as the crash left it.
+    let copy = super::copy();
+    fs::write(golden("format-2.txt"), listing::of(&mut open(copy.path()))).expect("written");
+}
+
+struct Life {
+    owner: Owner<Store>,
+    wall_ms: i64,
+    seq: u64,
+    live: Vec<Arc<Task>>,
+}
+
+fn write(dir: &Path) {
+    let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
+    life.commit(Vec::new(), Some(Counters { ids_reserved: 128 }));
+    life.some(1..40);
+    // Months have come near and are split, hours are long past.
+    life.wall_ms += 70 * DAY_MS;
+    life.some(40..120);
+    life.rest();
+    life = life.stopped_and_started(dir);
+    life.some(120..150);
+    life.rest();
+    // Behind the last checkpoint: each kind of record once more.
+    let (changed, gone) = (Arc::clone(&life.live[3]), life.live.remove(7));
+    life.put(150);
+    let known = Arc::clone(&life.live[life.live.len() - 1]);
+    life.change(&known);
+    life.change(&changed);
+    life.end(&gone);
+    life.commit(Vec::new(), Some(Counters { ids_reserved: 256 }));
+    drop(life.owner);
+    fs::remove_file(dir.join("lock")).expect("removed");
+}
+
+impl Life {
+    fn commit(&mut self, effects: Vec<TaskEffect>, counters: Option<Counters>) {
+        let request = Request::Commit {
+            guard: self.owner.acquired.guard,
+            seq: Seq(self.seq),
+            wall: self.at(0),
+            batch: Batch { effects, counters },
+        };
+        let reply = self.owner.ask(request);
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    }
+
+    fn at(&self, ahead_ms: i64) -> Timestamp {
+        Timestamp::from_ms(self.wall_ms + ahead_ms).expect("after 1970")
+    }
+
+    /// Commits of nothing, so that the background gets somewhere.
+    fn rest(&mut self) {
+        (0..200).for_each(|_| self.commit(Vec::new(), None));
+    }
+
+    fn stopped_and_started(mut self, dir: &Path) -> Self {
+        let reply = self.owner.ask(Request::Release { guard: self.owner.acquired.guard });
+        assert!(matches!(reply, Reply::Released), "{reply:?}");
+        drop(self.owner);
+        Self { owner: Owner::acquire(open(dir)), ..self }
+    }
+
+    /// Puts tasks, changes some, ends others, and time goes on.
+    fn some(&mut self, ids: core::ops::Range<u64>) {
+        for id in ids {
+            self.put(id);
+            if id % 3 == 0 {
+                let task = Arc::clone(&self.live[self.live.len() / 2]);
+                self.change(&task);
+            }
+            if id % 5 < 2 {
+                let task = self.live.remove(self.live.len() / 3);
+                self.end(&task);
+            }
+            self.wall_ms += 20 * MINUTE_MS;
+        }
+    }
+
+    fn put(&mut self, id: u64) {
+        self.seq += 1;
+        let queue = ["shop/close", "mail", "q"][(id % 3) as usize];
+        let due_ms = self.wall_ms + AHEAD_MS[(id % 6) as usize];
+        let key = if id % 4 == 0 { id.to_string() } else { format!("Auftrag über {id}") };
+        let mut task = sample_task(id, self.seq, queue, &key, due_ms);
+        task.put_at = self.at(0);
+        if id % 5 == 0 {
+            (task.priority, task.lease_fence) = (id as u32 % 2, LeaseNo::first_of(Epoch(1)).next());
+            let no = LeaseNo(task.lease_fence.0 + id);
+            task.lease = Some(StoredLease { no, until: self.at(30_000), written_in: Epoch(1) });
+        }
+        if id % 8 == 1 {
+            task.revoked = Some(LeaseNo(id));
+        }
+        if id % 7 == 0 {
+            let (group, trace) = (Some("customer 7".into()), Some("00-4bf92f3577b34da6-01".into()));
+            let extra =
+                Extra { group, ttr_ms: Some(120_000), origin: 1, expire_at: Some(self.at(DAY_MS)), trace };
+            task.extra = Some(Box::new(extra));
+            let payload = if id % 2 == 0 { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
+            let content_type = "application/octet-stream".into();
+            task.body =
+                Arc::new(Body {
+                    payload, content_type, tags: vec!["red".into(), String::new(), "ü".into()]
+                });
+        }
+        let task = Arc::new(task);
+        self.live.push(Arc::clone(&task));
+        self.commit(vec![TaskEffect::Stored { task, body_known: false }], None);
+    }
+
+    fn change(&mut self, task: &Task) {
+        self.seq += 1;
+        let (due_at, attempts) = (task.due_at.saturating_plus_ms(90_000), task.attempts + 1);
+        let changed = Arc::new(Task { seq: Seq(self.seq), due_at, attempts, ..task.clone() });
+        if let Some(known) = self.live.iter_mut().find(|known| known.id == task.id) {
+            *known = Arc::clone(&changed);
+        }
+        self.commit(vec![TaskEffect::Stored { task: changed, body_known: true }], None);
+    }
+
+    fn end(&mut self, task: &Task) {
+        self.seq += 1;
+        let outcome = match task.id % 3 {
+            0 => Outcome::Done,
+            1 => Outcome::Cancelled,
+            _ => Outcome::Revoked(LeaseNo(task.id)),
+        };
+        let (queue, key): (QueueName, Key) = (task.queue.clone(), task.key.clone());
+        let ended = Ended { id: task.id, queue, key, seq: Seq(self.seq), at: self.at(0), outcome };
+        self.commit(vec![TaskEffect::Ended(ended)], None);
+    }
+}
