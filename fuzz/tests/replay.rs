@@ -31,7 +31,8 @@ fn the_corpus_of_the_classics_is_in_order() {
 
 #[test]
 fn the_corpora_of_the_store_are_in_order() {
-    let targets: [(&str, fn(&[u8]) -> Damaged); 4] = [
+    type Target = (&'static str, fn(&[u8]) -> Damaged);
+    let targets: [Target; 4] = [
         ("frames", Damaged::frames),
         ("segments", Damaged::segments),
         ("saved_index", Damaged::saved_index),

@@ -12,7 +12,9 @@ use crate::shard::Shard;
 pub enum Durability {
     /// It survives a crash of the process, of the system, and a power cut: it follows the sync that covers it.
     Fsync,
-    /// It survives nothing: the tasks live as long as the process.
+    /// It survives a crash of the process; a crash of the system or a power cut may take the last moments.
+    Os,
+    /// It survives no crash: tasks are in memory alone, or are written soon after.
     Memory,
 }
 

@@ -34,5 +34,5 @@ pub use tickwheel_engine::{
     PRIORITY_DEFAULT, Patch, PatchError, Place, Put, PutError, PutMode, QueueCounts, QueueName, Seq, State,
     Stats, Stored, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
-pub use tickwheel_store::OpenError as StoreError;
 pub use tickwheel_store::doctor;
+pub use tickwheel_store::{AckLevel, OpenError as StoreError};

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
-use tickwheel_store::{ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
+use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
 use crate::backup::{Holds, Source};
 use crate::driver::{Driver, Message, SHARD_THREAD};
-use crate::health::Shared;
+use crate::health::{Durability, Shared};
 use crate::queue::Queue;
 use crate::shard::Shard;
 use crate::time::Time;
@@ -52,6 +52,7 @@ pub struct Options {
     virtual_clock: Option<VirtualStart>,
     horizon: Option<Duration>,
     near_bytes_max: Option<u64>,
+    ack_level: AckLevel,
     log_file_bytes: Option<u64>,
     checkpoint_after_bytes: Option<u64>,
 }
@@ -97,6 +98,14 @@ impl Options {
         self
     }
 
+    /// When a call is answered that changes something: when it is synced (the default), when it is written, or at once.
+    /// [`AckLevel`] says what an answer survives then. It makes no difference to a queue in memory.
+    #[must_use]
+    pub fn ack_level(mut self, level: AckLevel) -> Self {
+        self.ack_level = level;
+        self
+    }
+
     /// Bytes of one log file. Default: 16 MiB.
     #[must_use]
     pub fn log_file_bytes(mut self, bytes: u64) -> Self {
@@ -104,7 +113,7 @@ impl Options {
         self
     }
 
-    /// A checkpoint starts when so many bytes of log have been written since the last one. Default: 64 MiB.
+    /// A checkpoint starts when so many bytes of log have been written since the last one. Default: 32 MiB.
     #[must_use]
     pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Self {
         self.checkpoint_after_bytes = Some(bytes);
@@ -121,6 +130,12 @@ impl Options {
         if self.virtual_clock.is_some() {
             store.clock = ClockMode::Virtual;
         }
+        store.ack_level = self.ack_level;
+        let durability = match self.ack_level {
+            AckLevel::Fsync => Durability::Fsync,
+            AckLevel::Os => Durability::Os,
+            AckLevel::Memory => Durability::Memory,
+        };
         store.log_file_bytes = self.log_file_bytes.unwrap_or(store.log_file_bytes);
         store.checkpoint_after_bytes = self.checkpoint_after_bytes.unwrap_or(store.checkpoint_after_bytes);
         let (messages, inbox) = channel();
@@ -134,7 +149,7 @@ impl Options {
         let time = self.time(store.last_wall());
         // The process may move to another working directory.
         let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        self.start(store, time, Source::new(Some(path)), recovery, messages, inbox)
+        self.start(store, time, Source::new(Some(path)), durability, recovery, messages, inbox)
     }
 
     /// A queue without a directory: its tasks live as long as the process.
@@ -144,7 +159,8 @@ impl Options {
     pub fn open_memory(self) -> Result<Queue, OpenError> {
         let (messages, inbox) = channel();
         let time = self.time(Timestamp::EPOCH);
-        self.start(MemoryStore::new(secret()?), time, Source::new(None), None, messages, inbox)
+        let store = MemoryStore::new(secret()?);
+        self.start(store, time, Source::new(None), Durability::Memory, None, messages, inbox)
     }
 
     fn time(&self, last: Timestamp) -> Time {
@@ -155,11 +171,13 @@ impl Options {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "each is made differently by the two ways to open")]
     fn start<S: ShardStore + Holds + Send + 'static>(
         self,
         store: S,
         mut time: Time,
         source: Source,
+        durability: Durability,
         recovery: Option<Arc<str>>,
         messages: std::sync::mpsc::Sender<Message>,
         inbox: std::sync::mpsc::Receiver<Message>,
@@ -185,7 +203,7 @@ impl Options {
             // The store says when it has more; a second is the cap of every wait.
             let _ = inbox.recv_timeout(Duration::from_secs(1));
         }
-        let shared = Arc::new(Shared::new(source.durability(), time.is_virtual(), recovery));
+        let shared = Arc::new(Shared::new(durability, time.is_virtual(), recovery));
         shared.update(&shard, time.clock_status());
         let time = Arc::new(Mutex::new(time));
         let driver = Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared));

@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tickwheel_queue::AckLevel;
+
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;
 
@@ -32,6 +34,9 @@ pub struct Config {
     /// Time stands still until `POST /v1/clock/advance` moves it. A directory belongs to one kind of clock for ever.
     /// Default: off.
     pub virtual_clock: bool,
+    /// When a call is answered that changes something, and so what the answer survives. It makes no difference in memory. Default: when it
+    /// is synced.
+    pub ack_level: AckLevel,
     /// Listen on an address that is not loopback, though anybody who reaches it may do anything: there are no tokens and
     /// no TLS in this version. Default: off, and such an address is refused.
     pub insecure: bool,
@@ -50,6 +55,7 @@ impl Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             store,
             virtual_clock: false,
+            ack_level: AckLevel::Fsync,
             insecure: false,
             connections_max: 10_000,
             stop_grace: Duration::from_secs(10),

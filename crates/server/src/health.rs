@@ -28,7 +28,7 @@ pub(crate) struct Ready {
     pub(crate) ready: bool,
     /// Why not; `null` if they are.
     pub(crate) why: Option<String>,
-    /// What an acknowledged call survives: `fsync` a power loss, `memory` nothing.
+    /// What an acknowledged call survives: `fsync` a power loss, `os` a crash of the process, `memory` nothing.
     pub(crate) durability: &'static str,
     /// Whether time stands still until it is advanced.
     pub(crate) virtual_clock: bool,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use tickwheel_api::Problem;
-use tickwheel_queue::{OpenError, Queue};
+use tickwheel_queue::{AckLevel, OpenError, Queue};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -109,7 +109,7 @@ impl Server {
         let refused = |source| StartError::Listen { listen, source };
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
         let socket = bind(listen).map_err(refused)?;
-        let queue = open(config.store, config.virtual_clock).await?;
+        let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
         let listening = socket.listen(BACKLOG).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (local_addr, listener) = match listening {
             Ok(listening) => listening,
@@ -210,9 +210,9 @@ fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Opens the queue where blocking is allowed: recovery reads files.
-async fn open(store: Store, virtual_clock: bool) -> Result<Queue, StartError> {
+async fn open(store: Store, virtual_clock: bool, ack_level: AckLevel) -> Result<Queue, StartError> {
     let opening = tokio::task::spawn_blocking(move || {
-        let options = Queue::options();
+        let options = Queue::options().ack_level(ack_level);
         let options = if virtual_clock { options.virtual_clock() } else { options };
         match store {
             Store::Dir(dir) => options.open(&dir).map_err(|source| StartError::Open { place: dir, source }),

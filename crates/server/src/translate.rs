@@ -245,6 +245,7 @@ pub(crate) fn ready(health: queue::Health, trouble: Option<String>) -> Ready {
 pub(crate) fn durability(durability: queue::Durability) -> &'static str {
     match durability {
         queue::Durability::Fsync => "fsync",
+        queue::Durability::Os => "os",
         queue::Durability::Memory => "memory",
     }
 }

@@ -173,7 +173,7 @@ impl Life {
     pub(super) fn make(&mut self, id: u64) -> Task {
         self.seq += 1;
         let seq = Seq(self.seq);
-        let own_key = id % 4 != 0;
+        let own_key = !id.is_multiple_of(4);
         let mut task = Task {
             id,
             queue: queue(id),
@@ -183,19 +183,19 @@ impl Life {
             version: seq,
             due_at: self.wall.saturating_plus_ms(AHEAD_MS[(id % 6) as usize]),
             put_at: self.wall,
-            priority: if id % 3 == 0 { 7 } else { tickwheel_engine::PRIORITY_DEFAULT },
+            priority: if id.is_multiple_of(3) { 7 } else { tickwheel_engine::PRIORITY_DEFAULT },
             attempts: (id % 2) as u32,
             lease_fence: LeaseNo(id % 5),
             revoked: (id % 8 == 1).then_some(LeaseNo(id)),
             lease: None,
-            body: Arc::new(Body::bytes(vec![id as u8; if id % 13 == 0 { 1_500 } else { 20 }])),
+            body: Arc::new(Body::bytes(vec![id as u8; if id.is_multiple_of(13) { 1_500 } else { 20 }])),
             extra: None,
         };
-        if id % 5 == 0 {
+        if id.is_multiple_of(5) {
             let until = self.wall.saturating_plus_ms(30_000);
             task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
         }
-        if id % 7 == 0 {
+        if id.is_multiple_of(7) {
             let (group, trace) = (Some("g".into()), Some("00-ab".into()));
             let expire_at = Some(self.wall.saturating_plus_ms(DAY_MS));
             task.extra = Some(Box::new(Extra { group, ttr_ms: Some(5), origin: 1, expire_at, trace }));

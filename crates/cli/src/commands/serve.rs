@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use tickwheel_queue::AckLevel;
 use tickwheel_server::{Config, Server, Store};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -43,6 +44,11 @@ pub(crate) struct Serve {
     /// `--data` is not used then
     #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
+    /// When a call is answered that changes something: once it is synced, written, or taken in
+    ///
+    /// fsync survives a power cut; os a crash of the server, but a power cut may take the last moments; memory no crash
+    #[arg(long, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
+    ack: Ack,
     /// Where to listen; port 0 takes any free port
     #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463")]
     listen: SocketAddr,
@@ -58,6 +64,24 @@ pub(crate) struct Serve {
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
+}
+
+/// The levels of acknowledgement, as they are written.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Ack {
+    Fsync,
+    Os,
+    Memory,
+}
+
+impl From<Ack> for AckLevel {
+    fn from(ack: Ack) -> Self {
+        match ack {
+            Ack::Fsync => Self::Fsync,
+            Ack::Os => Self::Os,
+            Ack::Memory => Self::Memory,
+        }
+    }
 }
 
 impl Serve {
@@ -90,8 +114,12 @@ impl Serve {
             (false, data) => Store::Dir(data.unwrap_or_else(|| DATA_DEFAULT.into())),
         };
         let Beanstalk::Off = self.beanstalk;
+        if self.ack != Ack::Fsync && !self.memory {
+            tracing::warn!(level = ?self.ack, "calls are answered before they are synced: a crash may take the last moments");
+        }
         let Self { listen, virtual_clock, insecure, .. } = self;
-        let config = Config { listen, virtual_clock, insecure, ..Config::new(store) };
+        let ack_level = self.ack.into();
+        let config = Config { listen, virtual_clock, insecure, ack_level, ..Config::new(store) };
         let server = tokio::select! {
             bound = Server::bind(config) => bound.context("failed to start")?,
             () = stop.wait() => return Ok(()),

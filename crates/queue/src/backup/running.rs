@@ -10,7 +10,6 @@ use tickwheel_store::{Disk, DiskStore, Held, Io, MemoryStore};
 use super::copy::{Copy, Part};
 use super::report::{BackupError, BackupReport};
 use crate::driver::Message;
-use crate::health::Durability;
 
 /// A store whose files can be held still for a copy.
 pub trait Holds {
@@ -79,11 +78,6 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn new(directory: Option<PathBuf>) -> Self {
         Self { directory, turn: Mutex::new(()) }
-    }
-
-    /// What acknowledgements mean there.
-    pub(crate) fn durability(&self) -> Durability {
-        if self.directory.is_some() { Durability::Fsync } else { Durability::Memory }
     }
 
     /// Copies what the owner of the store holds still meanwhile.
