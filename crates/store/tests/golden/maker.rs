@@ -95,7 +95,7 @@ impl Life {
     fn some(&mut self, ids: core::ops::Range<u64>) {
         for id in ids {
             self.put(id);
-            if id % 3 == 0 {
+            if id.is_multiple_of(3) {
                 let task = Arc::clone(&self.live[self.live.len() / 2]);
                 self.change(&task);
             }
@@ -111,10 +111,10 @@ impl Life {
         self.seq += 1;
         let queue = ["shop/close", "mail", "q"][(id % 3) as usize];
         let due_ms = self.wall_ms + AHEAD_MS[(id % 6) as usize];
-        let key = if id % 4 == 0 { id.to_string() } else { format!("Auftrag über {id}") };
+        let key = if id.is_multiple_of(4) { id.to_string() } else { format!("Auftrag über {id}") };
         let mut task = sample_task(id, self.seq, queue, &key, due_ms);
         task.put_at = self.at(0);
-        if id % 5 == 0 {
+        if id.is_multiple_of(5) {
             (task.priority, task.lease_fence) = (id as u32 % 2, LeaseNo::first_of(Epoch(1)).next());
             let no = LeaseNo(task.lease_fence.0 + id);
             task.lease = Some(StoredLease { no, until: self.at(30_000), written_in: Epoch(1) });
@@ -122,12 +122,12 @@ impl Life {
         if id % 8 == 1 {
             task.revoked = Some(LeaseNo(id));
         }
-        if id % 7 == 0 {
+        if id.is_multiple_of(7) {
             let (group, trace) = (Some("customer 7".into()), Some("00-4bf92f3577b34da6-01".into()));
             let extra =
                 Extra { group, ttr_ms: Some(120_000), origin: 1, expire_at: Some(self.at(DAY_MS)), trace };
             task.extra = Some(Box::new(extra));
-            let payload = if id % 2 == 0 { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
+            let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
             let content_type = "application/octet-stream".into();
             task.body =
                 Arc::new(Body {
