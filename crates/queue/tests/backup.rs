@@ -74,6 +74,15 @@ fn stopped(path: &Path) {
     queue.close();
 }
 
+/// Ends the load when it is dropped, also by a failed check.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The story: a shop goes on putting and cancelling while its directory is copied again and again, with checkpoints in between. Each copy
 /// has all that was answered before its call.
 #[test]
@@ -102,6 +111,7 @@ fn a_copy_under_load_has_all_that_was_acknowledged_before_it() {
                 }
             });
         }
+        let _end = End(&ended);
         let mut checkpoints = Vec::new();
         for round in 0.. {
             let before = told.lock().expect("unharmed").clone();
@@ -123,7 +133,6 @@ fn a_copy_under_load_has_all_that_was_acknowledged_before_it() {
                 break;
             }
         }
-        ended.store(true, Ordering::Relaxed);
     });
     queue.close();
     assert!(examined(&data).is_in_order());
