@@ -243,7 +243,8 @@ impl Queue {
 
     /// Copies the directory to `to`, which must be absent or empty, while calls go on. The copy is made and synced on this thread and
     /// has all that was acknowledged before the call; until it is whole it is called `<to>.unfinished`. It takes the space of one more
-    /// directory, and the log is not let go of meanwhile.
+    /// directory, and the log is not let go of meanwhile. Where calls are answered before they are written, what is not written yet is
+    /// not in it.
     ///
     /// A copy opens like any directory, and [`restore`](crate::backup::restore) checks every record of it and copies it back.
     ///
