@@ -15,6 +15,12 @@ const DAY_MS: i64 = 86_400_000;
 const START_MS: i64 = 1_700_000_000_000;
 
 fn open(dir: &Path) -> Store {
+    let options = options();
+    DiskStore::open(FsDisk::new(dir).expect("a directory"), InlineIo::new(), options).expect("it opens")
+}
+
+/// Small files, so that a few tasks meet everything there is.
+fn options() -> StoreOptions {
     let mut options = StoreOptions::new([7; 16]);
     options.log_file_bytes = 16 << 10;
     options.checkpoint_after_bytes = 24 << 10;
@@ -22,7 +28,7 @@ fn open(dir: &Path) -> Store {
     options.segment_bytes = 32 << 10;
     options.block_bytes = 512;
     options.history_per_queue = 10;
-    DiskStore::open(FsDisk::new(dir).expect("a directory"), InlineIo::new(), options).expect("it opens")
+    options
 }
 
 /// A store with an owner, and a clock that is moved by hand.
@@ -63,9 +69,13 @@ impl Life {
     }
 
     fn put(&mut self, id: u64, key: &str, due_ms: i64) -> Arc<Task> {
+        self.put_bytes(id, key, due_ms, 150)
+    }
+
+    fn put_bytes(&mut self, id: u64, key: &str, due_ms: i64, bytes: usize) -> Arc<Task> {
         self.seq += 1;
         let mut task = sample_task(id, self.seq, "q", key, due_ms);
-        task.body = Arc::new(Body::bytes(vec![id as u8; 150]));
+        task.body = Arc::new(Body::bytes(vec![id as u8; bytes]));
         let task = Arc::new(task);
         self.commit(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }]);
         task
@@ -272,4 +282,30 @@ fn what_is_held_opens_as_it_was() {
     let mut life = Life::of(store, wall_ms);
     life.rest(100);
     assert!(files() < while_held, "{} files, and {while_held} while they were held", files());
+}
+
+/// The story: a few hundred tasks of a megabyte fall due together. A page of them is not a gigabyte.
+#[test]
+fn a_page_ends_where_its_payloads_get_many() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut options = options();
+    options.log_file_bytes = 16 << 20;
+    options.background_step_bytes = 1 << 20;
+    let disk = FsDisk::new(dir.path()).expect("a directory");
+    let mut life = Life::of(DiskStore::open(disk, InlineIo::new(), options).expect("it opens"), START_MS);
+    for id in 1..=12 {
+        life.put_bytes(id, &format!("k{id}"), START_MS, 1 << 20);
+    }
+    let mut after = Place::START;
+    let mut found = Vec::new();
+    loop {
+        let page = life.due(after, 1_000);
+        assert!(page.tasks.len() <= 4, "{} megabytes in a page", page.tasks.len());
+        found.extend(page.tasks.iter().map(|task| task.id));
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    assert_eq!(found, (1..=12).collect::<Vec<_>>());
 }

@@ -14,6 +14,9 @@ use crate::codec::Names;
 /// milliseconds.
 const LOOKS_MAX: usize = 4_096;
 
+/// A page ends once its payloads have so many bytes: a thousand of a megabyte each are not for one answer.
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
 /// A page that is being read.
 #[derive(Debug)]
 pub(super) struct Scan {
@@ -24,6 +27,8 @@ pub(super) struct Scan {
     /// Records that may still be looked at.
     looks: usize,
     page: Page,
+    /// Bytes of its payloads.
+    bytes: usize,
     cursors: Cursors,
     /// What the last reads brought.
     reads: Vec<Vec<u8>>,
@@ -66,7 +71,8 @@ impl Scan {
     }
 
     fn new(filter: Option<Filter>, end: Place, max: usize, looks: usize, cursors: Cursors) -> Self {
-        Self { filter, end, max: max.max(1), looks, page: Page::default(), cursors, reads: Vec::new() }
+        let (page, reads) = (Page::default(), Vec::new());
+        Self { filter, end, max: max.max(1), looks, page, bytes: 0, cursors, reads }
     }
 
     /// The cursors, for the next page, if there may be one.
@@ -94,13 +100,15 @@ impl Scan {
             };
             let wanted = self.filter.as_ref().is_none_or(|filter| filter.queue == task.queue);
             // The one behind the last is only there to say that there is more.
-            if (wanted && self.page.tasks.len() == self.max) || self.looks == 0 {
+            let full = self.page.tasks.len() == self.max || self.bytes >= PAGE_BYTES_MAX;
+            if (wanted && full) || self.looks == 0 {
                 let at = merge.at();
                 return self.reply(Some(at));
             }
             self.looks -= 1;
             merge.pass(&task);
             if wanted {
+                self.bytes += task.body.payload.len();
                 self.page.tasks.push(task);
             }
         }
