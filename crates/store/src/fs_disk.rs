@@ -16,8 +16,20 @@ use crate::disk::{Disk, DiskError, DiskOp};
 #[derive(Debug)]
 pub struct FsDisk {
     root: PathBuf,
-    open: BTreeMap<String, File>,
+    open: BTreeMap<String, Opened>,
+    /// Counts uses, to tell which file was used longest ago.
+    uses: u64,
     lock: Option<File>,
+}
+
+/// Files that are open at one time; the one that was used longest ago is closed for another. A store may have thousands, and a
+/// process not as many descriptors.
+const OPEN_MAX: usize = 48;
+
+#[derive(Debug)]
+struct Opened {
+    file: File,
+    used: u64,
 }
 
 impl FsDisk {
@@ -31,7 +43,7 @@ impl FsDisk {
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
         let root = root.into();
         make_dirs(&root).map_err(|e| DiskError::new(DiskOp::CreateDir, root.display().to_string(), e))?;
-        Ok(Self { root, open: BTreeMap::new(), lock: None })
+        Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None })
     }
 
     /// The directory.
@@ -52,9 +64,21 @@ impl FsDisk {
         if !self.open.contains_key(name) {
             let opened = OpenOptions::new().read(true).write(true).open(self.path(name));
             let file = opened.map_err(|e| self.error(DiskOp::Open, name, e))?;
-            self.open.insert(name.to_owned(), file);
+            self.keep_open(name, file);
         }
-        Ok(self.open.get(name).expect("it was put in above"))
+        self.uses += 1;
+        let opened = self.open.get_mut(name).expect("it was put in above");
+        opened.used = self.uses;
+        Ok(&opened.file)
+    }
+
+    fn keep_open(&mut self, name: &str, file: File) {
+        if self.open.len() >= OPEN_MAX {
+            let oldest = self.open.iter().min_by_key(|(_, opened)| opened.used).map(|(name, _)| name.clone());
+            oldest.and_then(|oldest| self.open.remove(&oldest));
+        }
+        self.uses += 1;
+        self.open.insert(name.to_owned(), Opened { file, used: self.uses });
     }
 
     /// Does something with an open file and gives its error a name.
@@ -108,7 +132,7 @@ impl Disk for FsDisk {
         let made =
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(self.path(name));
         let file = made.map_err(|e| self.error(DiskOp::Create, name, e))?;
-        self.open.insert(name.to_owned(), file);
+        self.keep_open(name, file);
         Ok(())
     }
 
@@ -171,7 +195,7 @@ impl Disk for FsDisk {
     }
 
     fn another(&self) -> Self {
-        Self { root: self.root.clone(), open: BTreeMap::new(), lock: None }
+        Self { root: self.root.clone(), open: BTreeMap::new(), uses: 0, lock: None }
     }
 
     fn free_bytes(&mut self) -> u64 {
@@ -238,6 +262,26 @@ mod tests {
         assert_eq!(disk.create("b").expect_err("there").source.kind(), io::ErrorKind::AlreadyExists);
         disk.remove("b").expect("removed");
         assert_eq!(disk.list("").expect("listed"), Vec::<String>::new());
+    }
+
+    /// The story: tasks up to a hundred years ahead make more than a thousand segments, and a process has no thousand descriptors to spare.
+    #[test]
+    fn it_uses_more_files_than_it_keeps_open() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut disk = FsDisk::new(dir.path()).expect("made");
+        let names: Vec<String> = (0..3 * OPEN_MAX).map(|n| format!("f{n}")).collect();
+        for name in &names {
+            disk.create(name).expect("made");
+            disk.write_at(name, 0, name.as_bytes()).expect("written");
+            assert!(disk.open.len() <= OPEN_MAX);
+        }
+        for name in names.iter().rev() {
+            let mut bytes = vec![0; name.len()];
+            disk.read(name, 0, &mut bytes).expect("read");
+            assert_eq!(bytes, name.as_bytes());
+            disk.sync_data(name).expect("synced");
+            assert!(disk.open.len() <= OPEN_MAX);
+        }
     }
 
     #[test]

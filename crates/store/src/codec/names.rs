@@ -7,6 +7,9 @@ use tickwheel_engine::{Body, QueueName};
 
 use super::wire::DecodeError;
 
+/// Queue names that are known at one time.
+const QUEUES_MAX: usize = 1_024;
+
 /// Gives equal queue names and content types one allocation while records are read.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -23,6 +26,10 @@ impl Names {
     pub(crate) fn queue(&mut self, name: &str, at: usize) -> Result<QueueName, DecodeError> {
         if let Some(known) = self.queues.get(name) {
             return Ok(known.clone());
+        }
+        if self.queues.len() >= QUEUES_MAX {
+            // Names that come once only would gather for ever.
+            self.queues.clear();
         }
         let queue = QueueName::new(name).map_err(|_| DecodeError { what: "no queue name", at })?;
         self.queues.insert(name.to_owned(), queue.clone());

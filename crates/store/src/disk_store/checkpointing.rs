@@ -8,7 +8,6 @@ use tickwheel_engine::{Place, Timestamp};
 use super::moving::{Moved, Moving};
 use super::output::{Origin, Output};
 use super::store::DiskStore;
-use super::unsynced::Unsynced;
 use crate::catalog::Catalog;
 use crate::checkpoint::{Listed, LogEnd, Source, Start, Writer};
 use crate::checksum::Seeds;
@@ -74,7 +73,6 @@ pub(super) struct Room<'a> {
     pub(super) catalog: &'a mut Catalog,
     pub(super) seeds: &'a Seeds,
     pub(super) log: LogEnd,
-    pub(super) unsynced: &'a Unsynced,
     /// The last generation of a segment that was given out.
     pub(super) generation: &'a mut u64,
     /// Segments that are copied from.
@@ -108,11 +106,6 @@ impl Checkpoint {
         matches!(&self.stage, Stage::List(writer) if writer.is_done())
     }
 
-    /// Whether its next step counts on the log being synced.
-    pub(super) fn ends_with_log(&self) -> bool {
-        matches!(&self.stage, Stage::Tombstones(slots) if slots.is_empty())
-    }
-
     /// The next calls. Each step's calls are to be made before the next step is asked for. `Err` says what is damaged.
     fn step(&mut self, room: &mut Room<'_>) -> Result<Vec<Call>, String> {
         let mut calls = Vec::new();
@@ -134,7 +127,6 @@ impl Checkpoint {
                 Stage::Tombstones(slots) => match slots.pop() {
                     Some(slot) => self.put_tombstones(slot, room, &mut calls),
                     None => {
-                        calls.extend(room.unsynced.files().cloned().map(Call::Sync));
                         if self.output.has_new_files() && !crate::planted::is("no-dir-sync") {
                             calls.push(Call::SyncDir(SHARD.into()));
                         }
@@ -277,7 +269,6 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             catalog: &mut self.catalog,
             seeds: &self.seeds,
             log: LogEnd { frame: self.unsynced.synced(), wall: self.end.wall },
-            unsynced: &self.unsynced,
             generation: &mut self.segment_generation,
             sources: &sources,
             step_bytes: self.options.background_step_bytes,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel_engine::{Reply, RequestId, Timestamp};
+use tickwheel_engine::{Reply, Request, RequestId, Timestamp};
 
 use super::look::Look;
 use super::scan::{Cursors, Scan};
@@ -18,6 +18,8 @@ pub(super) struct Reading {
     /// Counts them, so that what is to be removed can wait for those that may still need it.
     begun: u64,
     pub(super) names: Names,
+    /// Pages that wait until memory has taken over a part of a checkpoint.
+    pub(super) parked: VecDeque<(RequestId, Request)>,
     /// Where the last page ended, to go on from there without reading a block twice.
     pub(super) cursors: Option<Cursors>,
 }
@@ -55,7 +57,13 @@ pub(super) enum Next {
 
 impl Reading {
     pub(super) fn new() -> Self {
-        Self { under_way: VecDeque::new(), begun: 0, names: Names::new(), cursors: None }
+        Self {
+            under_way: VecDeque::new(),
+            begun: 0,
+            names: Names::new(),
+            parked: VecDeque::new(),
+            cursors: None,
+        }
     }
 
     /// The number of the read that was begun last.
@@ -75,6 +83,37 @@ impl Reading {
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
+    /// Whether a new page has to wait: memory waits for those under way to take over what a checkpoint wrote, and would wait for ever if
+    /// there were always one.
+    pub(super) fn parks_scans(&self) -> bool {
+        self.upkeep.is_settling() && self.reading.is_scanning() && self.failed.is_none()
+    }
+
+    /// Begins the pages that had to wait, once they need not.
+    pub(super) fn begin_parked(&mut self) {
+        if self.parks_scans() {
+            return;
+        }
+        for (id, request) in std::mem::take(&mut self.reading.parked) {
+            self.begin_scan(id, request);
+        }
+    }
+
+    /// Begins to read a page.
+    pub(super) fn begin_scan(&mut self, id: RequestId, request: Request) {
+        let scan = match request {
+            Request::ScanDue { after, until, max } => {
+                let before = self.reading.cursors.take();
+                Scan::due(after, until, max, &self.catalog, self.layout, before)
+            }
+            Request::ScanFilter { filter, after, max } => {
+                Scan::filter(filter, after, max, &self.catalog, self.layout)
+            }
+            other => unreachable!("{other:?} asks for no page"),
+        };
+        self.begin_read(id, What::Scan(Box::new(scan)));
+    }
+
     /// Begins a read, or answers at once if memory has all it needs.
     pub(super) fn begin_read(&mut self, request: RequestId, mut what: What) {
         match self.advance(&mut what) {

@@ -9,7 +9,6 @@ use tickwheel_engine::{
 
 use super::look::Look;
 use super::reading::{Reading, What};
-use super::scan::Scan;
 use super::unsynced::Unsynced;
 use super::upkeep::Upkeep;
 use super::writes::{Active, Pending};
@@ -217,15 +216,10 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
                 let look = Look::new(wanted, &self.catalog, &self.seeds);
                 return self.begin_read(id, What::Look(look));
             }
-            Request::ScanDue { after, until, max } => {
-                let before = self.reading.cursors.take();
-                let scan = Scan::due(after, until, max, &self.catalog, self.layout, before);
-                return self.begin_read(id, What::Scan(Box::new(scan)));
+            Request::ScanDue { .. } | Request::ScanFilter { .. } if self.parks_scans() => {
+                return self.reading.parked.push_back((id, request));
             }
-            Request::ScanFilter { filter, after, max } => {
-                let scan = Scan::filter(filter, after, max, &self.catalog, self.layout);
-                return self.begin_read(id, What::Scan(Box::new(scan)));
-            }
+            Request::ScanDue { .. } | Request::ScanFilter { .. } => return self.begin_scan(id, request),
         };
         self.replies.push((id, reply));
     }
@@ -237,9 +231,14 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
         for completion in completions {
             self.completed(completion);
         }
+        // A checkpoint that is behind goes first: what commits then wait for is its step.
+        if self.is_behind() {
+            self.start_upkeep(false);
+        }
         self.start_write();
         self.sync_log();
         self.start_upkeep(idle);
+        self.begin_parked();
         replies.append(&mut self.replies);
     }
 

@@ -48,6 +48,10 @@ impl Unsynced {
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Begins to sync what is not, if nothing does. It goes on as long as something is written, one sync after the other.
+    ///
+    /// A checkpoint counts on it: what a step of it says of a death rests on frames that are written by then. The background does its jobs in their
+    /// order, and this one is handed out first in each poll; so when a step is over, a sync of all frames before it is over or
+    /// handed out before the next step. The name comes some steps after the last word on any death, so those are synced.
     pub(super) fn sync_log(&mut self) {
         if self.unsynced.job.is_some() || self.unsynced.files.is_empty() || self.failed.is_some() {
             return;

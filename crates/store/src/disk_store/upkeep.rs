@@ -211,9 +211,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Whether a checkpoint has calls to make; begins one if it is time.
     fn may_checkpoint(&mut self, commit_waits: bool) -> bool {
         if let Some(checkpoint) = &self.upkeep.checkpoint {
-            // What it has written down of deaths must not outlive the frames that told of them: those have to be synced first.
-            let waits_for_log = checkpoint.ends_with_log() && self.options.ack_level != AckLevel::Fsync;
-            return !checkpoint.is_settling() && (!waits_for_log || self.active.is_none());
+            // What it writes down of deaths must not outlive the frames that tell of them. A frame that is written is synced in time, see
+            // `sync_log`; one that was answered before it is written is waited for.
+            let unwritten = self.options.ack_level == AckLevel::Memory && self.active.is_some();
+            return !checkpoint.is_settling() && !unwritten;
         }
         // The frame that is being written counts on bodies that a checkpoint would let go of.
         if self.active.is_some() {
@@ -245,15 +246,18 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         true
     }
 
-    /// Whether the next commit has to wait for the step under way. A checkpoint that does not keep up is given one step for each commit once as much
-    /// log has come as a quarter of what it covers, two at half of that, and so on. Else memory would grow with the tasks that wait to be
-    /// written.
+    /// Whether the checkpoint under way does not keep up: it is given one step for each commit once as much log has come as a quarter of what it
+    /// covers, two at half of that, and so on. Else memory would grow with the tasks that wait to be written.
+    pub(super) fn is_behind(&self) -> bool {
+        let log = self.files.since_checkpoint();
+        let behind = log * 4 / self.options.checkpoint_after_bytes.max(4);
+        let checkpoint = self.upkeep.checkpoint.is_some() && !self.upkeep.full;
+        checkpoint && u64::from(self.upkeep.steps_since_commit) < behind
+    }
+
+    /// Whether the next commit has to wait for the step under way.
     pub(super) fn holds_up_commits(&self) -> bool {
-        if self.upkeep.checkpoint.is_none() || !self.upkeep.is_working() {
-            return false;
-        }
-        let behind = self.files.since_checkpoint() * 4 / self.options.checkpoint_after_bytes.max(4);
-        u64::from(self.upkeep.steps_since_commit) < behind
+        self.upkeep.is_working() && self.is_behind()
     }
 
     pub(super) fn commit_begins(&mut self) {
@@ -312,6 +316,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     fn remove_segments(&mut self, slots: Vec<u32>) {
         let reads = self.reading.begun();
+        // What a page keeps for the next one may lead to them.
+        self.layout += 1;
         for slot in slots {
             let segment = self.catalog.segments.get_mut(slot);
             if segment.live > 0 {

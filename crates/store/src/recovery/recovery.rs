@@ -105,7 +105,10 @@ pub(crate) fn recover<D: Disk>(
         // What later owners took back is void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
         if file.first >= void_from {
-            cut_off.push(file.file.clone());
+            // All of it was taken back. It is not used again before a checkpoint: the frame that takes it back may not be durable, and
+            // then a power cut brings this one to the front once more.
+            let last_frame = log.replay.number;
+            kept.push_back(Kept { name: Arc::clone(&file.file.name), len: file.file.len, last_frame });
             continue;
         }
         if file.first > log.replay.number + 1 {
