@@ -66,6 +66,11 @@ pub(crate) const HEADER_BYTES: usize = 64;
 /// The part of a header that each kind of file has for itself, as six numbers.
 pub(crate) type Own = [u64; 6];
 
+/// Whether there is a number after each of these. They are counted up from 1, so files that were written by a store have no others.
+pub(crate) fn can_rise(numbers: &[u64]) -> bool {
+    numbers.iter().all(|number| *number < u64::MAX >> 1)
+}
+
 /// What a header's bytes say.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Header {

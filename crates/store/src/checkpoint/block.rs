@@ -6,7 +6,7 @@ use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
 use crate::codec::{DecodeError, Reader, put_varint};
-use crate::layout::{HEADER_BYTES, Header, header, le_u32, le_u64, read_header};
+use crate::layout::{HEADER_BYTES, Header, can_rise, header, le_u32, le_u64, read_header};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
 pub(crate) const FORMAT: u32 = 2;
@@ -61,7 +61,8 @@ pub(super) fn read_header_bytes(bytes: &[u8], number: u64, seeds: &Seeds) -> Res
         // The directory would have an older format as a whole.
         Header::Older(_) | Header::Bad => Ok(None),
         Header::Valid([found, seq, frame, generation, epoch, _]) => {
-            let start = u32::try_from(epoch).ok().map(|epoch| Start {
+            let epoch = u32::try_from(epoch).ok().filter(|epoch| *epoch < u32::MAX);
+            let start = epoch.filter(|_| can_rise(&[seq, frame, generation])).map(|epoch| Start {
                 seq: Seq(seq),
                 frame,
                 generation,

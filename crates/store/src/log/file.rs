@@ -1,7 +1,7 @@
 //! One log file.
 
 use crate::checksum::{Seeds, Use};
-use crate::layout::{HEADER_BYTES, Header, header, read_header};
+use crate::layout::{HEADER_BYTES, Header, can_rise, header, read_header};
 
 const MAGIC: [u8; 8] = *b"TWLOGFIL";
 pub(crate) const FORMAT: u32 = 1;
@@ -32,7 +32,7 @@ impl LogHeader {
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
     match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader)) {
         Header::Valid([generation, len, fresh, ..]) => {
-            Ok(Some(LogHeader { generation, len, fresh: fresh != 0 }))
+            Ok(can_rise(&[generation]).then_some(LogHeader { generation, len, fresh: fresh != 0 }))
         }
         Header::Newer(format) => Err(format),
         // The directory would have an older format as a whole.

@@ -3,7 +3,7 @@
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
 use crate::checksum::{Seeds, Use, crc};
-use crate::layout::{le_u32, le_u64};
+use crate::layout::{can_rise, le_u32, le_u64};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
 
@@ -100,7 +100,9 @@ fn read_head(file: &[u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, usize,
         seq: Seq(le_u64(bytes, 56)),
         wall: Timestamp::from_ms(i64::try_from(le_u64(bytes, 64)).ok()?)?,
     };
-    Some((head, le_u32(bytes, 8) as usize, le_u32(bytes, 12)))
+    let FrameHead { generation, epoch, number, seq, .. } = head;
+    let known = epoch.0 < u32::MAX && can_rise(&[generation, number, seq.0]);
+    known.then_some((head, le_u32(bytes, 8) as usize, le_u32(bytes, 12)))
 }
 
 fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
@@ -182,6 +184,19 @@ mod tests {
         assert_eq!(read_frame(&bytes, 0, 6, &seeds).expect_err("a stale frame"), Bad::Nothing);
         let other = Seeds::new([2; 16]);
         assert_eq!(read_frame(&bytes, 0, 5, &other).expect_err("another directory's"), Bad::Nothing);
+    }
+
+    /// The story: numbers are counted up, and behind the last one there is was an overflow.
+    #[test]
+    fn a_frame_with_the_last_number_there_is_is_none() {
+        let seeds = Seeds::new([1; 16]);
+        for raise in [32, 56] {
+            let mut bytes = frame(3, b"records", &seeds);
+            bytes[raise..raise + 8].fill(0xff);
+            let sum = crc(seeds.of(Use::Frames(5)), &bytes[8..HEAD_BYTES]);
+            bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+            assert_eq!(read_frame(&bytes, 0, 5, &seeds).expect_err("no frame"), Bad::Nothing, "byte {raise}");
+        }
     }
 
     #[test]

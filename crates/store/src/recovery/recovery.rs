@@ -349,19 +349,21 @@ impl Log<'_> {
         Ok(None)
     }
 
-    /// A file whose header does not check out, though it has the very frame that comes next: a header is synced before the first frame
-    /// of its use is written, so this is damage. (A crash during the next use's header leaves frames of uses before.)
+    /// A file whose header does not check out, though it has the very frame that comes next, or frames of a later use than any other: a header
+    /// is synced before the first frame of its use is written, so this is damage. (A crash during the next use's header leaves frames of uses
+    /// before, or frames that follow upon nothing.)
     fn orphan<'f, D: Disk>(
         &self,
         disk: &mut D,
         idle: &'f [LogFile],
     ) -> Result<Option<(&'f LogFile, usize)>, OpenError> {
-        let generation = self.end.as_ref().map_or(self.generation, |end| end.header.generation);
+        let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.generation);
+        let next = self.replay.number + 1;
         for file in idle.iter().filter(|file| file.header.is_none()) {
             let bytes = read_all(disk, &file.name)?;
             let follows = |head: &FrameHead| {
-                let next = head.number == self.replay.number + 1 && head.prev_seq == self.replay.seq;
-                next && head.generation >= generation.max(self.generation)
+                let is_next = head.number == next && head.prev_seq == self.replay.seq;
+                head.generation > latest && head.number <= next || head.generation == latest && is_next
             };
             if let Some((at, _)) = find_frame(&bytes, FRAMES_AT as usize, self.seeds, follows) {
                 return Ok(Some((file, at)));
@@ -421,8 +423,7 @@ impl Log<'_> {
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
         if let Some((file, at)) = self.orphan(disk, idle)?.filter(|_| !cuts_eagerly) {
-            let what =
-                format!("its header's checksum does not match, and frame {} stands at byte {at}", last + 1);
+            let what = format!("its header's checksum does not match, and there is a frame at byte {at}");
             return Err(OpenError::corrupt(&*file.name, 0, what));
         }
         // The damaged checkpoint may be all there was.
