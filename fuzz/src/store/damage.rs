@@ -114,7 +114,11 @@ impl Damage {
         let mut files = Sample::nth(self.sample).files.clone();
         for Edit { file, at, what } in &self.edits {
             if let Some(bytes) = files.get_mut(file) {
+                let before = bytes.len();
                 apply(bytes, *at, what);
+                if self.stamped && file.contains("/checkpoint-") {
+                    stamp::resize_block(bytes, *at, before);
+                }
             }
         }
         if self.stamped {

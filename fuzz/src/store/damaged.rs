@@ -146,9 +146,12 @@ impl Damaged {
         let missing = self.first_behind(*seq).unwrap_or_else(|| panic!("change {last} is in no frame"));
         let proof = self.whole_frames().find(|(_, frame)| frame.durable >= missing.1.number);
         assert!(proof.is_none(), "frame {:?} is missing, and {proof:?} says that it was synced", missing.1);
-        let damaged = &self.files.0[missing.0];
+        let (damaged, before) = (&self.files.0[missing.0], &self.sample().files[missing.0]);
         let place = damaged.get(missing.1.at..missing.1.at + 8);
-        let ends_cleanly = place.is_none_or(|place| place == [0; 8]);
+        // Or the header of its file is gone too, and all else that is in it.
+        let whole = damaged.get(..stamp::HEADER) == before.get(..stamp::HEADER)
+            || self.whole_frames().any(|(name, _)| name == missing.0);
+        let ends_cleanly = place.is_none_or(|place| place == [0; 8]) || !whole;
         assert!(report.torn.is_some() || ends_cleanly, "{missing:?} is gone, and nobody says so");
     }
 

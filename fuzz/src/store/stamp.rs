@@ -177,28 +177,41 @@ fn stamp_segment(bytes: &mut [u8], generation: u64) {
 fn stamp_checkpoint(bytes: &mut Vec<u8>, number: u64) {
     let seed = seed(3, number);
     stamp_header(bytes, seed);
-    let mut sums = 0;
-    for (at, end) in blocks(bytes) {
+    let (mut sums, mut at) = (0, HEADER);
+    while let Some(end) = block_end(bytes, at) {
         let end = if le32(bytes, at + 8) == 2 { put_sums(bytes, at, end, sums) } else { end };
         let block = &bytes[at..end];
         let sum = crc(seed, &[&block[..4], &block[8..]]);
         put32(bytes, at + 4, sum);
         sums = crc(sums, &[&sum.to_le_bytes()]);
+        at = end;
     }
 }
 
 fn blocks(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let mut blocks = Vec::new();
     let mut at = HEADER;
-    while at + BLOCK_HEAD <= bytes.len() {
-        let end = at + BLOCK_HEAD + le32(bytes, at) as usize;
-        if end > bytes.len() {
-            break;
-        }
-        blocks.push((at, end));
-        at = end;
+    let next = || {
+        let begin = at;
+        at = block_end(bytes, at)?;
+        Some((begin, at))
+    };
+    core::iter::from_fn(next).collect()
+}
+
+/// Where the block ends that begins at `at`, if it is whole.
+fn block_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let head = bytes.get(at..at + BLOCK_HEAD)?;
+    Some(at + BLOCK_HEAD + le32(head, 0) as usize).filter(|end| *end <= bytes.len())
+}
+
+/// A checkpoint had so many bytes before its content changed at `at`: the block there says how long it is now.
+pub(super) fn resize_block(bytes: &mut [u8], at: usize, before: usize) {
+    let block =
+        blocks(bytes).into_iter().map(|(block, _)| block).take_while(|block| block + BLOCK_HEAD <= at).last();
+    if let Some(block) = block.filter(|_| bytes.len() != before) {
+        let length = (le32(bytes, block) as usize + bytes.len()).saturating_sub(before);
+        put32(bytes, block, length as u32);
     }
-    blocks
 }
 
 /// The sixth number of the last block is the checksum of all checksums. Returns where the block ends now.
