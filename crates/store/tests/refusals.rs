@@ -184,6 +184,18 @@ fn files_of_others_are_left_alone() {
     }
 }
 
+/// The log file that was written last. What is prepared for later has no frame.
+fn newest_log(dir: &Path) -> PathBuf {
+    let entries = fs::read_dir(dir.join("shard-0000")).expect("the shard");
+    let logs = entries.map(|entry| entry.expect("an entry").path()).filter_map(|path| {
+        let bytes = fs::read(&path).expect("readable");
+        let has_frame = bytes.starts_with(b"TWLOGFIL") && bytes[4_096..].starts_with(b"TWfr");
+        let generation = u64::from_le_bytes(bytes.get(16..24)?.try_into().ok()?);
+        has_frame.then_some((generation, path))
+    });
+    logs.max().expect("there is a log").1
+}
+
 /// The story: one commit follows the opening, then the power goes, and the medium damages the header of the newest log file. The commit
 /// was synced and acknowledged, so the directory is refused; it is not opened as it was before.
 #[test]
@@ -194,21 +206,48 @@ fn the_header_of_a_file_with_the_last_commit() {
     let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
     assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     drop(owner);
-    let generation =
-        |path: &PathBuf| fs::read(path).expect("readable")[16..24].iter().rev().copied().collect::<Vec<u8>>();
-    let logs = fs::read_dir(dir.path().join("shard-0000"))
-        .expect("the shard")
-        .map(|entry| entry.expect("an entry").path());
-    let logs = logs.filter(|path| path.to_string_lossy().contains("log-"));
-    // The last one but for what is prepared for later: it has a frame.
-    let newest = logs
-        .filter(|path| fs::read(path).expect("readable")[4_096..].starts_with(b"TWfr"))
-        .max_by_key(generation);
-    let newest = newest.expect("there is a log");
+    let newest = newest_log(dir.path());
     change(&newest, |bytes| bytes[40] ^= 1);
     let OpenError::Corrupt { file, offset, .. } = refused(dir.path(), options()) else {
         panic!("another reason")
     };
     assert!(newest.ends_with(&file), "{file}");
     assert_eq!(offset, 0);
+}
+
+/// The story: a checkpoint has all but the last commit. The medium damages what stands in front of that in its log file, which nobody
+/// needs any more; but the commit was synced and acknowledged, and is not to be reached without.
+#[test]
+fn what_stands_in_front_of_the_last_commit() {
+    for damaged in [4_096, 4_096 + 72] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut owner = Owner::acquire(open(dir.path(), options()).expect("it opens"));
+        let mut commit = |key: &str| {
+            let seq = owner.next_seq();
+            let task = sample_task(seq, seq, "q", key, 5);
+            let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
+            assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+            // Commits of nothing, so that the background gets somewhere.
+            (0..20).for_each(|_| drop(owner.commit(Vec::new())));
+            fs::read_dir(dir.path().join("shard-0000")).expect("the shard").any(|entry| {
+                entry.expect("an entry").file_name().to_string_lossy().starts_with("checkpoint-")
+            })
+        };
+        let has_checkpoint = (1..=1_000).any(|n| commit(&format!("k{n}")));
+        assert!(has_checkpoint, "no checkpoint came");
+        commit("last");
+        drop(owner);
+        let newest = newest_log(dir.path());
+        // The frame's head has its length: this one is the first or the second.
+        change(&newest, |bytes| {
+            let length = u32::from_le_bytes(bytes[4_104..4_108].try_into().expect("four bytes")) as usize;
+            let at = if damaged == 4_096 { damaged } else { (damaged + length).next_multiple_of(8) };
+            assert!(bytes[at..].starts_with(b"TWfr"), "there is no frame at {at}");
+            bytes[at + 20] ^= 1;
+        });
+        let OpenError::Corrupt { file, .. } = refused(dir.path(), options()) else {
+            panic!("another reason")
+        };
+        assert!(newest.ends_with(&file), "{file}");
+    }
 }

@@ -335,41 +335,33 @@ impl Log<'_> {
     }
 
     /// A file of which no frame was read and which proves that there was one more: where, and the number of the frame that says so.
+    ///
+    /// A frame says so by what its writer knew to be synced. So does the very frame that comes next, and one that repeats what is there in a
+    /// later use than any that was read: its file's header, and the frame before it, were synced first, so one of these is damaged. (What a
+    /// crash leaves of earlier uses is of lower generations, and what it leaves of unsynced commits has higher numbers.)
     fn unreached<'f, D: Disk>(
         &self,
         disk: &mut D,
         idle: &'f [LogFile],
     ) -> Result<Option<(&'f LogFile, usize, u64)>, OpenError> {
+        let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.generation);
+        let next = self.replay.number + 1;
         for file in idle {
             let bytes = read_all(disk, &file.name)?;
-            if let Some((at, head)) = find_proof(&bytes, 0, self.replay.number + 1, self.seeds) {
+            let proves = |head: &FrameHead| {
+                head.durable >= next
+                    || head.generation >= latest && self.comes_next(head)
+                    || head.generation > latest && head.number <= next
+            };
+            if let Some((at, head)) = find_frame(&bytes, 0, self.seeds, proves) {
                 return Ok(Some((file, at, head.number)));
             }
         }
         Ok(None)
     }
 
-    /// A file whose header does not check out, though it has the very frame that comes next, or frames of a later use than any other: a header
-    /// is synced before the first frame of its use is written, so this is damage. (A crash during the next use's header leaves frames of uses
-    /// before, or frames that follow upon nothing.)
-    fn orphan<'f, D: Disk>(
-        &self,
-        disk: &mut D,
-        idle: &'f [LogFile],
-    ) -> Result<Option<(&'f LogFile, usize)>, OpenError> {
-        let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.generation);
-        let next = self.replay.number + 1;
-        for file in idle.iter().filter(|file| file.header.is_none()) {
-            let bytes = read_all(disk, &file.name)?;
-            let follows = |head: &FrameHead| {
-                let is_next = head.number == next && head.prev_seq == self.replay.seq;
-                head.generation > latest && head.number <= next || head.generation == latest && is_next
-            };
-            if let Some((at, _)) = find_frame(&bytes, FRAMES_AT as usize, self.seeds, follows) {
-                return Ok(Some((file, at)));
-            }
-        }
-        Ok(None)
+    fn comes_next(&self, head: &FrameHead) -> bool {
+        head.number == self.replay.number + 1 && head.prev_seq == self.replay.seq
     }
 
     /// What is left of the frame that would have been next: behind the last one, or the first of the next file.
@@ -404,13 +396,16 @@ impl Log<'_> {
         let last = self.replay.number;
         let cuts_eagerly = crate::planted::is("cut-acked-tail") || crate::planted::is("accept-stale-frame");
         if let Some(end) = &self.end {
-            let later = find_proof(&end.bytes, end.offset, last + 1, self.seeds);
+            // Either says that it was synced, or is it: what is damaged then stands in front of it, and the checkpoint has that.
+            let generation = end.header.generation;
+            let proves = |head: &FrameHead| {
+                head.durable > last || head.generation == generation && self.comes_next(head)
+            };
+            let later = find_frame(&end.bytes, end.offset, self.seeds, proves);
             if let Some((at, head)) = later.filter(|_| !cuts_eagerly) {
                 let what = format!(
-                    "frame {} should begin here; frame {} at byte {at} was written after frame {} was synced",
-                    last + 1,
-                    head.number,
-                    head.durable,
+                    "no frame begins here that checks out; frame {} at byte {at} was written after frame {} was synced",
+                    head.number, head.durable,
                 );
                 return Err(OpenError::corrupt(&*end.file, end.offset as u64, what));
             }
@@ -421,10 +416,6 @@ impl Log<'_> {
         if let Some((file, at, number)) = self.unreached(disk, idle)?.filter(|_| !cuts_eagerly) {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
-        }
-        if let Some((file, at)) = self.orphan(disk, idle)?.filter(|_| !cuts_eagerly) {
-            let what = format!("its header's checksum does not match, and there is a frame at byte {at}");
-            return Err(OpenError::corrupt(&*file.name, 0, what));
         }
         // The damaged checkpoint may be all there was.
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
