@@ -144,8 +144,10 @@ impl Damaged {
             panic!("a state that never was: {found:?}\nrather than {table:?}")
         };
         let missing = self.first_behind(*seq).unwrap_or_else(|| panic!("change {last} is in no frame"));
-        let proof = self.whole_frames().find(|(_, frame)| frame.durable >= missing.1.number);
-        assert!(proof.is_none(), "frame {:?} is missing, and {proof:?} says that it was synced", missing.1);
+        // One that was written when it had been synced, or itself.
+        let proof =
+            self.whole_frames().find(|found| found.1.durable >= missing.1.number || *found == missing);
+        assert!(proof.is_none(), "frame {:?} is missing, and {proof:?} shows that it was synced", missing.1);
         let (damaged, before) = (&self.files.0[missing.0], &self.sample().files[missing.0]);
         let place = damaged.get(missing.1.at..missing.1.at + 8);
         // Or the header of its file is gone too, and all else that is in it.
