@@ -27,15 +27,20 @@ impl Engine {
         }
         let leased: Vec<Slot> = self.leases.values().copied().collect();
         for slot in leased {
-            let At::Leased(held) = &self.entries.get(slot).at else {
-                unreachable!("the lease index holds leased tasks only")
-            };
-            let lease = StoredLease { no: held.no, until: held.until, written_in: self.guard.epoch };
-            // The fence must let this very token pass.
-            self.record(slot, |task| {
-                task.lease = Some(lease);
-                task.lease_fence = lease.no;
-            });
+            self.write_lease_down(slot);
         }
+    }
+
+    /// Writes a running lease down, to go on after the next start.
+    pub(super) fn write_lease_down(&mut self, slot: Slot) {
+        let At::Leased(held) = &self.entries.get(slot).at else {
+            unreachable!("only a leased task has a lease")
+        };
+        let lease = StoredLease { no: held.no, until: held.until, written_in: self.guard.epoch };
+        // The fence must let this very token pass.
+        self.record(slot, |task| {
+            task.lease = Some(lease);
+            task.lease_fence = lease.no;
+        });
     }
 }

@@ -333,5 +333,9 @@ impl Engine {
         };
         self.unplace(slot);
         self.hold(slot, no, since, lease_ms, now);
+        if self.stopping && self.failed.is_none() {
+            // The look-up of its task came back after the others were written down.
+            self.write_lease_down(slot);
+        }
     }
 }
