@@ -145,18 +145,7 @@ impl Disk for FsDisk {
     }
 
     fn read(&mut self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        self.on(DiskOp::Read, name, |file| {
-            let mut done = 0;
-            while done < into.len() {
-                match file.read_at(&mut into[done..], offset + done as u64) {
-                    Ok(0) => break,
-                    Ok(n) => done += n,
-                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                    Err(e) => return Err(e),
-                }
-            }
-            Ok(done)
-        })
+        self.on(DiskOp::Read, name, |file| read_all_at(file, offset, into))
     }
 
     fn write_at(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
@@ -202,6 +191,20 @@ impl Disk for FsDisk {
         // A file system that cannot tell does not run out as far as we know; a failing write will say so.
         rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+/// Fills `into` from `offset` on, over short reads and interruptions. Fewer bytes are there only at the end of the file.
+pub(crate) fn read_all_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < into.len() {
+        match file.read_at(&mut into[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(done)
 }
 
 /// Makes a directory and its parents, each durable in the one above it.

@@ -197,16 +197,13 @@ impl Catalog {
     /// What memory knows of a task that is looked for.
     pub(crate) fn seek(&self, wanted: &Wanted) -> Sought {
         match wanted {
-            Wanted::Id(id) => {
-                let ended = self.histories.by_id(*id);
-                match self.ids.get(*id) {
-                    Some(Whereabouts::Fresh(slot)) => {
-                        Sought::Known(Found::Live(Arc::clone(self.fresh.get(slot))))
-                    }
-                    Some(Whereabouts::Far(spot)) => Sought::Far(vec![(*id, spot)], Found::Absent),
-                    None => Sought::Known(ended.map_or(Found::Absent, |ended| Found::Ended(ended.clone()))),
+            Wanted::Id(id) => match self.ids.get(*id) {
+                Some(Whereabouts::Fresh(slot)) => {
+                    Sought::Known(Found::Live(Arc::clone(self.fresh.get(slot))))
                 }
-            }
+                Some(Whereabouts::Far(spot)) => Sought::Far(vec![(*id, spot)], Found::Absent),
+                None => Sought::Known(not_live(self.histories.by_id(*id))),
+            },
             Wanted::Key(queue, key) => self.seek_key(queue, key),
         }
     }
@@ -226,8 +223,7 @@ impl Catalog {
                 None => {}
             }
         }
-        let ended =
-            self.histories.by_key(queue, key).map_or(Found::Absent, |ended| Found::Ended(ended.clone()));
+        let ended = not_live(self.histories.by_key(queue, key));
         if spots.is_empty() { Sought::Known(ended) } else { Sought::Far(spots, ended) }
     }
 
@@ -296,4 +292,9 @@ impl Catalog {
             Some(_) | None => self.segments.bury(to),
         }
     }
+}
+
+/// What is found of a task that is not live.
+fn not_live(ended: Option<&Ended>) -> Found {
+    ended.map_or(Found::Absent, |ended| Found::Ended(ended.clone()))
 }

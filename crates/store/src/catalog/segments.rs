@@ -107,11 +107,9 @@ impl Segments {
 
     /// Those that stay.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
-        self.all().filter(|(_, segment)| !segment.leaving)
-    }
-
-    fn all(&self) -> impl Iterator<Item = (u32, &Segment)> {
-        self.slots.iter().enumerate().filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)))
+        let known = self.slots.iter().enumerate();
+        let known = known.filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)));
+        known.filter(|(_, segment)| !segment.leaving)
     }
 
     pub(crate) fn bury(&mut self, spot: Spot) {

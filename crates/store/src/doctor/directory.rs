@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::FsDisk;
+use crate::fs_disk::read_all_at;
 
 /// A directory that is looked at: whatever would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are opened for
 /// reading, so it takes no more than the right to read them.
@@ -122,17 +122,7 @@ impl Disk for Directory {
     }
 
     fn read(&mut self, name: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        let file = self.file(name)?;
-        let mut done = 0;
-        while done < into.len() {
-            match file.read_at(&mut into[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(DiskError::new(DiskOp::Read, name, e)),
-            }
-        }
-        Ok(done)
+        read_all_at(self.file(name)?, offset, into).map_err(|e| DiskError::new(DiskOp::Read, name, e))
     }
 
     fn write_at(&mut self, file: &str, _: u64, _: &[u8]) -> Result<(), DiskError> {
