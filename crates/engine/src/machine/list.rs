@@ -70,13 +70,18 @@ impl Engine {
 
     pub(super) fn listed(&mut self, now: Now, request: RequestId, page: Page) {
         let (call, list) = self.lists.asked.remove(&request).expect("the page answers a list under way");
-        let tasks = page
-            .tasks
-            .iter()
-            .filter_map(|task| self.view_of(now, task))
-            .filter(|view| list.state.is_none_or(|state| state == view.state))
-            .collect();
-        self.answer(call, Answer::List(Ok(TaskPage { tasks, next: page.next })));
+        let answer = match &self.failed {
+            // What memory knows may have been written down or not, and the store's record does not say who holds the task.
+            Some(why) if page.tasks.iter().any(|task| self.is_unsure(task)) => {
+                Err(Unavailable::Indeterminate { why: Arc::clone(why) })
+            }
+            _ => {
+                let views = page.tasks.iter().filter_map(|task| self.view_of(now, task));
+                let tasks = views.filter(|view| list.state.is_none_or(|state| state == view.state)).collect();
+                Ok(TaskPage { tasks, next: page.next })
+            }
+        };
+        self.answer(call, Answer::List(answer));
         self.retire(now);
     }
 
@@ -87,11 +92,14 @@ impl Engine {
         self.retire(now);
     }
 
+    /// Whether memory knows more of a task of the store than is known to be durable.
+    fn is_unsure(&self, task: &Task) -> bool {
+        self.entries.by_id(task.id).is_some_and(|slot| self.entries.get(slot).dirty.is_some())
+    }
+
     /// A task of the store as memory knows it; `None` if it has ended meanwhile.
     fn view_of(&self, now: Now, task: &Arc<Task>) -> Option<TaskView> {
         match self.entries.by_id(task.id) {
-            // After a failure only what is durable may be shown.
-            Some(slot) if self.failed.is_some() && self.entries.get(slot).dirty.is_some() => {}
             Some(slot) if matches!(self.entries.get(slot).at, At::Ended(_)) => return None,
             Some(slot) => return Some(self.view(slot)),
             None => {}

@@ -41,6 +41,11 @@ impl Engine {
             ended =
                 self.leases.values().copied().filter(|slot| ended.contains(slot) || by_wall(slot)).collect();
         }
+        // Once the store has failed the end of a lease cannot be written down: the task stays with its worker, and the next
+        // life gives it to somebody else.
+        if self.failed.is_some() {
+            return;
+        }
         for slot in ended {
             self.stats.expired_total += 1;
             self.lease_ended(slot, now, None);
@@ -50,11 +55,6 @@ impl Engine {
     /// A lease ended without an ack: the attempt counts, and the task is ready in its old place, or due again later.
     pub(super) fn lease_ended(&mut self, slot: Slot, now: Now, due_at: Option<Timestamp>) {
         self.unplace(slot);
-        if self.failed.is_some() {
-            // The attempt cannot be written down, so nothing certain can be said of this task until the next life.
-            self.entries.get_mut(slot).dirty = Some(self.applied.next());
-            return self.make_ready(slot, now.wall);
-        }
         let fence = self.next_lease;
         let counts = !planted::is("attempt-not-counted");
         self.record(slot, |task| {

@@ -151,6 +151,33 @@ fn a_lease_that_waits_for_a_record_when_the_machine_stops_is_not_told_that_nothi
 }
 
 #[test]
+fn a_lease_extended_by_a_look_up_that_comes_back_after_the_stop_is_written_down_too() {
+    let mut world = World::with(budget(512));
+    for name in ["a", "b"] {
+        world.put_in(name, 0);
+    }
+    let leased = world.lease(2, 1_000);
+    world = world.crash();
+    assert_eq!(world.engine.stubs_in_memory(), 2, "the records have to be looked up");
+    world.hold_reads = true;
+    let calls: Vec<_> = leased
+        .iter()
+        .map(|one| {
+            let tokens = vec![one.token];
+            world.send(Command::Extend(Extend { queue: queue("q"), tokens, lease_ms: 5_000 }))
+        })
+        .collect();
+    world.input(Input::Stop);
+    world.release();
+    for call in calls {
+        assert_eq!(world.answer(call), Some(Answer::Extend(Ok(vec![TokenAnswer::Extended]))));
+    }
+    assert!(world.stopped);
+    world = world.crash();
+    assert_eq!(world.counts(), (0, 0, 2), "both leases go on");
+}
+
+#[test]
 fn the_next_records_are_fetched_ahead_of_the_next_leases() {
     let mut world = World::with(budget(512 * KIB));
     for n in 0..3_000 {

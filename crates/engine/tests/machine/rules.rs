@@ -350,6 +350,32 @@ fn after_a_failed_commit_nothing_is_changed_and_what_was_under_way_is_unknown() 
 }
 
 #[test]
+fn a_list_beside_a_failed_store_shows_no_task_whose_last_change_may_be_lost() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    world.lease(1, 10);
+    // The lease runs out, and the commit that says so fails.
+    world.fail_commits = true;
+    world.pass_ms(10);
+    let list = world.ask(Command::List(List::new(&queue("q"))));
+    assert!(matches!(list, Answer::List(Err(Unavailable::Indeterminate { .. }))), "{list:?}");
+    assert!(matches!(world.get("a"), Err(GetError::Unavailable(Unavailable::Indeterminate { .. }))));
+}
+
+#[test]
+fn a_lease_does_not_run_out_once_that_cannot_be_written_down() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    world.lease(1, 10);
+    world.input(Input::StoreFailed { why: "the checkpoint met a bad block".to_owned() });
+    world.pass_ms(10);
+    assert_eq!(world.get("a").expect("still readable").state, State::Leased);
+    assert_eq!(world.list(None), [("a".to_owned(), State::Leased)]);
+    assert_eq!(world.counts(), (0, 0, 1));
+    assert_eq!(world.engine.next_wake(), NextWake::default(), "and nothing wakes for it");
+}
+
+#[test]
 fn a_waiting_lease_gets_what_becomes_ready_in_the_order_asked() {
     let mut world = World::new();
     let wait = Lease { queue: queue("q"), max: 1, lease_ms: 1_000, wait: true };
