@@ -1,18 +1,49 @@
-//! [`SimIo`]: a disk that works only when the simulator lets it.
+//! [`SimIo`]: a disk that works only when the simulator lets it, one call of any lane at a time if that is wanted.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tickwheel_store::{Completion, InlineIo, Io, Job, Lane};
+use tickwheel_store::{Completion, Disk, Io, Job, Lane};
 
 use crate::disk::SimDisk;
+use crate::rng::Rng;
+
+/// Calls in one poll, at most, while the lanes slip.
+const SLIP_CALLS_MAX: u64 = 6;
 
 /// Makes the calls of its jobs when it is polled while the gate is open. While it is closed commits stay in flight, and
 /// other calls, time and crashes come between.
+///
+/// In some polls the lanes *slip*: only a few calls are made, each of any lane, as threads and a real disk would have it. A
+/// commit may then be half written while a checkpoint goes on, and the other way round. In all others one poll does all
+/// commits, then all reads, and then one job of the background.
 #[derive(Debug)]
 pub struct SimIo {
-    inner: InlineIo<SimDisk>,
+    disk: Option<SimDisk>,
+    /// In the order of `LANES`.
+    lanes: [VecDeque<Running>; 3],
     gate: Gate,
+    slips: Slips,
+}
+
+const LANES: [Lane; 3] = [Lane::Commit, Lane::Read, Lane::Background];
+
+/// When the lanes slip.
+#[derive(Debug)]
+pub struct Slips {
+    /// Percent of polls.
+    pub percent: u64,
+    /// What draws them and the calls.
+    pub rng: Rng,
+}
+
+/// A job and how far it has come.
+#[derive(Debug)]
+struct Running {
+    job: Job,
+    made: usize,
+    reads: Vec<Vec<u8>>,
 }
 
 /// Opens and closes a [`SimIo`] from outside.
@@ -29,23 +60,65 @@ impl Gate {
 impl SimIo {
     /// Without a disk yet.
     #[must_use]
-    pub fn new(gate: Gate) -> Self {
-        Self { inner: InlineIo::new(), gate }
+    pub fn new(gate: Gate, slips: Slips) -> Self {
+        Self { disk: None, lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()], gate, slips }
+    }
+
+    /// The next call of a lane.
+    fn make_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
+        let (Some(disk), Some(running)) = (&mut self.disk, self.lanes[lane].front_mut()) else { return };
+        let result = match running.job.calls.get(running.made) {
+            Some(call) => call.make(disk, &mut running.reads),
+            None => Ok(()),
+        };
+        running.made += 1;
+        if result.is_err() || running.made >= running.job.calls.len() {
+            let Running { job, reads, .. } = self.lanes[lane].pop_front().expect("it is the one that ran");
+            completions.push(Completion { id: job.id, result, reads, free_bytes: disk.free_bytes() });
+        }
+    }
+
+    /// All calls of the first job of a lane.
+    fn finish_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
+        let before = completions.len();
+        while completions.len() == before && !self.lanes[lane].is_empty() {
+            self.make_one(lane, completions);
+        }
     }
 }
 
 impl Io<SimDisk> for SimIo {
     fn start(&mut self, disk: SimDisk) {
-        self.inner.start(disk);
+        self.disk = Some(disk);
     }
 
     fn submit(&mut self, lane: Lane, job: Job) {
-        self.inner.submit(lane, job);
+        let at = LANES.iter().position(|known| *known == lane).expect("three lanes");
+        self.lanes[at].push_back(Running { job, made: 0, reads: Vec::new() });
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
-        if self.gate.0.load(Ordering::Relaxed) {
-            self.inner.poll(completions);
+        if !self.gate.0.load(Ordering::Relaxed) {
+            return;
         }
+        let Slips { percent, rng } = &mut self.slips;
+        if *percent > 0 && rng.chance(*percent) {
+            for _ in 0..rng.between(1, SLIP_CALLS_MAX) {
+                let busy: Vec<usize> =
+                    (0..LANES.len()).filter(|lane| !self.lanes[*lane].is_empty()).collect();
+                if busy.is_empty() {
+                    return;
+                }
+                let lane = busy[self.slips.rng.index(busy.len())];
+                self.make_one(lane, completions);
+            }
+            return;
+        }
+        for lane in [0, 1] {
+            while !self.lanes[lane].is_empty() {
+                self.finish_one(lane, completions);
+            }
+        }
+        self.finish_one(2, completions);
     }
 }

@@ -23,6 +23,6 @@ mod words;
 mod workload;
 
 pub use coverage::Coverage;
-pub use io::{Gate, SimIo};
+pub use io::{Gate, SimIo, Slips};
 pub use options::Options;
 pub use run::{Outcome, PANIC, Watch, run};

@@ -72,12 +72,14 @@ pub struct Options {
     pub full_permille: u64,
     /// Percent of crashes after which damaged copies of the disk are opened, too.
     pub probe_percent: u64,
+    /// Percent of polls in which the lanes of the disk slip against each other.
+    pub slip_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 32] = [
+const FIELDS: [Field; 33] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -110,6 +112,7 @@ const FIELDS: [Field; 32] = [
     ("read-error-percent", |o| &mut o.read_error_percent),
     ("full-permille", |o| &mut o.full_permille),
     ("probe-percent", |o| &mut o.probe_percent),
+    ("slip-percent", |o| &mut o.slip_percent),
 ];
 
 impl Options {
@@ -149,6 +152,7 @@ impl Options {
             read_error_percent: rng.pick(&[0, 0, 20]),
             full_permille: rng.pick(&[0, 0, 10]),
             probe_percent: rng.pick(&[0, 3, 10]),
+            slip_percent: rng.pick(&[0, 50, 95]),
         }
     }
 

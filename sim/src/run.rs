@@ -94,6 +94,8 @@ pub fn run(seed: u64, options: &Options, watch: Watch) -> Outcome {
 
 struct World {
     rng: Rng,
+    /// Draws for the disks of its lives, so that the rest of a run is the same whether their lanes slip or not.
+    slips: Rng,
     options: Options,
     watch: Watch,
     disk: SimDisk,
@@ -132,6 +134,7 @@ impl World {
         let wall_ms = clocks.now().wall.as_ms();
         Self {
             workload: Workload::new(&options, rng.split()),
+            slips: Rng::new(seed ^ 0x736c_6970),
             rng,
             watch,
             disk: SimDisk::new(),

@@ -122,33 +122,43 @@ pub trait Io<D: Disk> {
     fn poll(&mut self, completions: &mut Vec<Completion>);
 }
 
+impl Call {
+    /// Makes the call. What it reads is appended to `reads`.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn make<D: Disk>(&self, disk: &mut D, reads: &mut Vec<Vec<u8>>) -> Result<(), DiskError> {
+        match self {
+            Self::Create(file) => disk.create(file),
+            Self::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
+            Self::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
+            Self::Read { file, offset, bytes } => {
+                let mut into = vec![0; *bytes];
+                let count = disk.read(file, *offset, &mut into)?;
+                into.truncate(count);
+                reads.push(into);
+                Ok(())
+            }
+            Self::Sync(file) => disk.sync_data(file),
+            Self::SetLen { file, bytes } => disk.set_len(file, *bytes),
+            Self::Rename { from, to } => disk.rename(from, to),
+            Self::Remove(file) => disk.remove(file),
+            Self::SyncDir(dir) => disk.sync_dir(dir),
+            Self::Close(file) => {
+                disk.close(file);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Makes calls up to the first that fails.
 pub(crate) fn run_calls<D: Disk>(
     disk: &mut D,
     calls: &[Call],
     reads: &mut Vec<Vec<u8>>,
 ) -> Result<(), DiskError> {
-    calls.iter().try_for_each(|call| match call {
-        Call::Create(file) => disk.create(file),
-        Call::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
-        Call::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
-        Call::Read { file, offset, bytes } => {
-            let mut into = vec![0; *bytes];
-            let count = disk.read(file, *offset, &mut into)?;
-            into.truncate(count);
-            reads.push(into);
-            Ok(())
-        }
-        Call::Sync(file) => disk.sync_data(file),
-        Call::SetLen { file, bytes } => disk.set_len(file, *bytes),
-        Call::Rename { from, to } => disk.rename(from, to),
-        Call::Remove(file) => disk.remove(file),
-        Call::SyncDir(dir) => disk.sync_dir(dir),
-        Call::Close(file) => {
-            disk.close(file);
-            Ok(())
-        }
-    })
+    calls.iter().try_for_each(|call| call.make(disk, reads))
 }
 
 fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {

@@ -6,7 +6,7 @@ use tickwheel_store::{DiskOp, DiskStore, StoreOptions};
 
 use super::{Step, World};
 use crate::disk::{Fault, SimDisk};
-use crate::io::SimIo;
+use crate::io::{SimIo, Slips};
 use crate::oracle::Violation;
 
 impl World {
@@ -94,16 +94,16 @@ impl World {
             }
             self.trace.event(format_args!("starts"));
             self.check_twin()?;
-            let store =
-                match DiskStore::open(self.disk.clone(), SimIo::new(self.gate.clone()), self.store_options())
-                {
-                    Ok(store) => store,
-                    Err(_) if self.disk.is_crashed() => continue,
-                    Err(error) => {
-                        self.excuse(&error.to_string(), misreads)?;
-                        continue;
-                    }
-                };
+            let slips = Slips { percent: self.options.slip_percent, rng: self.slips.split() };
+            let io = SimIo::new(self.gate.clone(), slips);
+            let store = match DiskStore::open(self.disk.clone(), io, self.store_options()) {
+                Ok(store) => store,
+                Err(_) if self.disk.is_crashed() => continue,
+                Err(error) => {
+                    self.excuse(&error.to_string(), misreads)?;
+                    continue;
+                }
+            };
             self.coverage.torn += u64::from(store.recovery_report().torn.is_some());
             self.oracle.recovered();
             if self.load(store, misreads)? {
