@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Ended, Found, Outcome, Place, Reply, Request, Seq, Task, TaskEffect, Timestamp, Wanted,
+    Batch, Body, Ended, Filter, Found, Outcome, Place, QueueName, Reply, Request, Seq, Task, TaskEffect,
+    Timestamp, Wanted,
 };
 use tickwheel_store::conformance::{self, Owner, sample_task};
-use tickwheel_store::{DiskStore, FsDisk, InlineIo, StoreOptions};
+use tickwheel_store::{AckLevel, DiskStore, FsDisk, InlineIo, StoreOptions};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -308,4 +309,53 @@ fn a_page_ends_where_its_payloads_get_many() {
         }
     }
     assert_eq!(found, (1..=12).collect::<Vec<_>>());
+}
+
+/// The story: hundreds of checkpoints, each of which leaves a run over the same days, and what was due first has been cancelled. A
+/// list of another queue, which has little, gets there in pages of bounded work, each of which comes further.
+#[test]
+fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut options = options();
+    options.checkpoint_after_bytes = 2_000;
+    options.block_bytes = 4_096;
+    options.ack_level = AckLevel::Memory;
+    let disk = FsDisk::new(dir.path()).expect("a directory");
+    let mut life = Life::of(DiskStore::open(disk, InlineIo::new(), options).expect("it opens"), START_MS);
+    let month = START_MS + 100 * DAY_MS;
+    let (mut cancelled, mut expected) = (Vec::new(), Vec::new());
+    for id in 1..=6_000_u64 {
+        life.seq += 1;
+        let day = (id * 7_919 % 10) as i64;
+        let queue = if id % 1_009 == 0 { "other" } else { "q" };
+        let due_ms = month + day * DAY_MS + (id * 71_993 % 86_400_000) as i64;
+        let task = Arc::new(sample_task(id, life.seq, queue, &format!("k{id}"), due_ms));
+        match queue {
+            "other" => expected.push((Place::of(&task), id)),
+            _ if day < 4 => cancelled.push(Arc::clone(&task)),
+            _ => {}
+        }
+        life.commit(vec![TaskEffect::Stored { task, body_known: false }]);
+        life.rest(8);
+    }
+    expected.sort_unstable();
+    life.finish(&cancelled);
+
+    let queue = QueueName::new("other").expect("a good name");
+    let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX };
+    let (mut after, mut pages, mut found) = (Place::START, 0, Vec::new());
+    loop {
+        let Reply::Page(page) =
+            life.owner.ask(Request::ScanFilter { filter: filter.clone(), after, max: 10 })
+        else {
+            panic!("no page")
+        };
+        pages += 1;
+        found.extend(page.tasks.iter().map(|task| (Place::of(task), task.id)));
+        let Some(next) = page.next else { break };
+        assert!(next > after, "page {pages} came no further than {after:?}");
+        after = next;
+    }
+    assert_eq!(found, expected);
+    assert!(pages > 1, "all in {pages} pages");
 }

@@ -66,9 +66,12 @@ impl Segment {
         self.live = self.live.checked_sub(1).expect("a segment has no more dead than it has records");
     }
 
-    /// The places of its records lie between.
-    pub(crate) fn may_have(&self, after: Place, until: Place) -> bool {
-        self.live > 0 && self.runs.iter().any(|run| run.last > after && run.blocks()[0].first <= until)
+    /// No live record of it behind `after` stands before this place; `None`: there is none behind.
+    pub(crate) fn first_behind(&self, after: Place) -> Option<Place> {
+        if self.live == 0 {
+            return None;
+        }
+        self.runs.iter().filter(|run| run.last > after).map(|run| run.blocks()[0].first).min()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs of segments, merged: the live records of all of them in the order of their places.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use tickwheel_engine::{Place, Seq, Task, Timestamp};
@@ -16,16 +17,33 @@ use crate::segment::{BadRecord, read_record};
 /// So many runs are read at once when none of them has anything yet.
 const READ_AHEAD: usize = 8;
 
-/// Where a merge has come to. It reads nothing itself: it says what is to be read, and is given it.
+/// A block that was read weighs as much as so many records that were looked at.
+const BLOCK_LOOKS: usize = 16;
+
+/// Where a merge has come to. It reads nothing itself: it says what is to be read, and is given it. A step costs the logarithm of
+/// how many runs it has reached; those behind cost nothing yet.
 #[derive(Debug)]
 pub(super) struct Merge {
     /// The last place that was passed.
     at: Place,
     /// How far it may go: runs that begin later have no cursor.
     end: Place,
+    /// Who may be next, the least place first.
+    line: BinaryHeap<Reverse<(Place, Next)>>,
     cursors: Vec<Cursor>,
-    /// Which cursors the reads under way are for.
+    /// Which cursors the reads under way are for. They stand in no line.
     asked: Vec<usize>,
+}
+
+/// What stands at a place of the line. Nothing of it comes before that place.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Next {
+    /// The runs of a segment that have no cursors yet.
+    Segment(u32),
+    /// A block of this cursor that is not read yet.
+    Unread(usize),
+    /// A record of this cursor that was read: it stands exactly there.
+    Read(usize),
 }
 
 /// A run, from some block on.
@@ -52,8 +70,8 @@ pub(super) enum First {
 impl Merge {
     /// The runs of all segments, behind `after` and up to `end`.
     pub(super) fn of_all(after: Place, end: Place, catalog: &Catalog) -> Self {
-        let mut merge = Self { at: after, end, cursors: Vec::new(), asked: Vec::new() };
-        for (slot, segment) in catalog.segments.iter().filter(|(_, segment)| segment.may_have(after, end)) {
+        let mut merge = Self::new(after, end);
+        for (slot, segment) in catalog.segments.iter() {
             merge.add(slot, segment);
         }
         merge
@@ -61,13 +79,23 @@ impl Merge {
 
     /// The runs of one segment.
     pub(super) fn of_one(slot: u32, catalog: &Catalog) -> Self {
-        let (at, end) = (Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) });
-        let mut merge = Self { at, end, cursors: Vec::new(), asked: Vec::new() };
+        let mut merge = Self::new(Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) });
         merge.add(slot, catalog.segments.get(slot));
         merge
     }
 
+    fn new(at: Place, end: Place) -> Self {
+        Self { at, end, line: BinaryHeap::new(), cursors: Vec::new(), asked: Vec::new() }
+    }
+
     fn add(&mut self, slot: u32, segment: &Segment) {
+        if let Some(first) = segment.first_behind(self.at).filter(|first| *first <= self.end) {
+            self.line.push(Reverse((first, Next::Segment(slot))));
+        }
+    }
+
+    fn open(&mut self, slot: u32, catalog: &Catalog) {
+        let segment = catalog.segments.get(slot);
         for (index, run) in segment.runs.iter().enumerate() {
             let next_block = run.first_block_behind(self.at);
             if run.blocks().get(next_block).is_some_and(|block| block.first <= self.end) {
@@ -79,7 +107,15 @@ impl Merge {
                     next_block,
                     ahead: VecDeque::new(),
                 });
+                self.stand(self.cursors.len() - 1, catalog);
             }
+        }
+    }
+
+    /// Puts a cursor in line, unless it is at its end.
+    fn stand(&mut self, index: usize, catalog: &Catalog) {
+        if let Some((place, next)) = self.cursors[index].next(index, self.at, catalog) {
+            self.line.push(Reverse((place, next)));
         }
     }
 
@@ -93,7 +129,7 @@ impl Merge {
         self.end
     }
 
-    /// The reads that were asked for brought this.
+    /// The reads that were asked for brought this. Says how many records' worth of looking that was.
     ///
     /// # Errors
     /// What is wrong with it: file, offset, and what.
@@ -103,44 +139,54 @@ impl Merge {
         catalog: &Catalog,
         seeds: &Seeds,
         names: &mut Names,
-    ) -> Result<(), String> {
-        for (at, bytes) in std::mem::take(&mut self.asked).into_iter().zip(reads) {
-            self.cursors[at].decode(&bytes, self.at, catalog, seeds, names)?;
+    ) -> Result<usize, String> {
+        let asked = std::mem::take(&mut self.asked);
+        let looks = asked.len() * BLOCK_LOOKS;
+        for (index, bytes) in asked.into_iter().zip(reads) {
+            self.cursors[index].decode(&bytes, self.at, catalog, seeds, names)?;
+            self.stand(index, catalog);
         }
-        Ok(())
+        Ok(looks)
     }
 
     /// Who comes next, up to `end`, if that is before `rival`; a rival is what somebody else has at this place.
     pub(super) fn first(&mut self, end: Place, rival: Option<Place>, catalog: &Catalog) -> First {
-        loop {
-            let mut best: Option<(Place, usize)> = None;
-            let mut unread: Vec<(Place, usize)> = Vec::new();
-            for (index, cursor) in self.cursors.iter_mut().enumerate() {
-                match cursor.head(self.at, catalog) {
-                    Head::Read(place) if place <= end && best.is_none_or(|(first, _)| place < first) => {
-                        best = Some((place, index));
-                    }
-                    Head::Unread(place) if place <= end => unread.push((place, index)),
-                    Head::Read(_) | Head::Unread(_) | Head::Nothing => {}
+        let last = rival.map_or(end, |rival| rival.min(end));
+        while let Some(&Reverse((place, next))) = self.line.peek()
+            && place <= last
+            && self.asked.len() < READ_AHEAD
+        {
+            match next {
+                Next::Segment(slot) => {
+                    self.line.pop();
+                    self.open(slot, catalog);
                 }
-            }
-            let known = [best.map(|(place, _)| place), rival].into_iter().flatten().min();
-            unread.retain(|(place, _)| known.is_none_or(|known| *place <= known));
-            if !unread.is_empty() {
-                unread.sort_unstable();
-                unread.truncate(READ_AHEAD);
-                self.asked = unread.into_iter().map(|(_, index)| index).collect();
-                return First::Reads(self.asked.iter().map(|at| self.cursors[*at].read(catalog)).collect());
-            }
-            let Some((place, index)) = best else { return First::Nobody };
-            if rival.is_some_and(|rival| rival < place) {
-                return First::Nobody;
-            }
-            // `None`: it ended, or moved, since it was read.
-            if let Some(task) = self.cursors[index].live_head(catalog) {
-                return First::Task(task);
+                // It may have been passed, or all of the block may have ended, since it stood in line.
+                Next::Unread(index) | Next::Read(index)
+                    if self.cursors[index].next(index, self.at, catalog) != Some((place, next)) =>
+                {
+                    self.line.pop();
+                    self.stand(index, catalog);
+                }
+                Next::Unread(index) => {
+                    self.line.pop();
+                    self.asked.push(index);
+                }
+                Next::Read(_) if !self.asked.is_empty() => break,
+                Next::Read(index) => match self.cursors[index].live_head(catalog) {
+                    Some(task) => return First::Task(task),
+                    // It ended, or moved, since it was read.
+                    None => {
+                        self.line.pop();
+                        self.stand(index, catalog);
+                    }
+                },
             }
         }
+        if self.asked.is_empty() {
+            return First::Nobody;
+        }
+        First::Reads(self.asked.iter().map(|index| self.cursors[*index].read(catalog)).collect())
     }
 
     /// Goes on behind a task.
@@ -149,19 +195,13 @@ impl Merge {
     }
 }
 
-/// What is known of a cursor's next record.
-enum Head {
-    Read(Place),
-    /// It is not before this place.
-    Unread(Place),
-    Nothing,
-}
-
 impl Cursor {
-    fn head(&mut self, after: Place, catalog: &Catalog) -> Head {
+    /// What it has behind `after`, and where; `None` at its end.
+    fn next(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Next)> {
         while let Some((_, task)) = self.ahead.front() {
-            if Place::of(task) > after {
-                return Head::Read(Place::of(task));
+            let place = Place::of(task);
+            if place > after {
+                return Some((place, Next::Read(index)));
             }
             self.ahead.pop_front();
         }
@@ -170,7 +210,7 @@ impl Cursor {
         while blocks.get(self.next_block).is_some_and(|block| block.records == 0) {
             self.next_block += 1;
         }
-        blocks.get(self.next_block).map_or(Head::Nothing, |block| Head::Unread(block.first))
+        Some((blocks.get(self.next_block)?.first, Next::Unread(index)))
     }
 
     /// The first task that was read; `None`, and it is passed over, if it is not there any more.

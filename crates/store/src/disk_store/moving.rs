@@ -15,14 +15,14 @@ use crate::segment::Level;
 /// What is read of segments for one checkpoint, bytes: the log is not let go of before it is done.
 const MOVED_BYTES_MAX: u64 = 128 << 20;
 
-/// What was due so long ago and is still there has outlived its segment, milliseconds.
+/// A bucket that ended so long ago is not about to be worked off, milliseconds.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
 /// A month is split into days when its first one is so near, milliseconds.
 const SPLIT_BEFORE_MS: u64 = 2 * 86_400_000;
 
 /// Segments whose live records are copied to others, so that their files can go: months whose time has come near are split into days,
-/// once in a task's life; what outlives its segment is gathered among the overdue; and of what is half dead the rest is put together.
+/// once in a task's life; and of what is half dead the rest is put together, among the overdue if its time is long past.
 #[derive(Debug)]
 pub(super) struct Moving {
     sources: VecDeque<u32>,

@@ -10,9 +10,13 @@ use crate::catalog::Catalog;
 use crate::checksum::Seeds;
 use crate::codec::Names;
 
-/// A filter looks at so many records at most before it answers, though the page may be empty: a megabyte of them and more, some
-/// milliseconds.
+/// A filter looks at so many records at most before it answers, though the page may be empty, and a block that it reads counts as
+/// some: a megabyte and more, some milliseconds.
 const LOOKS_MAX: usize = 4_096;
+
+/// So many it passes in any case: the first blocks of all runs in reach have to be read for the first of them, and again for the
+/// next page.
+const PASSES_MIN: usize = 1_024;
 
 /// A page ends once its payloads have so many bytes: a thousand of a megabyte each are not for one answer.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -26,6 +30,8 @@ pub(super) struct Scan {
     max: usize,
     /// Records that may still be looked at.
     looks: usize,
+    /// Records that were.
+    passed: usize,
     page: Page,
     /// Bytes of its payloads.
     bytes: usize,
@@ -72,7 +78,7 @@ impl Scan {
 
     fn new(filter: Option<Filter>, end: Place, max: usize, looks: usize, cursors: Cursors) -> Self {
         let (page, reads) = (Page::default(), Vec::new());
-        Self { filter, end, max: max.max(1), looks, page, bytes: 0, cursors, reads }
+        Self { filter, end, max: max.max(1), looks, passed: 0, page, bytes: 0, cursors, reads }
     }
 
     /// The cursors, for the next page, if there may be one.
@@ -87,8 +93,9 @@ impl Scan {
 
     pub(super) fn advance(&mut self, catalog: &Catalog, seeds: &Seeds, names: &mut Names) -> Next {
         let merge = &mut self.cursors.merge;
-        if let Err(why) = merge.take(std::mem::take(&mut self.reads), catalog, seeds, names) {
-            return Next::Damaged(why);
+        match merge.take(std::mem::take(&mut self.reads), catalog, seeds, names) {
+            Ok(looks) => self.looks = self.looks.saturating_sub(looks),
+            Err(why) => return Next::Damaged(why),
         }
         loop {
             let memory = catalog.fresh.first_behind(merge.at()).filter(|(place, _)| *place <= self.end);
@@ -101,11 +108,12 @@ impl Scan {
             let wanted = self.filter.as_ref().is_none_or(|filter| filter.queue == task.queue);
             // The one behind the last is only there to say that there is more.
             let full = self.page.tasks.len() == self.max || self.bytes >= PAGE_BYTES_MAX;
-            if (wanted && full) || self.looks == 0 {
+            if (wanted && full) || (self.looks == 0 && self.passed >= PASSES_MIN) {
                 let at = merge.at();
                 return self.reply(Some(at));
             }
-            self.looks -= 1;
+            self.looks = self.looks.saturating_sub(1);
+            self.passed += 1;
             merge.pass(&task);
             if wanted {
                 self.bytes += task.body.payload.len();
