@@ -43,7 +43,8 @@ pub struct Config {
     /// Connections at one time; one more is answered 503. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
-    /// How long a stop waits for calls under way. Default: 10 s, what supervisors allow before they kill.
+    /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
+    /// to 90 s before they kill.
     pub stop_grace: Duration,
 }
 

@@ -151,7 +151,7 @@ impl Server {
     ///
     /// Stopping, in this order: no new connections; waits of workers end with an empty answer; calls under way are answered,
     /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
-    /// is closed. Dropping the future stops at once, as a crash does: nothing that was acknowledged is lost.
+    /// is closed, unless its disk keeps it waiting for as long again. Dropping the future stops at once, as a crash does: nothing that was acknowledged is lost.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         tracing::info!(listen = %self.local_addr, "serving");
         let mut connections = JoinSet::new();
@@ -178,8 +178,14 @@ impl Server {
             tracing::warn!(connections = connections.len(), "calls under way were cut off");
             connections.shutdown().await;
         }
-        close(self.queue).await;
-        tracing::info!("stopped");
+        // A disk that takes no more may keep it from writing the leases down, for ever.
+        match timeout(self.stop_grace, close(self.queue)).await {
+            Ok(()) => tracing::info!("stopped"),
+            Err(_) => tracing::warn!(
+                waited = ?self.stop_grace,
+                "stopped without waiting for the disk any longer: leases that are not written down end with this process"
+            ),
+        }
     }
 
     /// Serves a connection, or refuses it if there are too many.

@@ -24,7 +24,7 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
 /// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
-/// are answered and leases are written down.
+/// are answered and leases are written down. A second one stops it at once.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -122,10 +122,24 @@ impl Serve {
         let config = Config { listen, virtual_clock, insecure, ack_level, ..Config::new(store) };
         let server = tokio::select! {
             bound = Server::bind(config) => bound.context("failed to start")?,
-            () = stop.wait() => return Ok(()),
+            _ = stop.wait() => return Ok(()),
         };
         announce(server.local_addr())?;
-        server.run(stop.wait()).await;
+        let mut again = Stop::listen()?;
+        let told = async {
+            let signal = stop.wait().await;
+            tracing::info!(signal, "told to stop");
+        };
+        let told_twice = async {
+            again.wait().await;
+            again.wait().await
+        };
+        tokio::select! {
+            () = server.run(told) => {}
+            signal = told_twice => {
+                tracing::warn!(signal, "stopped at once: leases that are not written down end with this process");
+            }
+        }
         Ok(())
     }
 }
@@ -165,12 +179,12 @@ impl Stop {
         Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
     }
 
-    async fn wait(&mut self) {
-        let name = tokio::select! {
+    /// The name of the next one.
+    async fn wait(&mut self) -> &'static str {
+        tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-        };
-        tracing::info!(signal = name, "told to stop");
+        }
     }
 }
 

@@ -35,6 +35,13 @@ impl Injection {
         Self { strace, trace }
     }
 
+    /// Waits until the server has made such a call.
+    pub(crate) fn wait_for_call(&self, name: &str) {
+        wait_for(&format!("{name} to be called"), || {
+            std::fs::read_to_string(&self.trace).ok()?.contains(name).then_some(())
+        });
+    }
+
     /// Lets the server go and returns the calls that were seen, one a line.
     pub(crate) fn end(mut self) -> String {
         self.let_go();

@@ -4,12 +4,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::caller::{Caller, Silence};
 use crate::history::{Answer, wall_ms};
 use crate::injection::{Injection, from_the_start};
 use crate::load::{LARGE, Load};
 use crate::needs::{Need, has, is_long, say};
-use crate::report::{page, ready};
+use crate::report::{page, ready, wait_for};
 use crate::server::Starting;
 use crate::stage::{HOUR_MS, Stage, key};
 
@@ -152,6 +154,32 @@ fn answers_wait_for_a_slow_sync() {
         server.kill();
     });
     stage.restart_and_judge("a kill amid slow syncs");
+}
+
+/// A disk that does not answer cannot keep a server from ending: the second signal does not wait for it.
+#[test]
+fn a_second_signal_ends_a_stop_that_waits_for_the_disk() {
+    if !has("a disk that does not answer", &STRACE) {
+        return;
+    }
+    let stage = Stage::new();
+    let server = stage.home.start();
+    let caller = Caller::new(&server.url, &stage.history);
+    caller.put(&key("held"), wall_ms(), 1).expect("all is well");
+    wait_for("a lease", || caller.lease("0", 1, 1_000).ok().filter(|leased| !leased.is_empty()));
+    let injection = Injection::into_running(server.pid(), "fdatasync:delay_enter=12000000", stage.path());
+    server.signal(Signal::TERM);
+    // The lease is on its way to the disk, so this is not the first signal taken twice for one.
+    injection.wait_for_call("pwrite64");
+    server.signal(Signal::TERM);
+    // strace keeps the thread that syncs, and so the process, until its delay is over.
+    wait_for("the server to give up", || stage.home.last_words().contains("stopped at once").then_some(()));
+    assert!(server.ended().success());
+    drop(injection);
+    // Whether the lease goes on nobody can know; the task is there.
+    let server = stage.home.start();
+    let caller = Caller::new(&server.url, &stage.history);
+    assert!(matches!(caller.get(&key("held")), Ok(Answer::Live { .. })));
 }
 
 /// The N-th call of each kind fails, from the very start of the server on: it may refuse to start or to go on, and the next
