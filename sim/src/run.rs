@@ -229,7 +229,7 @@ impl World {
             let by_ms = edges::far(&mut self.rng).min(2_592_000_000);
             self.trace.event(format_args!("nothing runs for {by_ms} ms"));
             self.coverage.stalls += 1;
-            if self.rng.chance(30) {
+            if self.rng.chance(30) && self.clocks.may_pass(by_ms * 1_000_000) {
                 self.clocks.suspend(by_ms * 1_000_000);
                 self.tell_time();
             } else {
@@ -253,6 +253,9 @@ impl World {
     }
 
     fn advance(&mut self, by_ns: u64) {
+        if !self.clocks.may_pass(by_ns) {
+            return;
+        }
         let slew = self.options.slew_permille.min(500);
         let slew = self.rng.between(0, 2 * slew) as i64 - slew as i64;
         self.clocks.pass(by_ns, if self.hostile { slew } else { 0 });

@@ -41,6 +41,8 @@ impl World {
             }
             self.settle()?;
             match self.until_wake_ns() {
+                // What is left is due when the machine is gone.
+                Some(by_ns) if !self.clocks.may_pass(by_ns + LONG_MS * 1_000_000) => return self.list_all(),
                 Some(by_ns) => self.advance(by_ns),
                 None => break,
             }
@@ -52,10 +54,12 @@ impl World {
             return Err(self.hang("something was to happen, and the server did not ask to be woken for it"));
         }
         self.sign_of_life()?;
-        for queue in self.workload.queues().to_vec() {
-            self.list(&queue)?;
-        }
+        self.list_all()?;
         self.oracle.finish()
+    }
+
+    fn list_all(&mut self) -> Step {
+        self.workload.queues().to_vec().iter().try_for_each(|queue| self.list(queue))
     }
 
     /// Lets the server end what is under way: only then it knows when it has to be woken.
