@@ -128,7 +128,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     store: &mut DiskStore<D, I>,
     history_per_queue: usize,
 ) -> Result<Table, String> {
-    let mut table = Table::new(history_per_queue);
+    let mut table = Table::new([0; 16], history_per_queue);
     let mut after = Place::START;
     loop {
         // Pages of an odd size, so that their edges fall anywhere.

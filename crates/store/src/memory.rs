@@ -35,7 +35,7 @@ impl MemoryStore {
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {
-            table: Table::new(Table::HISTORY_PER_QUEUE),
+            table: Table::new(secret, Table::HISTORY_PER_QUEUE),
             secret,
             room: u64::MAX,
             epoch: Epoch(0),
@@ -56,7 +56,7 @@ impl MemoryStore {
     /// Remembers so many ended tasks of each queue instead of [`Table::HISTORY_PER_QUEUE`]. For an empty store only.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
-        self.table = Table::new(history_per_queue);
+        self.table = Table::new(self.secret, history_per_queue);
         self
     }
 

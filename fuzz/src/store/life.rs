@@ -153,7 +153,7 @@ impl Life {
     pub(super) fn table(&mut self) -> Result<Table, String> {
         let tasks = self.tasks()?;
         assert_eq!(tasks.len(), self.store.len(), "tasks in pages, and tasks in all");
-        let mut table = Table::new(HISTORY);
+        let mut table = Table::new([0; 16], HISTORY);
         for task in tasks {
             let found = self.ask(Request::GetMany(vec![Wanted::Key(task.queue.clone(), task.key.clone())]));
             let is_it =

@@ -93,7 +93,7 @@ impl Story {
 
 fn make() -> [Sample; 4] {
     let disk = MemDisk::of(Files::new());
-    let mut story = Story::begin(&disk, Table::new(HISTORY), BTreeMap::new());
+    let mut story = Story::begin(&disk, Table::new([0; 16], HISTORY), BTreeMap::new());
     story.go_on(1..6);
     let short = Sample { files: disk.files(), states: story.states.clone() };
 

@@ -53,7 +53,7 @@ impl Catalog {
             segments: Segments::default(),
             live_by_queue: BTreeMap::new(),
             leased: BTreeSet::new(),
-            histories: Histories::new(history_per_queue),
+            histories: Histories::new(secret, history_per_queue),
             counters: Counters::default(),
         }
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// A small entry that knows its own hash.
-pub(super) trait Cell: Copy + PartialEq + fmt::Debug {
+pub(crate) trait Cell: Copy + PartialEq + fmt::Debug {
     /// Equal for equal keys, and evenly spread. The upper bits choose the table, the others the place in it.
     fn hash(&self) -> u64;
     /// The value of an empty place. No entry equals it.
@@ -21,7 +21,7 @@ const TABLE_BITS: u32 = 10;
 ///
 /// It is a multiset: several entries may have one hash, and it is the caller who tells them apart.
 #[derive(Clone, PartialEq)]
-pub(super) struct Grid<C> {
+pub(crate) struct Grid<C> {
     tables: Vec<Table<C>>,
     len: usize,
 }
@@ -33,16 +33,16 @@ struct Table<C> {
 }
 
 impl<C: Cell> Grid<C> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { tables: vec![Table { places: Vec::new(), len: 0 }; 1 << TABLE_BITS], len: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Makes space for so many more, evenly spread.
-    pub(super) fn reserve(&mut self, more: u64) {
+    pub(crate) fn reserve(&mut self, more: u64) {
         let each = usize::try_from(more >> TABLE_BITS).expect("as many as memory has space for");
         for table in &mut self.tables {
             let wanted = (table.len + each) * 3 / 2 + 8;
@@ -57,19 +57,19 @@ impl<C: Cell> Grid<C> {
     }
 
     /// The entries with this hash, among some others.
-    pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = &C> {
+    pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = &C> {
         let table = &self.tables[Self::table_of(hash)];
         table.from(hash).map(|at| &table.places[at])
     }
 
     /// The entry for which `is` holds, among those with this hash.
-    pub(super) fn find_mut(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<&mut C> {
+    pub(crate) fn find_mut(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<&mut C> {
         let table = &mut self.tables[Self::table_of(hash)];
         let at = table.from(hash).find(|&at| is(&table.places[at]))?;
         table.places.get_mut(at)
     }
 
-    pub(super) fn insert(&mut self, cell: C) {
+    pub(crate) fn insert(&mut self, cell: C) {
         debug_assert_ne!(cell, C::EMPTY, "the empty value was to be kept");
         let table = &mut self.tables[Self::table_of(cell.hash())];
         // Above four fifths probing gets long.
@@ -82,7 +82,7 @@ impl<C: Cell> Grid<C> {
     }
 
     /// Takes out the entry for which `is` holds, among those with this hash.
-    pub(super) fn remove(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<C> {
+    pub(crate) fn remove(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<C> {
         let table = &mut self.tables[Self::table_of(hash)];
         let at = table.from(hash).find(|&at| is(&table.places[at]))?;
         let removed = table.take(at);

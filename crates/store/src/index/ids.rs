@@ -63,14 +63,14 @@ struct IdCell {
 
 impl Cell for IdCell {
     fn hash(&self) -> u64 {
-        hash(self.id)
+        hash_id(self.id)
     }
 
     const EMPTY: Self = Self { id: u64::MAX, at: u64::MAX };
 }
 
 /// Ids are the server's own numbers, so nobody can choose them to collide: a plain mixer does.
-fn hash(id: u64) -> u64 {
+pub(crate) fn hash_id(id: u64) -> u64 {
     let mixed = (id ^ (id >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
@@ -90,14 +90,14 @@ impl Ids {
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<Whereabouts> {
-        let cell = self.grid.candidates(hash(id)).find(|cell| cell.id == id)?;
+        let cell = self.grid.candidates(hash_id(id)).find(|cell| cell.id == id)?;
         Some(Whereabouts::unpack(cell.at))
     }
 
     /// Says where a task's record is from now on. Returns where it was.
     pub(crate) fn set(&mut self, id: u64, at: Whereabouts) -> Option<Whereabouts> {
         let packed = at.pack();
-        match self.grid.find_mut(hash(id), |cell| cell.id == id) {
+        match self.grid.find_mut(hash_id(id), |cell| cell.id == id) {
             Some(cell) => Some(Whereabouts::unpack(core::mem::replace(&mut cell.at, packed))),
             None => {
                 self.grid.insert(IdCell { id, at: packed });
@@ -107,7 +107,7 @@ impl Ids {
     }
 
     pub(crate) fn remove(&mut self, id: u64) -> Option<Whereabouts> {
-        let cell = self.grid.remove(hash(id), |cell| cell.id == id)?;
+        let cell = self.grid.remove(hash_id(id), |cell| cell.id == id)?;
         Some(Whereabouts::unpack(cell.at))
     }
 }

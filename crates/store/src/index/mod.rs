@@ -4,5 +4,6 @@ mod grid;
 mod ids;
 mod keys;
 
-pub(crate) use ids::{Ids, Spot, Whereabouts};
+pub(crate) use grid::{Cell, Grid};
+pub(crate) use ids::{Ids, Spot, Whereabouts, hash_id};
 pub(crate) use keys::{KeyHash, Keys, Naming, id_of};

@@ -26,10 +26,10 @@ pub(super) struct Change {
 }
 
 impl Records {
-    pub(super) fn new(history_per_queue: usize) -> Self {
+    pub(super) fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
         Self {
             live: BTreeMap::new(),
-            histories: Histories::new(history_per_queue),
+            histories: Histories::new(secret, history_per_queue),
             counters: Counters::default(),
             live_bytes: 0,
         }

@@ -31,10 +31,11 @@ impl Table {
     /// Ended tasks that are remembered for each queue unless a store says otherwise.
     pub const HISTORY_PER_QUEUE: usize = 10_000;
 
-    /// An empty table that remembers the last `history_per_queue` ended tasks of each queue.
+    /// An empty table that remembers the last `history_per_queue` ended tasks of each queue. `secret` keeps clients from choosing
+    /// keys that collide.
     #[must_use]
-    pub fn new(history_per_queue: usize) -> Self {
-        Self { records: Records::new(history_per_queue), index: Index::default() }
+    pub fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
+        Self { records: Records::new(secret, history_per_queue), index: Index::default() }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
@@ -188,7 +189,7 @@ mod tests {
     }
 
     fn all(effects: &[TaskEffect]) -> Table {
-        let mut table = Table::new(3);
+        let mut table = Table::new([0; 16], 3);
         effects.iter().for_each(|effect| table.apply(effect));
         table
     }
