@@ -113,39 +113,39 @@ impl Catalog {
     /// Takes in a task's record. `body_known`: the log has its body in an earlier record, which is fresh. One that is not newer than
     /// what is known of its task changes nothing.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
-        let before = self.ids.get(task.id);
-        let mut body_seq = task.seq;
-        match before {
+        match self.ids.get(task.id) {
             Some(Whereabouts::Fresh(slot)) => {
-                if self.fresh.get(slot).seq >= task.seq {
+                if self.fresh.seq(slot) >= task.seq {
                     return;
                 }
-                if body_known {
-                    body_seq = self.fresh.body_seq(slot);
-                }
-                self.fresh.remove(slot);
+                let body_seq = if body_known { self.fresh.body_seq(slot) } else { task.seq };
+                self.fresh.replace(slot, Arc::clone(task), body_seq);
             }
             // A change comes after the record that a checkpoint wrote, or is that very record once more.
-            Some(Whereabouts::Far(spot)) => self.segments.bury(spot),
+            Some(Whereabouts::Far(spot)) => {
+                self.segments.bury(spot);
+                let slot = self.fresh.insert(Arc::clone(task), task.seq);
+                self.ids.set(task.id, Whereabouts::Fresh(slot));
+            }
             None => {
                 if self.histories.seq_of(task.id).is_some_and(|seq| seq >= task.seq) {
                     return;
                 }
                 self.welcome(task.id, self.key_of(task), &task.queue);
+                let slot = self.fresh.insert(Arc::clone(task), task.seq);
+                self.ids.add(task.id, Whereabouts::Fresh(slot));
             }
         }
         match task.lease {
             Some(_) => self.leased.insert(task.id),
             None => self.leased.remove(&task.id),
         };
-        let slot = self.fresh.insert(Arc::clone(task), body_seq);
-        self.ids.set(task.id, Whereabouts::Fresh(slot));
     }
 
     /// Takes in that a task ended.
     pub(crate) fn end(&mut self, ended: &Ended) {
         match self.ids.get(ended.id) {
-            Some(Whereabouts::Fresh(slot)) if self.fresh.get(slot).seq >= ended.seq => return,
+            Some(Whereabouts::Fresh(slot)) if self.fresh.seq(slot) >= ended.seq => return,
             Some(at) => {
                 self.ids.remove(ended.id);
                 self.part(ended.id, &ended.queue, &ended.key);
@@ -273,12 +273,16 @@ impl Catalog {
 
     /// A checkpoint wrote a fresh record to a segment and is durable. If nothing was changed since, the task is far from now on.
     pub(crate) fn settle(&mut self, id: u64, cut: Seq, spot: Spot) {
-        match self.ids.get(id) {
-            Some(Whereabouts::Fresh(slot)) if self.fresh.get(slot).seq <= cut => {
-                self.fresh.remove(slot);
-                self.ids.set(id, Whereabouts::Far(spot));
+        let Self { ids, fresh, segments, .. } = self;
+        let is_far = ids.change(id, |at| match at {
+            Whereabouts::Fresh(slot) if fresh.seq(slot) <= cut => {
+                fresh.remove(slot);
+                Some(Whereabouts::Far(spot))
             }
-            Some(_) | None => self.segments.bury(spot),
+            Whereabouts::Fresh(_) | Whereabouts::Far(_) => None,
+        });
+        if !is_far {
+            segments.bury(spot);
         }
     }
 

@@ -1,31 +1,40 @@
 //! Tasks whose record is in the log and in memory, and in no segment yet.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use tickwheel_engine::{Place, Seq, Task};
 
+use super::order::{Entry, Order};
 use crate::table::record_bytes;
 
 /// The fresh tasks, by slot and in the order of their places.
 ///
 /// The next checkpoint writes them into segments, so there are never more than the log has commits since the last one. The
 /// record itself is shared with the engine while that has the task too.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fresh {
     slots: Vec<Option<Held>>,
     free: Vec<u32>,
-    by_place: BTreeMap<Place, u32>,
+    order: Order,
     /// Bytes of all records, about and not below.
     bytes: u64,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+/// A task, and what is asked of it so often that its record should not have to be fetched from memory for it.
+#[derive(Clone, Debug)]
 struct Held {
     task: Arc<Task>,
+    place: Place,
+    seq: Seq,
     /// The change whose record in the log has the body.
     body_seq: Seq,
+    bytes: u64,
+}
+
+impl Held {
+    fn new(task: Arc<Task>, body_seq: Seq) -> Self {
+        Self { place: Place::of(&task), seq: task.seq, body_seq, bytes: record_bytes(&task), task }
+    }
 }
 
 impl Fresh {
@@ -38,6 +47,11 @@ impl Fresh {
         &self.held(slot).task
     }
 
+    /// The last change of the task in this slot.
+    pub(crate) fn seq(&self, slot: u32) -> Seq {
+        self.held(slot).seq
+    }
+
     /// The change whose record in the log has the body of the task in this slot.
     pub(crate) fn body_seq(&self, slot: u32) -> Seq {
         self.held(slot).body_seq
@@ -48,41 +62,131 @@ impl Fresh {
     }
 
     pub(crate) fn insert(&mut self, task: Arc<Task>, body_seq: Seq) -> u32 {
-        self.bytes += record_bytes(&task);
-        let place = Place::of(&task);
-        let held = Some(Held { task, body_seq });
+        let held = Held::new(task, body_seq);
+        let place = held.place;
+        self.bytes += held.bytes;
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = held;
+                self.slots[slot as usize] = Some(held);
                 slot
             }
             None => {
-                self.slots.push(held);
+                self.slots.push(Some(held));
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 tasks between two checkpoints")
             }
         };
-        let before = self.by_place.insert(place, slot);
-        debug_assert!(before.is_none(), "two tasks have the place {place:?}");
+        self.order.enter(place, slot);
         slot
+    }
+
+    /// Gives the task in this slot a new record.
+    pub(crate) fn replace(&mut self, slot: u32, task: Arc<Task>, body_seq: Seq) {
+        let held = Held::new(task, body_seq);
+        let place = held.place;
+        self.bytes += held.bytes;
+        let before = self.slots[slot as usize].replace(held);
+        let before = before.expect("a slot is known for as long as its task is fresh");
+        self.bytes -= before.bytes;
+        if before.place != place {
+            self.order.enter(place, slot);
+            self.order.died(|entry| is_live(&self.slots, entry));
+        }
     }
 
     pub(crate) fn remove(&mut self, slot: u32) -> Arc<Task> {
         let held =
             self.slots[slot as usize].take().expect("a slot is known for as long as its task is fresh");
-        self.by_place.remove(&Place::of(&held.task));
-        self.bytes -= record_bytes(&held.task);
+        self.order.died(|entry| is_live(&self.slots, entry));
+        self.bytes -= held.bytes;
         self.free.push(slot);
         held.task
     }
 
-    /// The first one behind `after`.
-    pub(crate) fn first_behind(&self, after: Place) -> Option<(Place, &Arc<Task>)> {
-        let (place, slot) = self.by_place.range((Bound::Excluded(after), Bound::Unbounded)).next()?;
-        Some((*place, self.get(*slot)))
+    /// Those behind `after`, in order.
+    pub(crate) fn behind(&self, after: Place) -> impl Iterator<Item = (Place, &Arc<Task>)> {
+        let mut last = after;
+        self.order.behind(after).filter_map(move |entry| {
+            let (place, slot) = entry;
+            // A task that left its slot and came back to it has been entered twice.
+            if place == last || !is_live(&self.slots, entry) {
+                return None;
+            }
+            last = place;
+            Some((place, self.get(slot)))
+        })
     }
 
-    /// Those behind `after`, in order.
-    pub(crate) fn behind(&self, after: Place) -> impl Iterator<Item = &Arc<Task>> {
-        self.by_place.range((Bound::Excluded(after), Bound::Unbounded)).map(|(_, slot)| self.get(*slot))
+    /// All there are, in order. It stays what it is, whatever becomes of them; see [`at`](Self::at).
+    pub(crate) fn snapshot(&self) -> Vec<(Place, u32)> {
+        self.order.sorted(|entry| is_live(&self.slots, entry))
+    }
+
+    /// The task of a snapshot, if it is still there and has no change after `seq`.
+    pub(crate) fn at(&self, entry: (Place, u32), seq: Seq) -> Option<&Arc<Task>> {
+        let held = self.slots[entry.1 as usize].as_ref()?;
+        (held.place == entry.0 && held.seq <= seq).then_some(&held.task)
+    }
+}
+
+fn is_live(slots: &[Option<Held>], (place, slot): Entry) -> bool {
+    slots[slot as usize].as_ref().is_some_and(|held| held.place == place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Against an ordered map: tasks come, change in place or in time, and go, in bursts that make runs and sweeps.
+    #[test]
+    fn it_has_what_an_ordered_map_has() {
+        let (mut fresh, mut model) = (Fresh::default(), BTreeMap::new());
+        let mut slots: Vec<u32> = Vec::new();
+        let mut state = 3_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for seq in 1..=30_000_u64 {
+            let due_ms = random(5_000) as i64;
+            let mut task = crate::conformance::sample_task(seq, seq, "q", &format!("k{seq}"), due_ms);
+            // It grows and shrinks in turns.
+            let grows = random(10) < if (seq / 6_000) % 2 == 0 { 7 } else { 2 };
+            let chosen = (!slots.is_empty()).then(|| random(slots.len() as u64) as usize);
+            match chosen {
+                Some(at) if !grows && random(3) > 0 => {
+                    let gone = fresh.remove(slots.swap_remove(at));
+                    assert!(model.remove(&Place::of(&gone)).is_some());
+                }
+                Some(at) if !grows => {
+                    let before = Arc::clone(fresh.get(slots[at]));
+                    if random(2) == 0 {
+                        (task.due_at, task.put_seq) = (before.due_at, before.put_seq);
+                    }
+                    model.remove(&Place::of(&before));
+                    model.insert(Place::of(&task), seq);
+                    fresh.replace(slots[at], Arc::new(task), Seq(seq));
+                }
+                _ => {
+                    model.insert(Place::of(&task), seq);
+                    slots.push(fresh.insert(Arc::new(task), Seq(seq)));
+                }
+            }
+            if seq % 997 == 0 || seq < 700 {
+                let all: Vec<_> = model.iter().map(|(place, seq)| (*place, *seq)).collect();
+                let found = fresh.behind(Place::START).map(|(place, task)| (place, task.seq.0));
+                assert_eq!(found.collect::<Vec<_>>(), all, "after {seq}");
+                if let Some((middle, _)) = all.get(all.len() / 2) {
+                    let behind = fresh.behind(*middle).count();
+                    assert_eq!(behind, all.len() - all.len() / 2 - 1);
+                }
+                let snapshot = fresh.snapshot();
+                let places: Vec<_> = snapshot.iter().map(|(place, _)| *place).collect();
+                assert_eq!(places, model.keys().copied().collect::<Vec<_>>());
+                assert!(snapshot.iter().all(|entry| fresh.at(*entry, Seq(seq)).is_some()));
+            }
+        }
+        let bytes: u64 = slots.iter().map(|slot| record_bytes(fresh.get(*slot))).sum();
+        assert_eq!(fresh.bytes(), bytes);
     }
 }

@@ -6,6 +6,7 @@
 )]
 mod catalog;
 mod fresh;
+mod order;
 mod segments;
 
 pub(crate) use catalog::{Catalog, Sought};

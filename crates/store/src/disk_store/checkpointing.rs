@@ -40,9 +40,10 @@ pub(super) struct Checkpoint {
 
 #[derive(Debug)]
 enum Stage {
-    /// Fresh tasks behind this place are still to be written.
+    /// Fresh tasks are being written: those that were there when it began, and of these the ones from this one on.
     Flush {
-        behind: Place,
+        tasks: Vec<(Place, u32)>,
+        next: usize,
     },
     /// Records are copied from segment to segment.
     Move(Moving),
@@ -83,13 +84,20 @@ pub(super) struct Room<'a> {
 }
 
 impl Checkpoint {
-    /// One that begins now. `sources` are written anew elsewhere.
-    pub(super) fn new(start: Start, number: u64, now: Timestamp, log_bytes: u64, sources: Vec<u32>) -> Self {
+    /// One that begins now and writes these fresh tasks. `sources` are written anew elsewhere.
+    pub(super) fn new(
+        start: Start,
+        number: u64,
+        now: Timestamp,
+        log_bytes: u64,
+        tasks: Vec<(Place, u32)>,
+        sources: Vec<u32>,
+    ) -> Self {
         Self {
             start,
             number,
             log_bytes,
-            stage: Stage::Flush { behind: Place::START },
+            stage: Stage::Flush { tasks, next: 0 },
             output: Output::new(now),
             sources,
             dropped: Vec::new(),
@@ -111,10 +119,7 @@ impl Checkpoint {
         let mut calls = Vec::new();
         while calls.is_empty() {
             match &mut self.stage {
-                Stage::Flush { behind } => {
-                    let behind = *behind;
-                    self.flush(behind, room, &mut calls);
-                }
+                Stage::Flush { .. } => self.flush(room, &mut calls),
                 Stage::Move(moving) => match moving.step(room, &mut self.output, &mut calls) {
                     Moved::Calls => {}
                     Moved::All => {
@@ -148,21 +153,23 @@ impl Checkpoint {
         Ok(calls)
     }
 
-    fn flush(&mut self, mut behind: Place, room: &mut Room<'_>, calls: &mut Vec<Call>) {
+    fn flush(&mut self, room: &mut Room<'_>, calls: &mut Vec<Call>) {
+        let Stage::Flush { tasks, next } = &mut self.stage else { return };
         let mut bytes = 0;
         while bytes < room.step_bytes && calls.len() < CALLS_AT_ONCE {
-            // What came since the start is for the next one; the log still has it.
-            let next = room.catalog.fresh.behind(behind).find(|task| task.seq <= self.start.seq);
-            let Some(task) = next.cloned() else {
+            let Some(entry) = tasks.get(*next) else {
                 self.output.close(room, calls);
                 self.stage = Stage::Move(Moving::new(&self.sources));
                 return;
             };
-            behind = Place::of(&task);
-            bytes += self.output.put(room, &task, Origin::Memory, calls);
+            *next += 1;
+            // What was changed since the start is for the next one; the log still has it.
+            let task = room.catalog.fresh.at(*entry, self.start.seq).cloned();
+            if let Some(task) = task {
+                bytes += self.output.put(room, &task, Origin::Memory, calls);
+            }
         }
         self.output.write_part(room, calls);
-        self.stage = Stage::Flush { behind };
     }
 
     /// Writes down what died in a segment. One without a live record needs no tombstones, for it goes.

@@ -97,8 +97,10 @@ impl Scan {
             Ok(looks) => self.looks = self.looks.saturating_sub(looks),
             Err(why) => return Next::Damaged(why),
         }
+        let mut fresh = catalog.fresh.behind(merge.at()).peekable();
         loop {
-            let memory = catalog.fresh.first_behind(merge.at()).filter(|(place, _)| *place <= self.end);
+            while fresh.next_if(|(place, _)| *place <= merge.at()).is_some() {}
+            let memory = fresh.peek().copied().filter(|(place, _)| *place <= self.end);
             let task = match (merge.first(self.end, memory.map(|(place, _)| place), catalog), memory) {
                 (First::Reads(calls), _) => return Next::Calls(calls),
                 (First::Task(task), _) => task,

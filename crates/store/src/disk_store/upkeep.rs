@@ -238,7 +238,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.upkeep.number += 1;
         let space = self.free_bytes - (self.checkpoint_bytes() + beside);
         let sources = Moving::choose(&self.catalog, self.end.wall, space);
-        let checkpoint = Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes, sources);
+        let tasks = self.catalog.fresh.snapshot();
+        let checkpoint = Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes, tasks, sources);
         self.upkeep.checkpoint = Some(checkpoint);
         self.files.set_since_checkpoint(0);
         self.body_floor = start.seq;

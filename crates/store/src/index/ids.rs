@@ -106,6 +106,24 @@ impl Ids {
         }
     }
 
+    /// The same for a task that is not there yet.
+    pub(crate) fn add(&mut self, id: u64, at: Whereabouts) {
+        debug_assert!(self.get(id).is_none(), "task {id} is there already");
+        self.grid.insert(IdCell { id, at: at.pack() });
+    }
+
+    /// Changes where a task's record is, if `change` makes something of where it was. Whether it did.
+    pub(crate) fn change(
+        &mut self,
+        id: u64,
+        change: impl FnOnce(Whereabouts) -> Option<Whereabouts>,
+    ) -> bool {
+        let Some(cell) = self.grid.find_mut(hash_id(id), |cell| cell.id == id) else { return false };
+        let Some(at) = change(Whereabouts::unpack(cell.at)) else { return false };
+        cell.at = at.pack();
+        true
+    }
+
     pub(crate) fn remove(&mut self, id: u64) -> Option<Whereabouts> {
         let cell = self.grid.remove(hash_id(id), |cell| cell.id == id)?;
         Some(Whereabouts::unpack(cell.at))

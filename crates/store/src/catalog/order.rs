@@ -1,0 +1,92 @@
+//! The order of the fresh tasks.
+
+use tickwheel_engine::Place;
+
+/// A place, and the slot of the task that has it, or had it once.
+pub(super) type Entry = (Place, u32);
+
+/// So many of the newest are in no order yet.
+const TAIL_MAX: usize = 512;
+
+/// Places that were entered and not taken out for certain, in sorted runs of which each is about twice as long as the next (the
+/// logarithmic method: Bentley and Saxe, 1980).
+///
+/// An entry costs O(log n) comparisons of neighbours in memory, where a tree would go to another corner of it for each. Nothing is taken
+/// out: whoever reads skips what is dead, and once half of it is, it is swept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    runs: Vec<Vec<Entry>>,
+    tail: Vec<Entry>,
+    dead: usize,
+}
+
+impl Order {
+    pub(super) fn enter(&mut self, place: Place, slot: u32) {
+        self.tail.push((place, slot));
+        if self.tail.len() < TAIL_MAX {
+            return;
+        }
+        let mut run = core::mem::take(&mut self.tail);
+        run.sort_unstable();
+        self.runs.push(run);
+        while let [.., before, last] = &self.runs[..]
+            && before.len() < 2 * last.len()
+            && let (Some(last), Some(before)) = (self.runs.pop(), self.runs.last_mut())
+        {
+            before.extend(last);
+            // This sort finds the two runs and merges them.
+            before.sort();
+        }
+    }
+
+    /// One of the entries is dead. `is_live` says of which the task is there.
+    pub(super) fn died(&mut self, is_live: impl Fn(Entry) -> bool) {
+        self.dead += 1;
+        let len = self.tail.len() + self.runs.iter().map(Vec::len).sum::<usize>();
+        if self.dead > TAIL_MAX && self.dead * 2 > len {
+            *self = Self { runs: vec![self.sorted(is_live)], ..Self::default() };
+        }
+    }
+
+    /// All that are live, in order.
+    pub(super) fn sorted(&self, is_live: impl Fn(Entry) -> bool) -> Vec<Entry> {
+        let all = self.runs.iter().flatten().chain(&self.tail).copied();
+        let mut live: Vec<Entry> = all.filter(|entry| is_live(*entry)).collect();
+        live.sort();
+        // A task that left its slot and came back to it has been entered twice.
+        live.dedup();
+        live
+    }
+
+    /// All behind `after` in order, the dead ones among them, and some twice.
+    pub(super) fn behind(&self, after: Place) -> Behind<'_> {
+        let from = |run: &Vec<Entry>| run.partition_point(|(place, _)| *place <= after);
+        let mut tail: Vec<Entry> = self.tail.iter().copied().filter(|(place, _)| *place > after).collect();
+        tail.sort_unstable_by(|a, b| b.cmp(a));
+        Behind { runs: self.runs.iter().map(|run| &run[from(run)..]).collect(), tail }
+    }
+}
+
+/// What stands behind a place.
+#[derive(Debug)]
+pub(super) struct Behind<'a> {
+    runs: Vec<&'a [Entry]>,
+    /// The last one first.
+    tail: Vec<Entry>,
+}
+
+impl Iterator for Behind<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        let heads = self.runs.iter().enumerate().filter_map(|(run, left)| Some((*left.first()?, run)));
+        let first = heads.min();
+        match (first, self.tail.last()) {
+            (Some((entry, run)), tail) if tail.is_none_or(|tail| entry <= *tail) => {
+                self.runs[run] = &self.runs[run][1..];
+                Some(entry)
+            }
+            _ => self.tail.pop(),
+        }
+    }
+}
