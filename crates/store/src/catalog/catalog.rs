@@ -11,6 +11,9 @@ use crate::history::Histories;
 use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::segment::Footer;
 
+/// Tasks of which memory is asked at once.
+pub(crate) const AHEAD: usize = 64;
+
 /// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the counters.
 ///
 /// A live task's record is either *fresh*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of
@@ -92,6 +95,11 @@ impl Catalog {
         self.naming.of(task)
     }
 
+    /// Fetches what it will take to say whether a record of this task is live.
+    pub(crate) fn touch_id(&self, id: u64) {
+        self.ids.touch(id);
+    }
+
     /// Whether this record of a segment is live.
     pub(crate) fn is_live(&self, id: u64, spot: Spot) -> bool {
         self.ids.get(id) == Some(Whereabouts::Far(spot))
@@ -113,6 +121,10 @@ impl Catalog {
     /// Takes in a task's record. `body_known`: the log has its body in an earlier record, which is fresh. One that is not newer than
     /// what is known of its task changes nothing.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
+        self.store_as(task, body_known, self.naming.of(task));
+    }
+
+    fn store_as(&mut self, task: &Arc<Task>, body_known: bool, key: KeyHash) {
         match self.ids.get(task.id) {
             Some(Whereabouts::Fresh(slot)) => {
                 if self.fresh.seq(slot) >= task.seq {
@@ -131,7 +143,7 @@ impl Catalog {
                 if self.histories.seq_of(task.id).is_some_and(|seq| seq >= task.seq) {
                     return;
                 }
-                self.welcome(task.id, self.key_of(task), &task.queue);
+                self.welcome(task.id, key, &task.queue);
                 let slot = self.fresh.insert(Arc::clone(task), task.seq);
                 self.ids.add(task.id, Whereabouts::Fresh(slot));
             }
@@ -144,11 +156,15 @@ impl Catalog {
 
     /// Takes in that a task ended.
     pub(crate) fn end(&mut self, ended: &Ended) {
+        self.end_as(ended, self.naming.of_ended(ended));
+    }
+
+    fn end_as(&mut self, ended: &Ended, key: KeyHash) {
         match self.ids.get(ended.id) {
             Some(Whereabouts::Fresh(slot)) if self.fresh.seq(slot) >= ended.seq => return,
             Some(at) => {
                 self.ids.remove(ended.id);
-                self.part(ended.id, &ended.queue, &ended.key);
+                self.part(ended.id, &ended.queue, key);
                 match at {
                     Whereabouts::Fresh(slot) => drop(self.fresh.remove(slot)),
                     Whereabouts::Far(spot) => self.segments.bury(spot),
@@ -157,14 +173,25 @@ impl Catalog {
             None => {}
         }
         // A checkpoint may have it already, though the task was still live in it.
-        self.histories.add(ended);
+        self.histories.add_as(ended, key);
     }
 
-    /// Takes one effect in.
-    pub(crate) fn apply(&mut self, effect: &TaskEffect) {
-        match effect {
-            TaskEffect::Stored { task, body_known } => self.store(task, *body_known),
-            TaskEffect::Ended(ended) => self.end(ended),
+    /// Takes effects in, in their order.
+    pub(crate) fn apply(&mut self, effects: &[TaskEffect]) {
+        let mut keys = Vec::with_capacity(AHEAD.min(effects.len()));
+        for part in effects.chunks(AHEAD) {
+            keys.extend(part.iter().map(|effect| match effect {
+                TaskEffect::Stored { task, .. } => self.naming.of(task),
+                TaskEffect::Ended(ended) => self.naming.of_ended(ended),
+            }));
+            part.iter().for_each(|effect| self.ids.touch(effect.id()));
+            keys.iter().for_each(|key| self.keys.touch(*key));
+            for (effect, key) in part.iter().zip(keys.drain(..)) {
+                match effect {
+                    TaskEffect::Stored { task, body_known } => self.store_as(task, *body_known, key),
+                    TaskEffect::Ended(ended) => self.end_as(ended, key),
+                }
+            }
         }
     }
 
@@ -181,9 +208,9 @@ impl Catalog {
     }
 
     /// A task is live no more.
-    fn part(&mut self, id: u64, queue: &QueueName, key: &Key) {
-        if id_of(key) != Some(id) {
-            self.keys.remove(self.naming.hash(queue, key), id);
+    fn part(&mut self, id: u64, queue: &QueueName, key: KeyHash) {
+        if key != KeyHash::MADE {
+            self.keys.remove(key, id);
         }
         self.leased.remove(&id);
         if let Some(live) = self.live_by_queue.get_mut(queue) {
@@ -269,6 +296,16 @@ impl Catalog {
     pub(crate) fn expect_tasks(&mut self, tasks: u64) {
         self.ids.reserve(tasks);
         self.keys.reserve(tasks);
+    }
+
+    /// Fetches what settling these tasks will read: the places in memory of several are waited for together.
+    pub(crate) fn touch(&self, ids: impl Iterator<Item = u64> + Clone) {
+        ids.clone().for_each(|id| self.ids.touch(id));
+        for id in ids {
+            if let Some(Whereabouts::Fresh(slot)) = self.ids.get(id) {
+                self.fresh.touch(slot);
+            }
+        }
     }
 
     /// A checkpoint wrote a fresh record to a segment and is durable. If nothing was changed since, the task is far from now on.

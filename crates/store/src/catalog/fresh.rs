@@ -116,6 +116,28 @@ impl Fresh {
         })
     }
 
+    /// Fetches what is about to be read of the task in this slot, see [`Ids::touch`](crate::index::Ids::touch).
+    pub(crate) fn touch(&self, slot: u32) {
+        if let Some(held) = &self.slots[slot as usize] {
+            core::hint::black_box(held.task.id);
+        }
+    }
+
+    /// The same for all that a record is made of.
+    pub(crate) fn touch_records(&self, entries: &[(Place, u32)]) {
+        let tasks = || entries.iter().filter_map(|(_, slot)| self.slots[*slot as usize].as_ref());
+        // One round for each step of the way: the task, its body, the bytes.
+        tasks().for_each(|held| _ = core::hint::black_box(held.task.id));
+        tasks().for_each(|held| _ = core::hint::black_box(held.task.body.payload.len()));
+        for held in tasks() {
+            let task = &held.task;
+            core::hint::black_box((
+                task.key.as_str().as_bytes().first().copied(),
+                task.body.payload.first().copied(),
+            ));
+        }
+    }
+
     /// All there are, in order. It stays what it is, whatever becomes of them; see [`at`](Self::at).
     pub(crate) fn snapshot(&self) -> Vec<(Place, u32)> {
         self.order.sorted(|entry| is_live(&self.slots, entry))

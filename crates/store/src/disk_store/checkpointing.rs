@@ -8,7 +8,7 @@ use tickwheel_engine::{Place, Timestamp};
 use super::moving::{Moved, Moving};
 use super::output::{Origin, Output};
 use super::store::DiskStore;
-use crate::catalog::Catalog;
+use crate::catalog::{AHEAD, Catalog};
 use crate::checkpoint::{Listed, LogEnd, Source, Start, Writer};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
@@ -157,6 +157,9 @@ impl Checkpoint {
         let Stage::Flush { tasks, next } = &mut self.stage else { return };
         let mut bytes = 0;
         while bytes < room.step_bytes && calls.len() < CALLS_AT_ONCE {
+            if *next % AHEAD == 0 {
+                room.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + AHEAD)]);
+            }
             let Some(entry) = tasks.get(*next) else {
                 self.output.close(room, calls);
                 self.stage = Stage::Move(Moving::new(&self.sources));
@@ -239,11 +242,14 @@ impl Checkpoint {
                 catalog.segments.get_mut(run.segment).add_run(run.written.run.clone(), entries.len() as u64);
             }
             let part = entries.len().min(*entry + left);
-            for Entry { id, at, .. } in &entries[*entry..part] {
-                let spot = Spot { segment: run.segment, offset: run.written.run.start + u64::from(*at) };
-                match run.origin {
-                    Origin::Memory => catalog.settle(*id, self.start.seq, spot),
-                    Origin::Segment(source) => catalog.move_record(*id, source, spot),
+            for some in entries[*entry..part].chunks(AHEAD) {
+                catalog.touch(some.iter().map(|entry| entry.id));
+                for Entry { id, at, .. } in some {
+                    let spot = Spot { segment: run.segment, offset: run.written.run.start + u64::from(*at) };
+                    match run.origin {
+                        Origin::Memory => catalog.settle(*id, self.start.seq, spot),
+                        Origin::Segment(source) => catalog.move_record(*id, source, spot),
+                    }
                 }
             }
             left -= part - *entry;

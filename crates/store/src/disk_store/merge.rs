@@ -1,5 +1,6 @@
 //! Runs of segments, merged: the live records of all of them in the order of their places.
 
+use core::ops::Range;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -16,6 +17,10 @@ use crate::segment::{BadRecord, read_record};
 
 /// So many runs are read at once when none of them has anything yet.
 const READ_AHEAD: usize = 8;
+
+/// So many blocks of one run are read at once when one after the other was wanted, and so many bytes at most.
+const BLOCKS_AT_ONCE: usize = 8;
+const BYTES_AT_ONCE: usize = 256 << 10;
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
@@ -54,6 +59,10 @@ struct Cursor {
     file: Arc<str>,
     generation: u64,
     next_block: usize,
+    /// So many are read at once: twice as many each time.
+    at_once: usize,
+    /// Those that are being read.
+    reading: Range<usize>,
     /// Read and not passed yet.
     ahead: VecDeque<(Spot, Arc<Task>)>,
 }
@@ -105,6 +114,8 @@ impl Merge {
                     file: Arc::clone(&segment.name),
                     generation: segment.generation,
                     next_block,
+                    at_once: 1,
+                    reading: 0..0,
                     ahead: VecDeque::new(),
                 });
                 self.stand(self.cursors.len() - 1, catalog);
@@ -141,8 +152,9 @@ impl Merge {
         names: &mut Names,
     ) -> Result<usize, String> {
         let asked = std::mem::take(&mut self.asked);
-        let looks = asked.len() * BLOCK_LOOKS;
+        let mut looks = 0;
         for (index, bytes) in asked.into_iter().zip(reads) {
+            looks += self.cursors[index].reading.len() * BLOCK_LOOKS;
             self.cursors[index].decode(&bytes, self.at, catalog, seeds, names)?;
             self.stand(index, catalog);
         }
@@ -186,7 +198,8 @@ impl Merge {
         if self.asked.is_empty() {
             return First::Nobody;
         }
-        First::Reads(self.asked.iter().map(|index| self.cursors[*index].read(catalog)).collect())
+        let Self { asked, cursors, .. } = self;
+        First::Reads(asked.iter().map(|index| cursors[*index].read(last, catalog)).collect())
     }
 
     /// Goes on behind a task.
@@ -223,13 +236,26 @@ impl Cursor {
         None
     }
 
-    fn read(&self, catalog: &Catalog) -> Call {
+    /// Reads the next block, and those behind it that begin up to `last`.
+    fn read(&mut self, last: Place, catalog: &Catalog) -> Call {
         let run = &catalog.segments.get(self.segment).runs[self.run];
-        let (offset, bytes) = run.block_range(self.next_block);
+        let first = self.next_block;
+        let wanted = |at: usize| {
+            let block = run.blocks().get(at);
+            block.is_some_and(|block| block.records > 0 && block.first <= last)
+                && run.range_of(first..at + 1).1 <= BYTES_AT_ONCE
+        };
+        let mut end = first + 1;
+        while end - first < self.at_once && wanted(end) {
+            end += 1;
+        }
+        self.reading = first..end;
+        self.at_once = (self.at_once * 2).min(BLOCKS_AT_ONCE);
+        let (offset, bytes) = run.range_of(first..end);
         Call::Read { file: Arc::clone(&self.file), offset, bytes }
     }
 
-    /// Makes records of a block that was read.
+    /// Makes records of the blocks that were read.
     fn decode(
         &mut self,
         bytes: &[u8],
@@ -239,7 +265,7 @@ impl Cursor {
         names: &mut Names,
     ) -> Result<(), String> {
         let run = &catalog.segments.get(self.segment).runs[self.run];
-        let (start, length) = run.block_range(self.next_block);
+        let (start, length) = run.range_of(self.reading.clone());
         if bytes.len() < length {
             return Err(damage(&self.file, start + bytes.len() as u64, "the file ends in a block"));
         }
@@ -252,13 +278,15 @@ impl Cursor {
                     BadRecord::Short(_) => damage(&self.file, offset, "a record reaches beyond its block"),
                     BadRecord::Damaged(what) => damage(&self.file, offset, &what),
                 })?;
-            let spot = Spot { segment: self.segment, offset };
-            if Place::of(&task) > after && catalog.is_live(task.id, spot) {
+            if Place::of(&task) > after {
+                catalog.touch_id(task.id);
+                let spot = Spot { segment: self.segment, offset };
                 self.ahead.push_back((spot, Arc::new(task)));
             }
             from += bytes;
         }
-        self.next_block += 1;
+        self.ahead.retain(|(spot, task)| catalog.is_live(task.id, *spot));
+        self.next_block = self.reading.end;
         Ok(())
     }
 }

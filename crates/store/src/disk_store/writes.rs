@@ -216,7 +216,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// A commit counts from now on, and is answered.
     fn take_in(&mut self, pending: &mut Pending) {
         let What::Commit(batch) = std::mem::replace(&mut pending.what, What::Answered) else { return };
-        batch.effects.iter().for_each(|effect| self.catalog.apply(effect));
+        self.catalog.apply(&batch.effects);
         if let Some(counters) = batch.counters {
             self.catalog.raise_counters(counters);
         }

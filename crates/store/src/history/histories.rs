@@ -75,10 +75,15 @@ impl Histories {
     }
 
     pub(crate) fn add(&mut self, ended: &Ended) {
+        self.add_as(ended, self.naming.of_ended(ended));
+    }
+
+    /// The same if somebody has hashed its key already.
+    pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
         let Added::Kept(forgotten) = self.queues[queue as usize].add(ended) else { return };
         self.len += 1;
-        self.point_at(ended, queue);
+        self.point_at(ended, key, queue);
         if let Some(forgotten) = forgotten {
             self.forget(&forgotten);
         }
@@ -95,14 +100,18 @@ impl Histories {
         number
     }
 
-    fn point_at(&mut self, ended: &Ended, queue: u32) {
+    fn point_at(&mut self, ended: &Ended, key: KeyHash, queue: u32) {
         let Ended { id, seq, .. } = *ended;
         match self.by_id.find_mut(hash_id(id), |cell| cell.id == id) {
             Some(cell) if cell.seq > seq.0 => {}
             Some(cell) => *cell = IdCell { id, seq: seq.0, queue },
             None => self.by_id.insert(IdCell { id, seq: seq.0, queue }),
         }
-        let Some(hash) = self.hash_of(ended) else { return };
+        // A key that the server made of the id is found by that.
+        let KeyHash(hash) = key;
+        if key == KeyHash::MADE {
+            return;
+        }
         let history = &self.queues[queue as usize];
         let is_its = |cell: &KeyCell| {
             cell.hash == hash && history.by_seq(Seq(cell.seq)).is_some_and(|other| other.key == ended.key)
@@ -117,18 +126,8 @@ impl Histories {
         let Ended { id, seq, .. } = *forgotten;
         self.len -= 1;
         self.by_id.remove(hash_id(id), |cell| cell.id == id && cell.seq == seq.0);
-        if let Some(hash) = self.hash_of(forgotten) {
-            self.by_key.remove(hash, |cell| cell.hash == hash && cell.seq == seq.0);
-        }
-    }
-
-    /// `None` for a key that the server made of the id: it is found by that.
-    fn hash_of(&self, ended: &Ended) -> Option<u64> {
-        if id_of(&ended.key) == Some(ended.id) {
-            return None;
-        }
-        let KeyHash(hash) = self.naming.hash(&ended.queue, &ended.key);
-        Some(hash)
+        let KeyHash(hash) = self.naming.of_ended(forgotten);
+        self.by_key.remove(hash, |cell| cell.hash == hash && cell.seq == seq.0);
     }
 
     /// The change that ended the task with this id.

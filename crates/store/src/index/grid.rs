@@ -56,6 +56,15 @@ impl<C: Cell> Grid<C> {
         (hash >> (u64::BITS - TABLE_BITS)) as usize
     }
 
+    /// Fetches what a look-up of this hash will read. Several of these in a row wait for memory together, where look-ups wait one after
+    /// the other.
+    pub(crate) fn touch(&self, hash: u64) {
+        let table = &self.tables[Self::table_of(hash)];
+        if !table.places.is_empty() {
+            core::hint::black_box(table.places[table.home(hash)]);
+        }
+    }
+
     /// The entries with this hash, among some others.
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = &C> {
         let table = &self.tables[Self::table_of(hash)];

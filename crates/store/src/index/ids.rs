@@ -89,6 +89,11 @@ impl Ids {
         self.grid.len()
     }
 
+    /// Fetches what a look-up will read, see [`Grid::touch`].
+    pub(crate) fn touch(&self, id: u64) {
+        self.grid.touch(hash_id(id));
+    }
+
     pub(crate) fn get(&self, id: u64) -> Option<Whereabouts> {
         let cell = self.grid.candidates(hash_id(id)).find(|cell| cell.id == id)?;
         Some(Whereabouts::unpack(cell.at))

@@ -3,7 +3,7 @@
 use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
-use tickwheel_engine::{Key, QueueName, Task};
+use tickwheel_engine::{Ended, Key, QueueName, Task};
 
 use super::grid::{Cell, Grid};
 
@@ -31,7 +31,16 @@ impl Naming {
 
     /// The hash under which a task stands in the index.
     pub(crate) fn of(&self, task: &Task) -> KeyHash {
-        if id_of(&task.key) == Some(task.id) { KeyHash::MADE } else { self.hash(&task.queue, &task.key) }
+        self.of_key(task.id, &task.queue, &task.key)
+    }
+
+    /// The hash under which a task that ended stood there.
+    pub(crate) fn of_ended(&self, ended: &Ended) -> KeyHash {
+        self.of_key(ended.id, &ended.queue, &ended.key)
+    }
+
+    fn of_key(&self, id: u64, queue: &QueueName, key: &Key) -> KeyHash {
+        if id_of(key) == Some(id) { KeyHash::MADE } else { self.hash(queue, key) }
     }
 
     /// The hash of a key that is somebody's own.
@@ -93,6 +102,11 @@ impl Keys {
     /// Makes space for so many more.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
+    }
+
+    /// Fetches what a look-up will read, see [`Grid::touch`].
+    pub(crate) fn touch(&self, hash: KeyHash) {
+        self.grid.touch(KeyCell::new(hash, 0).hash());
     }
 
     pub(crate) fn insert(&mut self, hash: KeyHash, id: u64) {

@@ -1,5 +1,7 @@
 //! What memory keeps of a run.
 
+use core::ops::Range;
+
 use tickwheel_engine::Place;
 
 use super::footer::Block;
@@ -28,11 +30,11 @@ impl Run {
         &self.blocks
     }
 
-    /// Where a block begins and how many bytes it has.
-    pub(crate) fn block_range(&self, index: usize) -> (u64, usize) {
-        let from = self.start + u64::from(self.blocks[index].at);
-        let to = self.blocks.get(index + 1).map_or(self.end, |next| self.start + u64::from(next.at));
-        (from, usize::try_from(to - from).expect("a block is some kilobytes, or one task"))
+    /// Where some blocks begin and how many bytes they have.
+    pub(crate) fn range_of(&self, blocks: Range<usize>) -> (u64, usize) {
+        let from = self.start + u64::from(self.blocks[blocks.start].at);
+        let to = self.blocks.get(blocks.end).map_or(self.end, |next| self.start + u64::from(next.at));
+        (from, usize::try_from(to - from).expect("blocks are some kilobytes, or one task"))
     }
 
     /// The block in which reading begins for what stands behind `after`.
