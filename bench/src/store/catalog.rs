@@ -24,7 +24,7 @@ pub(crate) struct Candidate {
 }
 
 /// All of them, in the order in which they are measured and shown.
-pub(crate) const CATALOG: [Candidate; 5] = [
+pub(crate) const CATALOG: [Candidate; 7] = [
     Candidate {
         name: "disk",
         ours: false,
@@ -47,6 +47,13 @@ pub(crate) const CATALOG: [Candidate; 5] = [
         fill: None,
     },
     Candidate {
+        name: "queue-async",
+        ours: true,
+        does: |workload| workload == Workload::S1,
+        sample: visit::queue_async,
+        fill: None,
+    },
+    Candidate {
         name: "http",
         ours: true,
         does: |workload| workload == Workload::S1,
@@ -59,6 +66,13 @@ pub(crate) const CATALOG: [Candidate; 5] = [
         does: |workload| workload != Workload::Disk,
         sample: visit::keeper::<Peer>,
         fill: Some(fill_for_ever::<Peer>),
+    },
+    Candidate {
+        name: "fjall-alone",
+        ours: false,
+        does: |workload| workload == Workload::S1,
+        sample: visit::peer_alone,
+        fill: None,
     },
 ];
 

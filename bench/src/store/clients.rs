@@ -1,10 +1,13 @@
-//! S1 and a part of S3: 64 threads that each wait for their answer before they ask again.
+//! S1 and a part of S3: 64 clients that each wait for their answer before they ask again, threads or futures.
 
+use std::cell::Cell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use tokio::task::{LocalSet, spawn_local};
 
 use super::raw::{self, Rate};
 use super::record::wall;
@@ -52,6 +55,32 @@ impl Clients {
         })?;
         let count = next.into_inner() - self.first;
         Ok(Rate { count, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// The same with futures on one thread in the place of threads.
+    pub(crate) fn each_async<F>(&self, op: impl Fn(u64) -> F + Clone + 'static) -> anyhow::Result<Rate>
+    where
+        F: Future<Output = anyhow::Result<()>>,
+    {
+        let (next, begun, span) = (Rc::new(Cell::new(self.first)), Instant::now(), self.span);
+        let client = || {
+            let (next, op) = (Rc::clone(&next), op.clone());
+            async move {
+                while begun.elapsed() < span {
+                    op(next.replace(next.get() + 1)).await?;
+                }
+                anyhow::Ok(())
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().context("start a runtime")?;
+        LocalSet::new().block_on(&runtime, async {
+            let clients: Vec<_> = (0..CLIENTS).map(|_| spawn_local(client())).collect();
+            for client in clients {
+                client.await??;
+            }
+            anyhow::Ok(())
+        })?;
+        Ok(Rate { count: next.get() - self.first, seconds: begun.elapsed().as_secs_f64() })
     }
 
     pub(crate) fn puts(&self, put: impl Fn(u64) -> anyhow::Result<()> + Sync) -> anyhow::Result<Rate> {

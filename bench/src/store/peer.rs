@@ -32,6 +32,17 @@ const CACHE_BYTES: u64 = 256 << 20;
 const QUIET: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(120);
 
+impl Peer {
+    /// Puts one task in a batch of its own. `seq` is nobody else's.
+    pub(crate) fn put_alone(&self, seq: u64, record: Record) -> anyhow::Result<()> {
+        let place = place_key(Place { due_at: record.due_at, put_seq: Seq(self.seq + seq) });
+        let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
+        batch.insert(&self.tasks, place, encode(&record));
+        batch.insert(&self.index, index_key(&record.key), place);
+        Ok(batch.commit()?)
+    }
+}
+
 impl Keeper for Peer {
     type Change = Change;
 

@@ -1,6 +1,7 @@
 //! One process's work: a store is filled, and then measured.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -9,6 +10,7 @@ use tickwheel_queue::{Cancel, Put, Queue, QueueName, Timestamp};
 use super::clients::{self, Clients};
 use super::feed::fill;
 use super::ours::Ours;
+use super::peer::Peer;
 use super::place::{Scratch, check_room};
 use super::record::{Keys, PAYLOAD_BYTES, QUEUE, Records, payload, wall};
 use super::subject::Keeper;
@@ -121,6 +123,42 @@ pub(crate) fn queue(visit: &Visit, _name: &str) -> anyhow::Result<Samples> {
     }
     queue.close();
     Ok(samples)
+}
+
+/// Does what 64 clients of a queue do that are futures on one thread.
+pub(crate) fn queue_async(visit: &Visit, _name: &str) -> anyhow::Result<Samples> {
+    let data = Scratch::new(&visit.dir, "data")?;
+    let records = Rc::new(filled(visit, data.path())?);
+    let queue = Queue::open(data.path())?;
+    let line = QueueName::new(QUEUE)?;
+    let mut next = visit.n;
+    let sample = clients::puts_beside(&visit.dir, &mut next, visit.span, |clients| {
+        let (queue, line, records) = (queue.clone(), line.clone(), Rc::clone(&records));
+        clients.each_async(move |n| {
+            let put = records
+                .get(n, wall())
+                .map(|record| queue.put(Put::new(&line, record.key).at(record.due_at).payload(payload(n))));
+            async { Ok(put?.await.map(drop)?) }
+        })
+    });
+    queue.close();
+    one(visit, sample)
+}
+
+/// Does what 64 clients of the peer do if nobody gathers what they put: each commits its own batch.
+pub(crate) fn peer_alone(visit: &Visit, _name: &str) -> anyhow::Result<Samples> {
+    let data = Scratch::new(&visit.dir, "data")?;
+    check_room(data.path(), bytes_most(visit.n))?;
+    let mut peer = Peer::open(data.path(), wall())?;
+    let records = Records::new(Keys::Own)?;
+    fill(&mut peer, &records, 0..visit.n)?;
+    peer.rest()?;
+    let mut next = visit.n;
+    let sample = clients::puts_beside(&visit.dir, &mut next, visit.span, |clients| {
+        clients.puts(|n| peer.put_alone(n, records.get(n, wall())?))
+    });
+    peer.close()?;
+    one(visit, sample)
 }
 
 /// Does what 64 clients do over HTTP, a connection each.
