@@ -48,14 +48,25 @@ const fn goal(
     Goal { implementation, workload, metric, sizes: |_| true, wanted, says }
 }
 
-const GOALS: [Goal; 12] = [
+const GOALS: [Goal; 13] = [
     goal(
         "queue",
         ("s1", "ops_s/64-raw"),
         Wanted::AtLeast(0.25),
         "durable puts by 64 clients / 64 x raw 16 KiB syncs",
     ),
-    goal("queue", ("s1", "ops_s/fjall"), Wanted::AtLeast(5.0), "durable puts by 64 clients / the peer's"),
+    goal(
+        "queue",
+        ("s1", "ops_s/fjall-alone"),
+        Wanted::AtLeast(5.0),
+        "durable puts by 64 clients / the peer's, each a batch",
+    ),
+    goal(
+        "queue",
+        ("s1", "ops_s/fjall"),
+        Wanted::AtLeast(5.0),
+        "durable puts by 64 clients / the peer's, gathered by us",
+    ),
     goal(
         "store",
         ("s2", "tasks_s/1000-raw"),
