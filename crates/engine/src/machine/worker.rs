@@ -239,7 +239,7 @@ impl Engine {
         };
         let slot = known.or(loaded);
         let answer = match (slot, &found) {
-            (Some(_), _) if self.failed.is_some() => TokenAnswer::Expired,
+            (Some(_), _) if self.refuses_changes().is_some() => TokenAnswer::Expired,
             (Some(slot), _) => self.decide_token(now, slot, &queue, no, verb),
             (None, Found::Ended(ended)) if ended.queue == queue && ended.outcome == Outcome::Revoked(no) => {
                 TokenAnswer::Revoked
@@ -271,7 +271,7 @@ impl Engine {
 
     fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
         let answers = pending.answers.iter().copied().map(|a| a.expect("all tokens are decided")).collect();
-        let answer = match (pending.verb, self.failed.clone()) {
+        let answer = match (pending.verb, self.refuses_changes()) {
             (_, Some(why)) => pending.unavailable(Unavailable::Indeterminate { why }),
             (Verb::Ack, None) => Answer::Ack(Ok(answers)),
             (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),

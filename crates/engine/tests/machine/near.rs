@@ -367,6 +367,25 @@ fn a_failed_read_waits_for_the_commit_in_flight_whose_outcome_is_told_as_it_is()
 }
 
 #[test]
+fn a_token_whose_look_up_fails_beside_a_commit_is_not_called_expired() {
+    let mut world = World::with(budget(512));
+    for name in ["a", "b"] {
+        world.put_in(name, 0);
+    }
+    let leased = world.lease(2, 1_000);
+    world = world.crash();
+    world.hold_commits = true;
+    let put = world.send(Command::Put(Put::new(&queue("q"), key("c"))));
+    world.hold_reads = true;
+    let ack = world.send(Command::Ack(Ack::new(&queue("q"), [leased[1].token])));
+    world.fail_held();
+    world.release();
+    assert!(matches!(world.answer(put), Some(Answer::Put(Ok(_)))), "its commit was on its way and is done");
+    let answer = world.answer(ack);
+    assert!(matches!(answer, Some(Answer::Ack(Err(Unavailable::Indeterminate { .. })))), "{answer:?}");
+}
+
+#[test]
 fn a_failed_list_and_a_failed_scan_make_the_machine_read_only() {
     let mut world = World::new();
     world.put_in("a", 50);
