@@ -80,8 +80,10 @@ struct Lie {
     before: Vec<u8>,
     /// What later syncs covered.
     after: Vec<Write>,
-    /// The number of syncs before it.
-    at_sync: u64,
+    /// Whether the file is one of the log: what it had is told of by later frames, and by nothing else for certain.
+    is_log: bool,
+    /// Syncs of the log since, or of any file if this is none of it; itself counted.
+    syncs: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -219,11 +221,12 @@ impl SimDisk {
                 Err(failed(io::ErrorKind::Other, "input/output error"))
             }
             Some(Fault::LyingSync) if op == DiskOp::Sync => {
-                let at_sync = state.calls.syncs + 1;
+                let is_log = is_log(file);
                 if let Ok(file) = state.file(file)
                     && file.lie.is_none()
                 {
-                    file.lie = Some(Lie { before: file.durable.clone(), after: Vec::new(), at_sync });
+                    file.lie =
+                        Some(Lie { before: file.durable.clone(), after: Vec::new(), is_log, syncs: 0 });
                     // What it covers is not among what later syncs cover.
                     file.sync(false);
                 }
@@ -281,6 +284,10 @@ impl File {
             }
         }
     }
+}
+
+fn is_log(file: &str) -> bool {
+    file.contains("/log-")
 }
 
 /// The bytes of a sector.
@@ -431,6 +438,9 @@ impl Disk for SimDisk {
         self.change(DiskOp::Sync, file, |state| {
             state.calls.syncs += 1;
             state.file(file)?.sync(true);
+            for lie in state.files.values_mut().filter_map(|other| other.lie.as_mut()) {
+                lie.syncs += u64::from(is_log(file) || !lie.is_log);
+            }
             Ok(())
         })
     }

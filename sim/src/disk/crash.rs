@@ -84,13 +84,13 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// How many syncs lied, of files that are still there, and how many calls have synced something since the last of them.
+    /// How many syncs lied, of files that are still there, and how many calls that might tell of it have synced something since the
+    /// last of them.
     #[must_use]
     pub fn lies(&self) -> (usize, u64) {
         let state = self.lock_state();
         let lies = state.files.values().filter_map(|file| file.lie.as_ref());
-        let since = lies.clone().map(|lie| state.calls.syncs - lie.at_sync).min().unwrap_or(0);
-        (lies.count(), since)
+        (lies.clone().count(), lies.map(|lie| lie.syncs.saturating_sub(1)).min().unwrap_or(0))
     }
 
     /// Another disk, as a power cut leaves it if what the lying syncs covered never reached it, and all the rest did.

@@ -16,14 +16,16 @@ impl World {
         self.disk.set_space(None);
         self.starved = false;
         self.clocks.calm();
-        if self.has_failed() {
-            self.crashed("killed, for its store has failed")?;
-        }
         self.gate.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
-        for _ in 0..1_000 {
+        for _ in 0..2_000 {
+            // It may have met its last fault, and not said so before its commit is done.
+            if self.has_failed() {
+                self.crashed("killed, for its store has failed")?;
+                self.gate.set(true);
+            }
             self.end_waits(100);
-            if self.open.is_empty() {
+            if self.open.is_empty() && self.server.as_ref().is_some_and(|server| server.is_idle()) {
                 return Ok(());
             }
             self.turn()?;
@@ -42,7 +44,10 @@ impl World {
             self.settle()?;
             match self.until_wake_ns() {
                 // What is left is due when the machine is gone.
-                Some(by_ns) if !self.clocks.may_pass(by_ns + LONG_MS * 1_000_000) => return self.list_all(),
+                Some(by_ns) if !self.clocks.may_pass(by_ns.saturating_add(LONG_MS * 1_000_000)) => {
+                    self.list_all()?;
+                    return self.oracle.finish();
+                }
                 Some(by_ns) => self.advance(by_ns),
                 None => break,
             }

@@ -47,12 +47,12 @@ impl Clocks {
         }
     }
 
-    /// Time passes, for the wall clock `slew` thousandths faster or slower.
     /// Whether the machine may run for so long: no clock counts the nanoseconds of 300 years and more.
     pub(super) fn may_pass(&self, ns: u64) -> bool {
         self.reading.boot_ns.saturating_add(ns) < 1 << 63
     }
 
+    /// Time passes, for the wall clock `slew` thousandths faster or slower.
     pub(super) fn pass(&mut self, ns: u64, slew_permille: i64) {
         self.reading.mono_ns += ns;
         self.reading.boot_ns += ns;
