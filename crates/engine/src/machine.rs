@@ -385,8 +385,12 @@ impl Engine {
         }
         for (call, command) in core::mem::take(&mut self.counting) {
             let answer = match command {
+                // Somebody looks at these because something is wrong: they say that it is, and are as right as may be.
                 Command::Stats => Answer::Stats(Ok(Box::new(self.stats(now)))),
-                _ => Answer::Queues(Ok(self.counts())),
+                _ => match self.refuses_changes().filter(|_| !self.has_what_is_due(now)) {
+                    Some(why) => Answer::Queues(Err(Unavailable::ReadOnly { why })),
+                    None => Answer::Queues(Ok(self.counts())),
+                },
             };
             self.answer(call, answer);
         }

@@ -111,7 +111,12 @@ impl Engine {
 
     /// Whether memory knows all that is due by now. Until it does, nobody can say which task comes first.
     pub(super) fn knows_what_is_due(&self, now: Now) -> bool {
-        self.window.reached() >= Place { due_at: now.wall, put_seq: Seq(u64::MAX) } || self.window.is_broken()
+        self.has_what_is_due(now) || self.window.is_broken()
+    }
+
+    /// Whether memory has all that is due by now. It never will again once the store has failed to answer a scan.
+    pub(super) fn has_what_is_due(&self, now: Now) -> bool {
+        self.window.reached() >= Place { due_at: now.wall, put_seq: Seq(u64::MAX) }
     }
 
     /// Starts to load tasks when half of the horizon is used up, or there is memory to spare.

@@ -367,6 +367,22 @@ fn a_failed_read_waits_for_the_commit_in_flight_whose_outcome_is_told_as_it_is()
 }
 
 #[test]
+fn counts_are_refused_once_it_cannot_be_read_what_falls_due() {
+    let mut world = World::with(EngineConfig { horizon_ms: 100, ..EngineConfig::default() });
+    world.put_in("a", 0);
+    world.put_in("far", 10_000);
+    world.fail_reads = Some(|request| matches!(request, Request::ScanDue { .. }));
+    world.pass_ms(9_960);
+    world.fail_reads = None;
+    assert_eq!(world.counts(), (1, 1, 0), "nothing more is due yet");
+    world.pass_ms(100);
+    let counts = world.ask(Command::Queues);
+    assert!(matches!(counts, Answer::Queues(Err(Unavailable::ReadOnly { .. }))), "{counts:?}");
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("figures are always there") };
+    assert!(stats.read_only);
+}
+
+#[test]
 fn a_token_whose_look_up_fails_beside_a_commit_is_not_called_expired() {
     let mut world = World::with(budget(512));
     for name in ["a", "b"] {
@@ -402,5 +418,5 @@ fn a_failed_list_and_a_failed_scan_make_the_machine_read_only() {
     assert!(world.engine.is_idle());
     assert!(matches!(world.ask(Command::Lease(Lease::new(&queue("q")))), Answer::Lease(Err(_))));
     assert_eq!(world.get("a").expect("still readable").state, State::Ready);
-    assert!(matches!(world.ask(Command::Queues), Answer::Queues(Ok(_))));
+    assert!(matches!(world.ask(Command::Queues), Answer::Queues(Err(Unavailable::ReadOnly { .. }))));
 }
