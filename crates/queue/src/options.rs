@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_engine::{EngineConfig, ShardStore, Timestamp};
+use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
 use crate::backup::{Holds, Source};
@@ -32,6 +32,15 @@ pub enum OpenError {
     #[error("take the shard: {why}")]
     Taken {
         /// What failed.
+        why: String,
+    },
+    /// What is due soon cannot be read, so nobody could say what is ready.
+    #[error(
+        "{why}; `tickwheel doctor --deep` says what else is damaged: restore the data directory from a copy, and keep this one as it \
+         is until then"
+    )]
+    Near {
+        /// What failed, with file and byte.
         why: String,
     },
 }
@@ -199,6 +208,9 @@ impl Options {
             }
             if let Some(why) = shard.refusal() {
                 return Err(OpenError::Taken { why: why.to_owned() });
+            }
+            if let Some(why) = shard.engine().and_then(Engine::failure) {
+                return Err(OpenError::Near { why: why.to_string() });
             }
             // The store says when it has more; a second is the cap of every wait.
             let _ = inbox.recv_timeout(Duration::from_secs(1));
