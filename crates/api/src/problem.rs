@@ -442,13 +442,13 @@ impl Problem {
     /// 503: the store failed before this call.
     pub fn read_only(why: &str) -> Self {
         Self::new(ProblemKind::ReadOnly, format!("the store failed: {why}; the call had no effect"))
-            .with_hint("look after the disk and start the server again; gets and lists are still answered")
+            .with_hint("`tickwheel doctor --deep` says what is wrong with the data; see to the disk and start the server again")
     }
 
     /// 503: the store failed or the server stopped while the call was under way.
     pub fn indeterminate(why: &str) -> Self {
         Self::new(ProblemKind::Indeterminate, format!("{why}; the call may have taken effect or not"))
-            .with_hint("look at the task, or send the same call again: a put of one key never makes two")
+            .with_hint("after a restart look at the task, or send the same call again: a put of one key never makes two")
     }
 
     /// 507: the disk is full.
@@ -456,7 +456,7 @@ impl Problem {
         let detail =
             format!("the call needs {needed_bytes} bytes and {room_bytes} are left; it had no effect");
         Self::new(ProblemKind::StorageFull, detail)
-            .with_hint("ack or cancel tasks, or give the disk more space; acks and cancels are still taken")
+            .with_hint("ack or cancel tasks, or give the disk more space: some of it is kept for acks, cancels and checkpoints")
     }
 }
 

@@ -237,7 +237,7 @@ fn secret() -> Result<[u8; 16], OpenError> {
 fn warning(report: &RecoveryReport) -> Option<String> {
     let torn = report.torn.as_ref().map(|torn| {
         format!(
-            "{} bytes at byte {} of {} were an unfinished write, never acknowledged, and were left out",
+            "{} bytes at byte {} of {} were no whole write and were left out: a crash cut it short, or it was damaged since",
             torn.bytes, torn.offset, torn.file
         )
     });

@@ -119,6 +119,9 @@ impl Server {
                 return Err(refused(source));
             }
         };
+        if let Some(recovery) = queue.health().recovery {
+            tracing::warn!(%recovery, "the last end left something behind");
+        }
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone()));
         let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr)));
@@ -151,7 +154,8 @@ impl Server {
     ///
     /// Stopping, in this order: no new connections; waits of workers end with an empty answer; calls under way are answered,
     /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
-    /// is closed, unless its disk keeps it waiting for as long again. Dropping the future stops at once, as a crash does: nothing that was acknowledged is lost.
+    /// is closed, unless its disk keeps it waiting for as long again: then a thread is left behind that goes on to wait. Dropping the
+    /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         tracing::info!(listen = %self.local_addr, "serving");
         let mut connections = JoinSet::new();

@@ -407,14 +407,25 @@ pub(crate) fn advance_refused(error: &queue::AdvanceError) -> Problem {
 pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
-        queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
+        queue::Unavailable::ReadOnly { why } => {
+            say_once(why);
+            Problem::read_only(why)
+        }
         queue::Unavailable::Indeterminate { why } => {
-            tracing::error!(%why, "the outcome of a call is unknown");
+            say_once(why);
             Problem::indeterminate(why)
         }
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
         other => unknown(other),
     }
+}
+
+/// The log hears of a failed store once, and not with each call that is refused for it.
+fn say_once(why: &str) {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        tracing::error!(why, "the store has failed, or the queue was closed: nothing is changed any more");
+    });
 }
 
 fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {

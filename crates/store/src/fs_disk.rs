@@ -42,6 +42,10 @@ impl FsDisk {
     /// If it can neither be found nor made, or is no directory.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
         let root = root.into();
+        if root.exists() && !root.is_dir() {
+            let source = io::Error::new(io::ErrorKind::NotADirectory, "it is a file, not a directory");
+            return Err(DiskError::new(DiskOp::Open, root.display().to_string(), source));
+        }
         make_dirs(&root).map_err(|e| DiskError::new(DiskOp::CreateDir, root.display().to_string(), e))?;
         Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None })
     }

@@ -18,7 +18,8 @@ pub struct RecoveryReport {
     pub damaged_checkpoint: Option<String>,
 }
 
-/// A frame that a crash left unfinished. It is not part of the state, and was never acknowledged.
+/// A frame that a crash left unfinished. It is not part of the state, and was never acknowledged; unless it was whole once and the
+/// medium has damaged it since, for the very last frame looks the same then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
     /// The log file.

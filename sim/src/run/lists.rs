@@ -56,7 +56,11 @@ impl World {
         let call = ProductCall(self.next_call);
         self.inputs.push(Input::Call { call, command });
         self.gate.set(true);
-        for _ in 0..1_000 {
+        for turn in 0..1_000 {
+            if turn == 500 && self.starved {
+                // The list may wait for a commit, and that for space: somebody else has taken even the reserve.
+                self.fill_disk();
+            }
             let Some(server) = &mut self.server else { return Ok(None) };
             server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
             if self.disk.is_crashed() {

@@ -1,9 +1,11 @@
 //! `tickwheel serve`.
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::builder::BoolishValueParser;
@@ -17,6 +19,9 @@ use tracing_subscriber::EnvFilter;
 use crate::output::STDOUT;
 use crate::values::{self, Beanstalk};
 
+/// Signals within so long are one stop.
+const ONE_STOP: Duration = Duration::from_secs(1);
+
 /// Where tasks are kept unless somebody says otherwise.
 const DATA_DEFAULT: &str = "./tickwheel-data";
 
@@ -24,7 +29,7 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
 /// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
-/// are answered and leases are written down. A second one stops it at once.
+/// are answered and leases are written down. A second one, a second later or more, stops it at once.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -102,7 +107,7 @@ impl Serve {
 
     async fn serve(self) -> Result<()> {
         // Before anything is opened: a signal that comes early is a stop, too.
-        let mut stop = Stop::listen()?;
+        let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
         let store = match (self.memory, self.data) {
             (true, unused) => {
                 if let Some(data) = unused {
@@ -115,7 +120,10 @@ impl Serve {
         };
         let Beanstalk::Off = self.beanstalk;
         if self.ack != Ack::Fsync && !self.memory {
-            tracing::warn!(level = ?self.ack, "calls are answered before they are synced: a crash may take the last moments");
+            let lost = if self.ack == Ack::Os { "of the machine" } else { "of the server or of the machine" };
+            tracing::warn!(
+                "calls are answered before they are synced: a crash {lost} may take the last moments"
+            );
         }
         let Self { listen, virtual_clock, insecure, .. } = self;
         let ack_level = self.ack.into();
@@ -125,23 +133,33 @@ impl Serve {
             _ = stop.wait() => return Ok(()),
         };
         announce(server.local_addr())?;
-        let mut again = Stop::listen()?;
         let told = async {
             let signal = stop.wait().await;
             tracing::info!(signal, "told to stop");
         };
         let told_twice = async {
             again.wait().await;
-            again.wait().await
+            let first = Instant::now();
+            // A shell and a supervisor may both pass one stop on.
+            while first.elapsed() < ONE_STOP {
+                again.wait().await;
+            }
+            tracing::warn!("stopped at once: leases that are not written down end with this process");
+            end_at_once()
         };
         tokio::select! {
             () = server.run(told) => {}
-            signal = told_twice => {
-                tracing::warn!(signal, "stopped at once: leases that are not written down end with this process");
-            }
+            never = told_twice => match never {},
         }
         Ok(())
     }
+}
+
+/// Ends the process without closing anything: whatever is acknowledged is as safe as after a crash, and a close might wait for a disk
+/// that does not answer.
+#[expect(clippy::exit, reason = "nothing may be dropped: the queue would be closed")]
+fn end_at_once() -> Infallible {
+    std::process::exit(1)
 }
 
 /// Ends the process when the engine panics. It no longer knows its own state then, so nothing more may be said to anybody;

@@ -175,7 +175,7 @@ impl Report {
 }
 
 const UNACKNOWLEDGED: &str =
-    "a write that a crash cut short; it was never acknowledged, and the next start leaves it out";
+    "the last write, which a crash cut short, or which was damaged since; the next start leaves it out";
 
 impl ProblemRow {
     fn text(&self) -> String {

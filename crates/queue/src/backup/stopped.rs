@@ -84,6 +84,8 @@ fn damaged(path: &Path, found: Examination) -> BackupError {
 }
 
 fn of_disk(path: &Path, error: DiskError) -> BackupError {
-    let path = if error.file.is_empty() { path.to_owned() } else { path.join(&error.file) };
+    // The directory itself goes by the path that was given.
+    let whole = error.file.is_empty() || path == std::path::Path::new(&error.file);
+    let path = if whole { path.to_owned() } else { path.join(&error.file) };
     BackupError::Io { op: "look at", path, source: error.source }
 }
