@@ -41,7 +41,7 @@ fn a_damaged_record_of_a_task_that_is_due_soon_is_a_refusal_with_its_place() {
     let mut bytes = fs::read(&segment).expect("readable");
     bytes[1_000] ^= 0x41;
     fs::write(&segment, bytes).expect("writable");
-    let refused = open(directory.path()).err().expect("nobody could say what is ready").to_string();
+    let refused = open(directory.path()).expect_err("nobody could say what is ready").to_string();
     let name = segment.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(refused.contains(&name) && refused.contains("damaged at byte"), "{refused}");
     assert!(refused.contains("doctor --deep"), "{refused}");
