@@ -273,8 +273,9 @@ impl Queue {
     /// next opening. Returns when everything is durable and closed. A second call returns when the first one has.
     pub fn close(&self) {
         let _ = self.handle.messages.send(Message::Stop);
-        let thread = self.handle.thread.lock().expect("no thread panics while it holds this").take();
-        if let Some(thread) = thread {
+        // A second call waits for the lock, and so for the first one.
+        let mut thread = self.handle.thread.lock().expect("no thread panics while it holds this");
+        if let Some(thread) = thread.take() {
             // A panic on the thread has been reported by its hook; there is nothing left to close.
             let _ = thread.join();
         }

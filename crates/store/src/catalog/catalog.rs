@@ -22,7 +22,7 @@ pub(crate) const AHEAD: usize = 64;
 ///
 /// It makes no call to a disk. Its owner reads for it and tells it what was done.
 ///
-/// Costs: a change O(log n) of the fresh tasks, and no reading; a far task some 23 bytes, and 17 more if its key is not made of its id.
+/// Costs: a change O(log n) of the fresh tasks on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of its id.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     naming: Naming,

@@ -18,9 +18,12 @@ use crate::segment::{BadRecord, read_record};
 /// So many runs are read at once when none of them has anything yet.
 const READ_AHEAD: usize = 8;
 
-/// So many blocks of one run are read at once when one after the other was wanted, and so many bytes at most.
+/// So many blocks of one run are read at once after some of it were wanted, and so many bytes at most.
 const BLOCKS_AT_ONCE: usize = 8;
 const BYTES_AT_ONCE: usize = 256 << 10;
+
+/// So many blocks may all runs together have read and not passed, if each has one.
+const BLOCKS_AHEAD: usize = 512;
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
@@ -34,7 +37,7 @@ pub(super) struct Merge {
     /// How far it may go: runs that begin later have no cursor.
     end: Place,
     /// Who may be next, the least place first.
-    line: BinaryHeap<Reverse<(Place, Next)>>,
+    line: BinaryHeap<Reverse<(Place, Stands)>>,
     cursors: Vec<Cursor>,
     /// Which cursors the reads under way are for. They stand in no line.
     asked: Vec<usize>,
@@ -42,7 +45,7 @@ pub(super) struct Merge {
 
 /// What stands at a place of the line. Nothing of it comes before that place.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Next {
+enum Stands {
     /// The runs of a segment that have no cursors yet.
     Segment(u32),
     /// A block of this cursor that is not read yet.
@@ -99,7 +102,7 @@ impl Merge {
 
     fn add(&mut self, slot: u32, segment: &Segment) {
         if let Some(first) = segment.first_behind(self.at).filter(|first| *first <= self.end) {
-            self.line.push(Reverse((first, Next::Segment(slot))));
+            self.line.push(Reverse((first, Stands::Segment(slot))));
         }
     }
 
@@ -125,8 +128,8 @@ impl Merge {
 
     /// Puts a cursor in line, unless it is at its end.
     fn stand(&mut self, index: usize, catalog: &Catalog) {
-        if let Some((place, next)) = self.cursors[index].next(index, self.at, catalog) {
-            self.line.push(Reverse((place, next)));
+        if let Some((place, stands)) = self.cursors[index].head(index, self.at, catalog) {
+            self.line.push(Reverse((place, stands)));
         }
     }
 
@@ -164,28 +167,28 @@ impl Merge {
     /// Who comes next, up to `end`, if that is before `rival`; a rival is what somebody else has at this place.
     pub(super) fn first(&mut self, end: Place, rival: Option<Place>, catalog: &Catalog) -> First {
         let last = rival.map_or(end, |rival| rival.min(end));
-        while let Some(&Reverse((place, next))) = self.line.peek()
+        while let Some(&Reverse((place, stands))) = self.line.peek()
             && place <= last
             && self.asked.len() < READ_AHEAD
         {
-            match next {
-                Next::Segment(slot) => {
+            match stands {
+                Stands::Segment(slot) => {
                     self.line.pop();
                     self.open(slot, catalog);
                 }
                 // It may have been passed, or all of the block may have ended, since it stood in line.
-                Next::Unread(index) | Next::Read(index)
-                    if self.cursors[index].next(index, self.at, catalog) != Some((place, next)) =>
+                Stands::Unread(index) | Stands::Read(index)
+                    if self.cursors[index].head(index, self.at, catalog) != Some((place, stands)) =>
                 {
                     self.line.pop();
                     self.stand(index, catalog);
                 }
-                Next::Unread(index) => {
+                Stands::Unread(index) => {
                     self.line.pop();
                     self.asked.push(index);
                 }
-                Next::Read(_) if !self.asked.is_empty() => break,
-                Next::Read(index) => match self.cursors[index].live_head(catalog) {
+                Stands::Read(_) if !self.asked.is_empty() => break,
+                Stands::Read(index) => match self.cursors[index].live_head(catalog) {
                     Some(task) => return First::Task(task),
                     // It ended, or moved, since it was read.
                     None => {
@@ -199,7 +202,8 @@ impl Merge {
             return First::Nobody;
         }
         let Self { asked, cursors, .. } = self;
-        First::Reads(asked.iter().map(|index| cursors[*index].read(last, catalog)).collect())
+        let most = (BLOCKS_AHEAD / cursors.len()).clamp(1, BLOCKS_AT_ONCE);
+        First::Reads(asked.iter().map(|index| cursors[*index].read(last, most, catalog)).collect())
     }
 
     /// Goes on behind a task.
@@ -210,11 +214,11 @@ impl Merge {
 
 impl Cursor {
     /// What it has behind `after`, and where; `None` at its end.
-    fn next(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Next)> {
+    fn head(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Stands)> {
         while let Some((_, task)) = self.ahead.front() {
             let place = Place::of(task);
             if place > after {
-                return Some((place, Next::Read(index)));
+                return Some((place, Stands::Read(index)));
             }
             self.ahead.pop_front();
         }
@@ -223,7 +227,7 @@ impl Cursor {
         while blocks.get(self.next_block).is_some_and(|block| block.records == 0) {
             self.next_block += 1;
         }
-        Some((blocks.get(self.next_block)?.first, Next::Unread(index)))
+        Some((blocks.get(self.next_block)?.first, Stands::Unread(index)))
     }
 
     /// The first task that was read; `None`, and it is passed over, if it is not there any more.
@@ -236,8 +240,8 @@ impl Cursor {
         None
     }
 
-    /// Reads the next block, and those behind it that begin up to `last`.
-    fn read(&mut self, last: Place, catalog: &Catalog) -> Call {
+    /// Reads the next block, and those behind it that begin up to `last`, at most so many.
+    fn read(&mut self, last: Place, most: usize, catalog: &Catalog) -> Call {
         let run = &catalog.segments.get(self.segment).runs[self.run];
         let first = self.next_block;
         let wanted = |at: usize| {
@@ -246,7 +250,7 @@ impl Cursor {
                 && run.range_of(first..at + 1).1 <= BYTES_AT_ONCE
         };
         let mut end = first + 1;
-        while end - first < self.at_once && wanted(end) {
+        while end - first < self.at_once.min(most) && wanted(end) {
             end += 1;
         }
         self.reading = first..end;

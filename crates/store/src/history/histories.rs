@@ -11,7 +11,8 @@ use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
 /// The last ended tasks of each queue, found by id, by key, and in the order of (queue, seq).
 ///
-/// An addition costs O(1), and two hashed look-ups in tables that never stall to grow. One takes about 200 bytes.
+/// An addition costs O(1), and two hashed look-ups in tables that never stall to grow. One takes about 200 bytes, and a queue's name stays
+/// for as long as the process lives.
 #[derive(Clone)]
 pub(crate) struct Histories {
     numbers: BTreeMap<QueueName, u32>,

@@ -6,8 +6,8 @@ use tickwheel_engine::{Ended, Seq};
 
 /// The last tasks of one queue that ended, at most `max` of them: those with the highest `seq`.
 ///
-/// The content depends only on the set of records that were added, never on their order or on repetitions. Recovery
-/// counts on that: it may add again what a checkpoint has already.
+/// The content depends only on the set of records that were added, never on their order or on repetitions, as long as each change and
+/// each id ends one task. Recovery counts on that: it may add again what a checkpoint has already.
 ///
 /// An addition costs O(1) if it is the newest, as all are but those of a recovery; a look-up O(log n).
 #[derive(Clone, PartialEq, Debug)]
