@@ -1,5 +1,7 @@
 //! Values on the command line: each is checked where it is read, and an error says what to write instead.
 
+use std::net::SocketAddr;
+
 use tickwheel_api::{
     LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
@@ -8,6 +10,13 @@ use tickwheel_queue::{Key, QueueName};
 /// `30m`: how long until the task is due, in ms.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
     duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// `127.0.0.1:8463`: where to listen.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "not an address and a port; write 127.0.0.1:8463 or [::1]:8463, for names such as localhost are not looked up".to_owned()
+    })
 }
 
 /// A lease, in ms, within the server's limits.

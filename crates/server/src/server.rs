@@ -52,9 +52,7 @@ pub enum StartError {
         listen: SocketAddr,
     },
     /// The address cannot be listened on.
-    #[error(
-        "cannot listen on {listen}: {source}; is another server running? choose another port, or 0 for any"
-    )]
+    #[error("cannot listen on {listen}: {source}; {}", way_out(source))]
     Listen {
         /// The address asked for.
         listen: SocketAddr,
@@ -208,6 +206,16 @@ impl Server {
                 Problem::busy(format!("the server has its {} connections", self.connections_max), 1);
             connections.spawn(wire::refuse(socket, problem, TIMEOUTS));
         }
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+fn way_out(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "is another server running? choose another port, or 0 for any",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address; 127.0.0.1 is always there",
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for root; choose a higher one",
+        _ => "choose another address or port",
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
     ack: Ack,
     /// Where to listen; port 0 takes any free port
-    #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463")]
+    #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
     listen: SocketAddr,
     /// Where to listen for clients of beanstalkd: `off`, for this version does not speak their protocol yet
     #[arg(long, value_name = "ADDR:PORT|off", env = "TICKWHEEL_BEANSTALK", default_value = "off", value_parser = values::beanstalk)]
