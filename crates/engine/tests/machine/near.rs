@@ -150,8 +150,8 @@ fn a_lease_that_waits_for_a_record_when_the_machine_stops_is_not_told_that_nothi
     assert!(world.stopped);
 }
 
-#[test]
-fn a_lease_extended_by_a_look_up_that_comes_back_after_the_stop_is_written_down_too() {
+/// A life after a crash, and two leases of the one before, whose tasks have to be looked up.
+fn leased_in_the_life_before() -> (World, Vec<Leased>) {
     let mut world = World::with(budget(512));
     for name in ["a", "b"] {
         world.put_in(name, 0);
@@ -159,6 +159,12 @@ fn a_lease_extended_by_a_look_up_that_comes_back_after_the_stop_is_written_down_
     let leased = world.lease(2, 1_000);
     world = world.crash();
     assert_eq!(world.engine.stubs_in_memory(), 2, "the records have to be looked up");
+    (world, leased)
+}
+
+#[test]
+fn a_lease_extended_by_a_look_up_that_comes_back_after_the_stop_is_written_down_too() {
+    let (mut world, leased) = leased_in_the_life_before();
     world.hold_reads = true;
     let calls: Vec<_> = leased
         .iter()
@@ -384,12 +390,7 @@ fn counts_are_refused_once_it_cannot_be_read_what_falls_due() {
 
 #[test]
 fn a_token_whose_look_up_fails_beside_a_commit_is_not_called_expired() {
-    let mut world = World::with(budget(512));
-    for name in ["a", "b"] {
-        world.put_in(name, 0);
-    }
-    let leased = world.lease(2, 1_000);
-    world = world.crash();
+    let (mut world, leased) = leased_in_the_life_before();
     world.hold_commits = true;
     let put = world.send(Command::Put(Put::new(&queue("q"), key("c"))));
     world.hold_reads = true;
