@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tickwheel_queue::doctor::{Depth, examine_dir};
 use tickwheel_queue::{Key, OpenError, Put, Queue, QueueName};
 
 /// A virtual clock, so that no test waits; small files, so that there are many.
@@ -44,4 +45,27 @@ fn a_damaged_record_of_a_task_that_is_due_soon_is_a_refusal_with_its_place() {
     let name = segment.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(refused.contains(&name) && refused.contains("damaged at byte"), "{refused}");
     assert!(refused.contains("doctor --deep"), "{refused}");
+}
+
+#[test]
+fn a_log_file_that_was_cut_short_is_a_refusal_and_no_torn_tail() {
+    let directory = tempfile::tempdir().expect("a directory");
+    stopped(directory.path());
+    let needed = examine_dir(directory.path(), Depth::Records).expect("it is there").needed;
+    let is_needed = |log: &PathBuf| needed.iter().any(|part| log.ends_with(&part.file));
+    let logs: Vec<PathBuf> = files(directory.path(), "log-").into_iter().filter(is_needed).collect();
+    assert!(!logs.is_empty());
+    for log in logs {
+        let whole = fs::read(&log).expect("readable");
+        // Somewhere in what a header covers: half of a copy.
+        fs::write(&log, &whole[..whole.len() / 2]).expect("writable");
+        let refused = open(directory.path()).err().map(|error| error.to_string());
+        let examined = examine_dir(directory.path(), Depth::Records).expect("it is there");
+        fs::write(&log, &whole).expect("writable");
+        let name = log.file_name().expect("a name").to_string_lossy().into_owned();
+        let refused = refused.expect("half of it is gone");
+        assert!(refused.contains(&name) && refused.contains("the file ends here"), "{refused}");
+        assert!(!examined.problems.is_empty(), "{name}: the doctor finds it, too");
+    }
+    open(directory.path()).expect("with all of them it is whole again").close();
 }

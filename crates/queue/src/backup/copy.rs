@@ -14,7 +14,7 @@ pub(super) const UNFINISHED: &str = ".unfinished";
 /// Bytes that are read and written at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The beginning of a file that belongs to a copy.
+/// The beginning of a file that belongs to a copy. The copy is as long as the file, with nothing but zeroes behind.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// From the data directory on. It comes from a list of ours, never from a user.
@@ -113,10 +113,8 @@ fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> Result<u64, BackupEr
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
     let source = File::open(from).map_err(read)?;
-    let wanted = match bytes {
-        Some(bytes) => bytes,
-        None => source.metadata().map_err(read)?.len(),
-    };
+    let length = source.metadata().map_err(read)?.len();
+    let wanted = bytes.unwrap_or(length);
     let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(write)?;
     let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(wanted).unwrap_or(PIECE_BYTES))];
     let mut done = 0;
@@ -132,6 +130,8 @@ fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> Result<u64, BackupEr
             Err(source) => return Err(read(source)),
         }
     }
+    // A log file that is shorter than it was made is taken for half of one.
+    target.set_len(length.max(done)).map_err(write)?;
     target.sync_all().map_err(|source| failed("sync", to, source))?;
     Ok(done)
 }

@@ -19,7 +19,8 @@ pub struct Held {
 pub struct HeldFile {
     /// Its name, from the data directory on.
     pub name: Arc<str>,
-    /// How many bytes of it belong to the copy, `None` for all. They do not change while they are held.
+    /// How many bytes of it belong to the copy, `None` for all. They do not change while they are held. The copy has to be as long as the
+    /// file, with zeroes behind them: a log file that is shorter than it was made is taken for damaged.
     pub bytes: Option<u64>,
 }
 

@@ -124,7 +124,7 @@ pub enum Span {
 pub struct Needed {
     /// Its name, from the data directory on.
     pub file: String,
-    /// How many bytes from its begin on.
+    /// How many bytes from its begin on. A copy has to be as long as the file, with zeroes behind them.
     pub bytes: u64,
 }
 

@@ -195,6 +195,12 @@ impl Files {
             }
         }
         preparing.finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
+        if preparing.zeroed.is_none() {
+            // A spare may be from a process whose syncs failed, and then nobody knows whether its end is durable. The sync below
+            // covers it: a file with a frame of this use has all its bytes.
+            let end = len - END_MARK_BYTES as u64;
+            calls.push(Call::Zero { file: Arc::clone(&name), offset: end, bytes: END_MARK_BYTES });
+        }
         if preparing.finishing {
             let fresh = preparing.zeroed.is_some();
             let header = LogHeader { generation: preparing.file.generation, len, fresh };

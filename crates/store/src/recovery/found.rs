@@ -85,6 +85,11 @@ fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogF
                 file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
             }
             let frame = read_frame(&file, FRAMES_AT as usize, header.generation, seeds);
+            // What was made ready was synced before the first frame was written: no crash makes the file shorter, but half a copy is.
+            if frame.is_ok() && len < header.len {
+                let what = format!("the file ends here, and it had {} bytes", header.len);
+                return Err(OpenError::corrupt(&*name, len, what));
+            }
             frame.ok().map(|frame| frame.head.number)
         }
     };
