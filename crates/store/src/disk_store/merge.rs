@@ -15,15 +15,8 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
 
-/// So many runs are read at once when none of them has anything yet.
-const READ_AHEAD: usize = 8;
-
-/// So many blocks of one run are read at once after some of it were wanted, and so many bytes at most.
-const BLOCKS_AT_ONCE: usize = 8;
-const BYTES_AT_ONCE: usize = 256 << 10;
-
-/// So many blocks may all runs together have read and not passed, if each has one.
-const BLOCKS_AHEAD: usize = 512;
+/// So many bytes may be read at once, beyond the block that is next: some pages.
+const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
@@ -39,7 +32,7 @@ pub(super) struct Merge {
     /// Who may be next, the least place first.
     line: BinaryHeap<Reverse<(Place, Stands)>>,
     cursors: Vec<Cursor>,
-    /// Which cursors the reads under way are for. They stand in no line.
+    /// Which cursors the reads under way are for, in their order. They stand in no line meanwhile.
     asked: Vec<usize>,
 }
 
@@ -62,12 +55,20 @@ struct Cursor {
     file: Arc<str>,
     generation: u64,
     next_block: usize,
-    /// So many are read at once: twice as many each time.
-    at_once: usize,
     /// Those that are being read.
     reading: Range<usize>,
     /// Read and not passed yet.
     ahead: VecDeque<(Spot, Arc<Task>)>,
+}
+
+/// A place of a cursor, and how many records of it are surely not behind that.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Bound {
+    place: Place,
+    index: usize,
+    records: usize,
+    /// The block that begins there has so many live records and bytes.
+    unread: Option<(usize, usize)>,
 }
 
 /// Who is first in line.
@@ -117,7 +118,6 @@ impl Merge {
                     file: Arc::clone(&segment.name),
                     generation: segment.generation,
                     next_block,
-                    at_once: 1,
                     reading: 0..0,
                     ahead: VecDeque::new(),
                 });
@@ -164,12 +164,18 @@ impl Merge {
         Ok(looks)
     }
 
-    /// Who comes next, up to `end`, if that is before `rival`; a rival is what somebody else has at this place.
-    pub(super) fn first(&mut self, end: Place, rival: Option<Place>, catalog: &Catalog) -> First {
+    /// Who comes next, up to `end`, if that is before `rival`; a rival is what somebody else has at this place. If something has to be
+    /// read for it, then about as much as is there of the next `wanted` tasks.
+    pub(super) fn first(
+        &mut self,
+        end: Place,
+        rival: Option<Place>,
+        wanted: usize,
+        catalog: &Catalog,
+    ) -> First {
         let last = rival.map_or(end, |rival| rival.min(end));
         while let Some(&Reverse((place, stands))) = self.line.peek()
             && place <= last
-            && self.asked.len() < READ_AHEAD
         {
             match stands {
                 Stands::Segment(slot) => {
@@ -183,11 +189,7 @@ impl Merge {
                     self.line.pop();
                     self.stand(index, catalog);
                 }
-                Stands::Unread(index) => {
-                    self.line.pop();
-                    self.asked.push(index);
-                }
-                Stands::Read(_) if !self.asked.is_empty() => break,
+                Stands::Unread(_) => return First::Reads(self.read(end, wanted, catalog)),
                 Stands::Read(index) => match self.cursors[index].live_head(catalog) {
                     Some(task) => return First::Task(task),
                     // It ended, or moved, since it was read.
@@ -198,12 +200,44 @@ impl Merge {
                 },
             }
         }
-        if self.asked.is_empty() {
-            return First::Nobody;
+        First::Nobody
+    }
+
+    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and those only: the blocks of all cursors in line, in the order of
+    /// their first places, until what was read before and theirs are as many.
+    fn read(&mut self, end: Place, wanted: usize, catalog: &Catalog) -> Vec<Call> {
+        let mut next: BinaryHeap<Reverse<Bound>> = BinaryHeap::new();
+        for Reverse((_, stands)) in &self.line {
+            if let Stands::Unread(index) | Stands::Read(index) = *stands {
+                let cursor = &mut self.cursors[index];
+                cursor.reading = cursor.next_block..cursor.next_block;
+                next.push(Reverse(cursor.bound(index, cursor.ahead.len(), catalog)));
+            }
         }
-        let Self { asked, cursors, .. } = self;
-        let most = (BLOCKS_AHEAD / cursors.len()).clamp(1, BLOCKS_AT_ONCE);
-        First::Reads(asked.iter().map(|index| cursors[*index].read(last, most, catalog)).collect())
+        let (mut sure, mut bytes) = (0, 0);
+        while let Some(Reverse(Bound { place, index, records, unread })) = next.pop() {
+            sure += records;
+            bytes += unread.map_or(0, |(_, length)| length);
+            let enough = sure >= wanted || bytes > BYTES_AT_ONCE;
+            // The block at the head of the line is read in any case, also if a record stands at the very place where it begins.
+            if place > end || (enough && !self.asked.is_empty()) {
+                break;
+            }
+            if let Some((block, _)) = unread {
+                let cursor = &mut self.cursors[index];
+                if cursor.reading.is_empty() {
+                    self.asked.push(index);
+                }
+                cursor.reading.end += 1;
+                next.push(Reverse(cursor.bound(index, block, catalog)));
+            }
+        }
+        let Self { line, cursors, asked, .. } = self;
+        line.retain(|Reverse((_, stands))| match *stands {
+            Stands::Unread(index) | Stands::Read(index) => cursors[index].reading.is_empty(),
+            Stands::Segment(_) => true,
+        });
+        asked.iter().map(|index| cursors[*index].call(catalog)).collect()
     }
 
     /// Goes on behind a task.
@@ -240,22 +274,24 @@ impl Cursor {
         None
     }
 
-    /// Reads the next block, and those behind it that begin up to `last`, at most so many.
-    fn read(&mut self, last: Place, most: usize, catalog: &Catalog) -> Call {
+    /// What bounds the `records` that are known of it and not passed: the block behind those that are read or being read, or its end.
+    fn bound(&self, index: usize, records: usize, catalog: &Catalog) -> Bound {
         let run = &catalog.segments.get(self.segment).runs[self.run];
-        let first = self.next_block;
-        let wanted = |at: usize| {
-            let block = run.blocks().get(at);
-            block.is_some_and(|block| block.records > 0 && block.first <= last)
-                && run.range_of(first..at + 1).1 <= BYTES_AT_ONCE
-        };
-        let mut end = first + 1;
-        while end - first < self.at_once.min(most) && wanted(end) {
-            end += 1;
+        // One without a live record is not read on the way to others; it is passed over when its turn comes.
+        match run.blocks().get(self.reading.end) {
+            Some(block) if block.records > 0 => {
+                let (_, length) = run.range_of(self.reading.end..self.reading.end + 1);
+                let unread = Some((block.records as usize, length));
+                Bound { place: block.first, index, records, unread }
+            }
+            _ => Bound { place: run.last, index, records, unread: None },
         }
-        self.reading = first..end;
-        self.at_once = (self.at_once * 2).min(BLOCKS_AT_ONCE);
-        let (offset, bytes) = run.range_of(first..end);
+    }
+
+    /// Reads the blocks that were chosen.
+    fn call(&self, catalog: &Catalog) -> Call {
+        let run = &catalog.segments.get(self.segment).runs[self.run];
+        let (offset, bytes) = run.range_of(self.reading.clone());
         Call::Read { file: Arc::clone(&self.file), offset, bytes }
     }
 

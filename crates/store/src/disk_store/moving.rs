@@ -15,6 +15,9 @@ use crate::segment::Level;
 /// What is read of segments for one checkpoint, bytes: the log is not let go of before it is done.
 const MOVED_BYTES_MAX: u64 = 128 << 20;
 
+/// About so many tasks are read at once, which a step does not keep for long.
+const TASKS_AT_ONCE: usize = 4_096;
+
 /// A bucket that ended so long ago is not about to be worked off, milliseconds.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
@@ -89,7 +92,7 @@ impl Moving {
                 self.merge = Some((source, Merge::of_one(source, room.catalog)));
                 continue;
             };
-            match merge.first(merge.end(), None, room.catalog) {
+            match merge.first(merge.end(), None, TASKS_AT_ONCE, room.catalog) {
                 First::Reads(reads) => {
                     output.write_part(room, calls);
                     calls.extend(reads);

@@ -101,7 +101,11 @@ impl Scan {
         loop {
             while fresh.next_if(|(place, _)| *place <= merge.at()).is_some() {}
             let memory = fresh.peek().copied().filter(|(place, _)| *place <= self.end);
-            let task = match (merge.first(self.end, memory.map(|(place, _)| place), catalog), memory) {
+            // One more than the page takes, to say whether there is more; and as many again as were passed in vain.
+            let found = self.page.tasks.len();
+            let wanted = (self.max + 1).saturating_sub(found).max(self.passed - found);
+            let rival = memory.map(|(place, _)| place);
+            let task = match (merge.first(self.end, rival, wanted, catalog), memory) {
                 (First::Reads(calls), _) => return Next::Calls(calls),
                 (First::Task(task), _) => task,
                 (First::Nobody, Some((_, task))) => Arc::clone(task),
