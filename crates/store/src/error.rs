@@ -15,6 +15,14 @@ pub enum OpenError {
         /// The lock file.
         place: String,
     },
+    /// It has something in it, and is no data directory.
+    #[error(
+        "the directory has `{name}` in it and is no data directory; choose one that is empty or not there yet"
+    )]
+    Foreign {
+        /// One of the files.
+        name: String,
+    },
     /// A later version wrote it.
     #[error(
         "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"

@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
+use crate::fs_disk::FsDisk;
 use crate::layout::{HEADER_BYTES, Header, META, SHARD, header, kind_of, le_u64, read_header, unfinished};
 use crate::options::{ClockMode, StoreOptions};
 
@@ -103,6 +104,24 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
                 Err(OpenError::corrupt(SHARD, 0, "the folder is missing"))
             }
         }
+    }
+}
+
+/// Whether the place may become a data directory, if it is none: what has other files is somebody else's, or was given by mistake.
+///
+/// # Errors
+/// [`OpenError::Foreign`]; or the disk failed.
+pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
+    let names = disk.list("")?;
+    let unfinished = unfinished(META);
+    if names.iter().any(|name| name == META || name == SHARD) {
+        return Ok(());
+    }
+    // A file system has a folder of its own at its root, and a process that ended early leaves its lock and its part of `meta`.
+    let welcome = [FsDisk::LOCK_FILE, &*unfinished, "lost+found"];
+    match names.into_iter().find(|name| !welcome.contains(&name.as_str())) {
+        Some(name) => Err(OpenError::Foreign { name: name.escape_debug().to_string() }),
+        None => Ok(()),
     }
 }
 

@@ -99,6 +99,19 @@ fn the_other_clock() {
 }
 
 #[test]
+fn a_directory_of_somebody_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::create_dir(dir.path().join("lost+found")).expect("made");
+    fs::write(dir.path().join("thesis.txt"), "years of work").expect("written");
+    let error = refused(dir.path(), options());
+    assert!(matches!(&error, OpenError::Foreign { name } if name == "thesis.txt"), "{error:?}");
+    fs::remove_file(dir.path().join("thesis.txt")).expect("removed");
+    open(dir.path(), options()).expect("what every file system has is welcome");
+    fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+    open(dir.path(), options()).expect("a data directory opens, whatever else is in it");
+}
+
+#[test]
 fn a_later_format_of_any_file() {
     type File = fn(&Path) -> PathBuf;
     type Seed = fn(&Path) -> u32;

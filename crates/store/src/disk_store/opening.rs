@@ -32,6 +32,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// [`OpenError`]; nothing was changed then, unless it is an [`OpenError::Io`].
     pub fn open(mut disk: D, mut io: I, options: StoreOptions) -> Result<Self, OpenError> {
         let options = options.in_range();
+        meta::check_place(&mut disk)?;
         disk.lock().map_err(|error| match error.source.kind() {
             std::io::ErrorKind::WouldBlock => OpenError::Locked { place: error.file },
             _ => OpenError::Io(error),

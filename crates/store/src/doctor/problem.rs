@@ -38,7 +38,7 @@ impl Problem {
 
     /// The whole place is not what it was taken for.
     pub(super) fn no_directory(what: &str) -> Self {
-        let to_do = "give the directory that `serve --data` was given";
+        let to_do = "give a data directory, such as that of `serve --data`, or a backup of one";
         Self { file: String::new(), offset: None, what: what.to_owned(), to_do }
     }
 }
@@ -59,7 +59,7 @@ impl From<OpenError> for Problem {
                 let what = format!("failed to {} it: {}", error.op, error.source);
                 Self { file: error.file, offset: None, what, to_do: DISK }
             }
-            other @ (OpenError::Locked { .. } | OpenError::WrongClock { .. }) => {
+            other @ (OpenError::Locked { .. } | OpenError::WrongClock { .. } | OpenError::Foreign { .. }) => {
                 Self { file: String::new(), offset: None, what: other.to_string(), to_do: DISK }
             }
         }
