@@ -63,6 +63,19 @@ pub enum BackupError {
         /// All that is wrong with it.
         problems: Vec<Problem>,
     },
+    /// What was written did not come back as it was. The copy was removed.
+    #[error(
+        "what was written for {} does not read back as it was written: {}{}; it was removed, and its disk is not to be trusted",
+        path.display(),
+        problems.first().map_or_else(String::new, ToString::to_string),
+        more(problems)
+    )]
+    BadCopy {
+        /// Where it was to be.
+        path: PathBuf,
+        /// All that is wrong with it.
+        problems: Vec<Problem>,
+    },
     /// It has something that no copy of ours has.
     #[error("{} has `{name}`, which {what}; take it away if you trust the rest", path.display())]
     Foreign {

@@ -73,7 +73,7 @@ fn copy_checked(from: &Path, to: &Path, found: Examination) -> Result<BackupRepo
     let mut directory = Directory::new(copy.path()).map_err(|error| of_disk(copy.path(), error))?;
     let copied = examine(&mut directory, Depth::Records);
     if !copied.is_in_order() {
-        return Err(damaged(copy.path(), copied));
+        return Err(BackupError::BadCopy { path: to.to_owned(), problems: copied.problems });
     }
     copy.finish()?;
     Ok(report)
