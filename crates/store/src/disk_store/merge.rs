@@ -133,6 +133,12 @@ impl Merge {
         }
     }
 
+    /// Fetches what it takes to say which of the records that were read are still live, after others were changed.
+    pub(super) fn touch(&self, catalog: &Catalog) {
+        let ahead = self.cursors.iter().flat_map(|cursor| &cursor.ahead);
+        ahead.for_each(|(_, task)| catalog.touch_id(task.id));
+    }
+
     /// The last place that was passed.
     pub(super) fn at(&self) -> Place {
         self.at
@@ -319,12 +325,13 @@ impl Cursor {
                     BadRecord::Damaged(what) => damage(&self.file, offset, &what),
                 })?;
             if Place::of(&task) > after {
-                catalog.touch_id(task.id);
                 let spot = Spot { segment: self.segment, offset };
                 self.ahead.push_back((spot, Arc::new(task)));
             }
             from += bytes;
         }
+        // One after the other, so that all of them wait for memory together.
+        self.ahead.iter().for_each(|(_, task)| catalog.touch_id(task.id));
         self.ahead.retain(|(spot, task)| catalog.is_live(task.id, *spot));
         self.next_block = self.reading.end;
         Ok(())

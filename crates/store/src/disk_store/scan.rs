@@ -62,8 +62,13 @@ impl Scan {
         let goes_on = before.filter(|before| {
             before.layout == layout && before.merge.at() == after && before.merge.end() >= end
         });
-        let cursors =
-            goes_on.unwrap_or_else(|| Cursors { layout, merge: Merge::of_all(after, end, catalog) });
+        let cursors = match goes_on {
+            Some(before) => {
+                before.merge.touch(catalog);
+                before
+            }
+            None => Cursors { layout, merge: Merge::of_all(after, end, catalog) },
+        };
         Self::new(None, end, max, usize::MAX, cursors)
     }
 
