@@ -29,23 +29,27 @@ pub(crate) fn sample<K: Keeper>(scene: &mut Scene<'_, K>) -> anyhow::Result<Samp
     Ok(sample)
 }
 
-/// Scans six hours after six hours in pages, from `after` on, and ends each page in a batch when its last task is due.
+/// Scans six hours after six hours in pages, from `after` on, and ends each page in a batch when its last task is due. The next page
+/// is read meanwhile.
 pub(crate) fn drain<K: Keeper>(keeper: &mut K, after: &mut Place, span: Duration) -> anyhow::Result<Rate> {
     let (begun, mut count) = (Instant::now(), 0);
     let mut until = window(keeper, *after)?;
     while let Some(due_by) = until.filter(|_| begun.elapsed() < span) {
-        let page = keeper.page(*after, due_by, BATCH as usize)?;
-        let Some(last) = page.last().map(|pending| pending.place) else {
-            until = window(keeper, *after)?;
-            continue;
-        };
-        for pending in &page {
-            ensure!(pending.place > *after, "{:?} came after {after:?}", pending.place);
-            *after = pending.place;
+        let mut page = keeper.page(*after, due_by, BATCH as usize)?;
+        while let Some(last) = page.last().map(|pending| pending.place) {
+            for pending in &page {
+                ensure!(pending.place > *after, "{:?} came after {after:?}", pending.place);
+                *after = pending.place;
+            }
+            count += page.len() as u64;
+            let ends = page.into_iter().map(|pending| keeper.end(pending, End::Done, last.due_at)).collect();
+            if begun.elapsed() >= span {
+                keeper.commit(last.due_at, ends)?;
+                break;
+            }
+            page = keeper.commit_and_page(last.due_at, ends, (*after, due_by, BATCH as usize))?;
         }
-        count += page.len() as u64;
-        let ends = page.into_iter().map(|pending| keeper.end(pending, End::Done, last.due_at)).collect();
-        keeper.commit(last.due_at, ends)?;
+        until = window(keeper, *after)?;
     }
     Ok(Rate { count, seconds: begun.elapsed().as_secs_f64() })
 }

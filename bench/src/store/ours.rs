@@ -42,9 +42,18 @@ const ANSWER: Duration = Duration::from_secs(600);
 
 impl Ours {
     fn ask(&mut self, request: Request) -> anyhow::Result<Reply> {
+        let id = self.submit(request);
+        self.answer(id)
+    }
+
+    fn submit(&mut self, request: Request) -> RequestId {
         let id = RequestId(self.requests);
         self.requests += 1;
         self.store.submit(id, request);
+        id
+    }
+
+    fn answer(&mut self, id: RequestId) -> anyhow::Result<Reply> {
         let begun = Instant::now();
         loop {
             self.store.poll(&mut self.replies);
@@ -58,6 +67,34 @@ impl Ours {
             if self.woken.recv_timeout(POLL).is_ok() {
                 while self.woken.try_recv().is_ok() {}
             }
+        }
+    }
+
+    fn submit_commit(&mut self, wall: Timestamp, mut changes: Vec<TaskEffect>) -> anyhow::Result<RequestId> {
+        let mut id_max = 0;
+        for change in &mut changes {
+            self.seq = Seq(self.seq.0 + 1);
+            match change {
+                TaskEffect::Stored { task, .. } => {
+                    let task = Arc::get_mut(task).context("a new task is not shared")?;
+                    (task.seq, task.put_seq, task.version) = (self.seq, self.seq, self.seq);
+                    id_max = id_max.max(task.id);
+                }
+                TaskEffect::Ended(ended) => ended.seq = self.seq,
+            }
+        }
+        let mut batch = Batch { effects: changes, counters: None };
+        if id_max >= self.ids_reserved {
+            self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
+            batch.counters = Some(Counters { ids_reserved: self.ids_reserved });
+        }
+        Ok(self.submit(Request::Commit { guard: self.guard, seq: self.seq, wall, batch }))
+    }
+
+    fn committed(&mut self, id: RequestId) -> anyhow::Result<()> {
+        match self.answer(id)? {
+            Reply::Done { .. } => Ok(()),
+            other => bail!("a commit was answered with {other:?}"),
         }
     }
 }
@@ -107,28 +144,21 @@ impl Keeper for Ours {
         TaskEffect::Ended(Ended { id, queue: self.queue.clone(), key, seq: Seq::ZERO, at, outcome })
     }
 
-    fn commit(&mut self, wall: Timestamp, mut changes: Vec<TaskEffect>) -> anyhow::Result<()> {
-        let mut id_max = 0;
-        for change in &mut changes {
-            self.seq = Seq(self.seq.0 + 1);
-            match change {
-                TaskEffect::Stored { task, .. } => {
-                    let task = Arc::get_mut(task).context("a new task is not shared")?;
-                    (task.seq, task.put_seq, task.version) = (self.seq, self.seq, self.seq);
-                    id_max = id_max.max(task.id);
-                }
-                TaskEffect::Ended(ended) => ended.seq = self.seq,
-            }
-        }
-        let mut batch = Batch { effects: changes, counters: None };
-        if id_max >= self.ids_reserved {
-            self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
-            batch.counters = Some(Counters { ids_reserved: self.ids_reserved });
-        }
-        match self.ask(Request::Commit { guard: self.guard, seq: self.seq, wall, batch })? {
-            Reply::Done { .. } => Ok(()),
-            other => bail!("a commit was answered with {other:?}"),
-        }
+    fn commit(&mut self, wall: Timestamp, changes: Vec<TaskEffect>) -> anyhow::Result<()> {
+        let id = self.submit_commit(wall, changes)?;
+        self.committed(id)
+    }
+
+    fn commit_and_page(
+        &mut self,
+        wall: Timestamp,
+        changes: Vec<TaskEffect>,
+        (after, until, max): (Place, Timestamp, usize),
+    ) -> anyhow::Result<Vec<Pending>> {
+        let id = self.submit_commit(wall, changes)?;
+        let page = self.page(after, until, max)?;
+        self.committed(id)?;
+        Ok(page)
     }
 
     fn page(&mut self, mut after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {

@@ -4,9 +4,10 @@
 //! under its queue and key. A commit is one atomic batch with a sync of the journal.
 
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use tickwheel_engine::Seq;
 use tickwheel_queue::{Key, Place, Timestamp};
@@ -41,6 +42,18 @@ impl Peer {
         batch.insert(&self.index, index_key(&record.key), place);
         Ok(batch.commit()?)
     }
+}
+
+fn scan(tasks: &Keyspace, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
+    let from = place_key(Place { put_seq: Seq(after.put_seq.0 + 1), ..after });
+    let to = place_key(Place { due_at: until, put_seq: Seq(u64::MAX) });
+    let found = tasks.range(from..=to).take(max);
+    found
+        .map(|item| {
+            let (key, value) = item.into_inner()?;
+            decode(&key, &value).context("a task that is none")
+        })
+        .collect()
 }
 
 impl Keeper for Peer {
@@ -84,15 +97,21 @@ impl Keeper for Peer {
     }
 
     fn page(&mut self, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
-        let from = place_key(Place { put_seq: Seq(after.put_seq.0 + 1), ..after });
-        let to = place_key(Place { due_at: until, put_seq: Seq(u64::MAX) });
-        let found = self.tasks.range(from..=to).take(max);
-        found
-            .map(|item| {
-                let (key, value) = item.into_inner()?;
-                decode(&key, &value).context("a task that is none")
-            })
-            .collect()
+        scan(&self.tasks, after, until, max)
+    }
+
+    fn commit_and_page(
+        &mut self,
+        wall: Timestamp,
+        changes: Vec<Change>,
+        (after, until, max): (Place, Timestamp, usize),
+    ) -> anyhow::Result<Vec<Pending>> {
+        let tasks = self.tasks.clone();
+        thread::scope(|scope| {
+            let page = scope.spawn(move || scan(&tasks, after, until, max));
+            self.commit(wall, changes)?;
+            page.join().map_err(|_| anyhow!("the thread that scans panicked"))?
+        })
     }
 
     fn get(&mut self, keys: &[Key]) -> anyhow::Result<Vec<Option<Pending>>> {

@@ -45,6 +45,14 @@ pub(crate) trait Keeper: Sized + Send {
     /// The next pending tasks in order, strictly after `after`, due at or before `until`: none only if there is none.
     fn page(&mut self, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>>;
 
+    /// Both at once: a page that does not count on the commit, and is not delayed by it.
+    fn commit_and_page(
+        &mut self,
+        wall: Timestamp,
+        changes: Vec<Self::Change>,
+        page: (Place, Timestamp, usize),
+    ) -> anyhow::Result<Vec<Pending>>;
+
     /// What these keys stand for now.
     fn get(&mut self, keys: &[Key]) -> anyhow::Result<Vec<Option<Pending>>>;
 
