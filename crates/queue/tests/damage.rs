@@ -57,15 +57,17 @@ fn a_log_file_that_was_cut_short_is_a_refusal_and_no_torn_tail() {
     assert!(!logs.is_empty());
     for log in logs {
         let whole = fs::read(&log).expect("readable");
-        // Somewhere in what a header covers: half of a copy.
-        fs::write(&log, &whole[..whole.len() / 2]).expect("writable");
-        let refused = open(directory.path()).err().map(|error| error.to_string());
-        let examined = examine_dir(directory.path(), Depth::Records).expect("it is there");
-        fs::write(&log, &whole).expect("writable");
-        let name = log.file_name().expect("a name").to_string_lossy().into_owned();
-        let refused = refused.expect("half of it is gone");
-        assert!(refused.contains(&name) && refused.contains("the file ends here"), "{refused}");
-        assert!(!examined.problems.is_empty(), "{name}: the doctor finds it, too");
+        // Half of a copy, and a copy that broke off in the first frame: frames begin at byte 4,096 and their heads have 72.
+        for length in [whole.len() / 2, 4_096 + 72 + 1] {
+            fs::write(&log, &whole[..length]).expect("writable");
+            let refused = open(directory.path()).err().map(|error| error.to_string());
+            let examined = examine_dir(directory.path(), Depth::Records).expect("it is there");
+            fs::write(&log, &whole).expect("writable");
+            let name = log.file_name().expect("a name").to_string_lossy().into_owned();
+            let refused = refused.unwrap_or_else(|| panic!("{name} has {length} bytes"));
+            assert!(refused.contains(&name) && refused.contains("the file ends here"), "{refused}");
+            assert!(!examined.problems.is_empty(), "{name}: the doctor finds it, too");
+        }
     }
     open(directory.path()).expect("with all of them it is whole again").close();
 }

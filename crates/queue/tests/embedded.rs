@@ -285,6 +285,9 @@ fn many_threads_share_one_queue_and_lose_nothing() {
         }
     }
     assert_eq!(seen, 800);
+    let all =
+        queue.list(List { max: usize::MAX, ..List::new(&line) }).wait().expect("as many as a page takes");
+    assert_eq!(all.tasks.len(), 800);
 }
 
 #[test]

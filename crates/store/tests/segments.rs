@@ -271,9 +271,8 @@ fn what_is_held_opens_as_it_was() {
     std::fs::create_dir(copy.path().join("shard-0000")).expect("made");
     for file in &held.files {
         let mut bytes = std::fs::read(dir.path().join(&*file.name)).expect("a file that is held is there");
-        let whole = bytes.len();
         bytes.truncate(file.bytes.map_or(usize::MAX, |bytes| bytes as usize));
-        bytes.resize(whole, 0);
+        bytes.resize(bytes.len().max(file.len as usize), 0);
         std::fs::write(copy.path().join(&*file.name), bytes).expect("written");
     }
     let mut store = open(copy.path());

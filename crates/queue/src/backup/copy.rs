@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,15 @@ pub(super) const UNFINISHED: &str = ".unfinished";
 /// Bytes that are read and written at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The beginning of a file that belongs to a copy. The copy is as long as the file, with nothing but zeroes behind.
+/// The beginning of a file that belongs to a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// From the data directory on. It comes from a list of ours, never from a user.
     pub(super) name: String,
     /// `None`: all of it.
     pub(super) bytes: Option<u64>,
+    /// The copy gets zeroes behind them until it is so long.
+    pub(super) len: u64,
 }
 
 /// A copy on its way. If it is dropped before it has its name, what there is of it is removed.
@@ -82,7 +84,7 @@ impl Copy {
                 make_dir(&folder).map_err(|source| failed("make", &folder, source))?;
                 folders.push(folder);
             }
-            report.bytes += copy_file(&source.join(&part.name), &to, part.bytes)?;
+            report.bytes += copy_file(&source.join(&part.name), &to, part)?;
             report.files += 1;
         }
         folders.push(self.made_as.clone());
@@ -109,12 +111,14 @@ impl Drop for Copy {
 }
 
 /// Returns how many bytes it has.
-fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> Result<u64, BackupError> {
+fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
     let source = File::open(from).map_err(read)?;
-    let length = source.metadata().map_err(read)?.len();
-    let wanted = bytes.unwrap_or(length);
+    let wanted = match part.bytes {
+        Some(bytes) => bytes,
+        None => source.metadata().map_err(read)?.len(),
+    };
     let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(write)?;
     let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(wanted).unwrap_or(PIECE_BYTES))];
     let mut done = 0;
@@ -130,8 +134,10 @@ fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> Result<u64, BackupEr
             Err(source) => return Err(read(source)),
         }
     }
-    // A log file that is shorter than it was made is taken for half of one.
-    target.set_len(length.max(done)).map_err(write)?;
+    if done < part.len {
+        io::copy(&mut io::repeat(0).take(part.len - done), &mut target).map_err(write)?;
+        done = part.len;
+    }
     target.sync_all().map_err(|source| failed("sync", to, source))?;
     Ok(done)
 }

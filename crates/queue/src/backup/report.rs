@@ -50,7 +50,7 @@ pub enum BackupError {
         /// The directory.
         path: PathBuf,
     },
-    /// What is to be copied, or the copy, is no data directory, or damaged.
+    /// What is to be copied is no data directory, or damaged.
     #[error(
         "{} is not in order: {}{}",
         path.display(),

@@ -99,7 +99,11 @@ impl Source {
         let held_still = HeldStill(messages);
         messages.send(Message::Hold(Hold::Begin(reply))).map_err(|_| closed())?;
         let held = held.recv().map_err(|_| closed())?.ok_or(BackupError::InMemory)?;
-        let parts = held.files.iter().map(|file| Part { name: file.name.to_string(), bytes: file.bytes });
+        let parts = held.files.iter().map(|file| Part {
+            name: file.name.to_string(),
+            bytes: file.bytes,
+            len: file.len,
+        });
         let parts: Vec<Part> = parts.collect();
         let report = copy.take(directory, &parts)?;
         // A queue that has closed holds nothing, and its next owner may have changed what was being copied.
@@ -154,7 +158,7 @@ mod tests {
         let source = dir.path().join("source");
         std::fs::create_dir(&source).expect("made");
         std::fs::write(source.join("meta"), b"12345678").expect("written");
-        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes };
+        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes, len: 0 };
         let cases = [
             (vec![file("meta", None)], true),
             (vec![file("meta", Some(5))], true),
@@ -193,7 +197,7 @@ mod tests {
         let (messages, inbox) = channel();
         let answering = std::thread::spawn(move || {
             if let Ok(Message::Hold(Hold::Begin(reply))) = inbox.recv() {
-                let files = vec![HeldFile { name: "meta".into(), bytes: None }];
+                let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0 }];
                 reply.send(Some(Held { files })).expect("the asker waits");
             }
         });

@@ -19,9 +19,11 @@ pub struct Held {
 pub struct HeldFile {
     /// Its name, from the data directory on.
     pub name: Arc<str>,
-    /// How many bytes of it belong to the copy, `None` for all. They do not change while they are held. The copy has to be as long as the
-    /// file, with zeroes behind them: a log file that is shorter than it was made is taken for damaged.
+    /// How many bytes of it belong to the copy, `None` for all. They do not change while they are held.
     pub bytes: Option<u64>,
+    /// So long the copy has to be at least, with zeroes behind those: a log file that is shorter than it was made is taken for half of one.
+    /// They have to be written, for a hole has no space of its own when the file is used again.
+    pub len: u64,
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
@@ -31,17 +33,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// A directory with just these bytes opens with all that was committed before, and nothing of what comes after.
     pub fn hold(&mut self) -> Held {
         self.upkeep.hold();
-        let mut files = vec![HeldFile { name: META.into(), bytes: None }];
-        let whole = |name: &Arc<str>| HeldFile { name: Arc::clone(name), bytes: None };
+        let mut files = vec![HeldFile { name: META.into(), bytes: None, len: 0 }];
+        let whole = |name: &Arc<str>| HeldFile { name: Arc::clone(name), bytes: None, len: 0 };
         files.extend(self.upkeep.standing().map(whole));
+        let part = |name: &Arc<str>, bytes, len| HeldFile { name: Arc::clone(name), bytes: Some(bytes), len };
         let segments = self.catalog.segments.iter().filter(|(_, segment)| segment.len > 0);
-        files.extend(
-            segments
-                .map(|(_, segment)| HeldFile { name: Arc::clone(&segment.name), bytes: Some(segment.len) }),
-        );
-        files.extend(
-            self.files.used().map(|(name, bytes)| HeldFile { name: Arc::clone(name), bytes: Some(bytes) }),
-        );
+        files.extend(segments.map(|(_, segment)| part(&segment.name, segment.len, 0)));
+        files.extend(self.files.used().map(|(name, bytes, len)| part(name, bytes, len)));
         Held { files }
     }
 

@@ -124,7 +124,7 @@ pub enum Span {
 pub struct Needed {
     /// Its name, from the data directory on.
     pub file: String,
-    /// How many bytes from its begin on. A copy has to be as long as the file, with zeroes behind them.
+    /// How many bytes from its begin on: of a log file all, for it is taken for half of one if it is shorter than it was made.
     pub bytes: u64,
 }
 

@@ -142,10 +142,10 @@ impl Files {
         left(&self.current) + left(&self.next)
     }
 
-    /// The files with frames that a recovery would read, and how far they are used.
-    pub(crate) fn used(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
-        let kept = self.kept.iter().map(|file| (&file.name, file.len));
-        kept.chain(self.current.iter().map(|file| (&file.name, file.used)))
+    /// The files with frames that a recovery would read, how far they are used, and how long they are.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (&Arc<str>, u64, u64)> {
+        let kept = self.kept.iter().map(|file| (&file.name, file.len, file.len));
+        kept.chain(self.current.iter().map(|file| (&file.name, file.used, file.len)))
     }
 
     pub(crate) fn since_checkpoint(&self) -> u64 {

@@ -17,6 +17,9 @@ pub(super) struct LogFile {
     pub(super) header: Option<LogHeader>,
     /// The number of its first frame, if that checks out.
     pub(super) first: Option<u64>,
+    /// Whether it has a frame of its use, or the head of one, and is shorter than it was made. All of its bytes were synced before the
+    /// first of a frame was written, so no crash does that: half a copy does.
+    pub(super) cut_short: bool,
 }
 
 impl LogFile {
@@ -76,25 +79,19 @@ fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogF
         found,
         known: crate::log::FORMAT,
     })?;
-    let first = match header {
-        None => None,
-        Some(header) => {
-            // Most first frames are short, so this saves reading each file twice.
-            let mut file = read_to(disk, &name, len.min(FRAMES_AT + FIRST_READ))?;
-            if let Err(Bad::Torn(bytes)) = read_frame(&file, FRAMES_AT as usize, header.generation, seeds) {
-                file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
-            }
-            let frame = read_frame(&file, FRAMES_AT as usize, header.generation, seeds);
-            // What was made ready was synced before the first frame was written: no crash makes the file shorter, but half a copy is.
-            if frame.is_ok() && len < header.len {
-                let what = format!("the file ends here, and it had {} bytes", header.len);
-                return Err(OpenError::corrupt(&*name, len, what));
-            }
-            frame.ok().map(|frame| frame.head.number)
+    let (mut first, mut cut_short) = (None, false);
+    if let Some(header) = header {
+        // Most first frames are short, so this saves reading each file twice.
+        let mut file = read_to(disk, &name, len.min(FRAMES_AT + FIRST_READ))?;
+        if let Err(Bad::Torn(bytes)) = read_frame(&file, FRAMES_AT as usize, header.generation, seeds) {
+            file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
         }
-    };
+        let frame = read_frame(&file, FRAMES_AT as usize, header.generation, seeds);
+        cut_short = len < header.len && !matches!(frame, Err(Bad::Nothing));
+        first = frame.ok().map(|frame| frame.head.number);
+    }
     disk.close(&name);
-    Ok(LogFile { name, len, header, first })
+    Ok(LogFile { name, len, header, first, cut_short })
 }
 
 /// What is read of a file to learn its first frame's number.

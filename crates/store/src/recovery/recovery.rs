@@ -89,6 +89,11 @@ pub(crate) fn recover<D: Disk>(
 
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
+        let is_needed = |header: &LogHeader| header.generation >= base.generation;
+        if let Some(header) = file.header.filter(|header| file.cut_short && is_needed(header)) {
+            let what = format!("the file ends here, and it had {} bytes", header.len);
+            return Err(OpenError::corrupt(&*file.name, file.len, what));
+        }
         match (file.header, file.first) {
             (Some(header), Some(first)) if header.generation >= base.generation => {
                 used.push(Used { file, header, first });
