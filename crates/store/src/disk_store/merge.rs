@@ -16,13 +16,13 @@ use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
 
 /// So many bytes may be read at once, beyond the block that is next: some pages.
-const BYTES_AT_ONCE: usize = 4 << 20;
+const BYTES_AT_ONCE: usize = 2 << 20;
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
 
 /// Where a merge has come to. It reads nothing itself: it says what is to be read, and is given it. A step costs the logarithm of
-/// how many runs it has reached; those behind cost nothing yet.
+/// how many runs it has reached, and choosing what to read so much for each of them; those behind cost nothing yet.
 #[derive(Debug)]
 pub(super) struct Merge {
     /// The last place that was passed.
@@ -118,7 +118,7 @@ impl Merge {
                     file: Arc::clone(&segment.name),
                     generation: segment.generation,
                     next_block,
-                    reading: 0..0,
+                    reading: next_block..next_block,
                     ahead: VecDeque::new(),
                 });
                 self.stand(self.cursors.len() - 1, catalog);
@@ -209,19 +209,31 @@ impl Merge {
         First::Nobody
     }
 
-    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and those only: the blocks of all cursors in line, in the order of
+    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and hardly more: the blocks of all runs, in the order of
     /// their first places, until what was read before and theirs are as many.
     fn read(&mut self, end: Place, wanted: usize, catalog: &Catalog) -> Vec<Call> {
-        let mut next: BinaryHeap<Reverse<Bound>> = BinaryHeap::new();
-        for Reverse((_, stands)) in &self.line {
-            if let Stands::Unread(index) | Stands::Read(index) = *stands {
-                let cursor = &mut self.cursors[index];
-                cursor.reading = cursor.next_block..cursor.next_block;
-                next.push(Reverse(cursor.bound(index, cursor.ahead.len(), catalog)));
+        let (mut next, mut closed) = (BinaryHeap::new(), Vec::new());
+        for Reverse((place, stands)) in &self.line {
+            match *stands {
+                Stands::Segment(slot) => closed.push((*place, slot)),
+                Stands::Unread(index) | Stands::Read(index) => {
+                    let cursor = &mut self.cursors[index];
+                    cursor.reading = cursor.next_block..cursor.next_block;
+                    next.push(Reverse(cursor.bound(index, cursor.ahead.len(), catalog)));
+                }
             }
         }
+        closed.sort_unstable_by(|a, b| b.cmp(a));
         let (mut sure, mut bytes) = (0, 0);
-        while let Some(Reverse(Bound { place, index, records, unread })) = next.pop() {
+        loop {
+            let reach = next.peek().map_or(end, |Reverse(bound): &Reverse<Bound>| bound.place.min(end));
+            while let Some((_, slot)) = closed.pop_if(|(place, _)| *place <= reach) {
+                let opened = self.cursors.len();
+                self.open(slot, catalog);
+                let bounds = (opened..).zip(&self.cursors[opened..]);
+                next.extend(bounds.map(|(index, cursor)| Reverse(cursor.bound(index, 0, catalog))));
+            }
+            let Some(Reverse(Bound { place, index, records, unread })) = next.pop() else { break };
             sure += records;
             bytes += unread.map_or(0, |(_, length)| length);
             let enough = sure >= wanted || bytes > BYTES_AT_ONCE;
@@ -241,7 +253,7 @@ impl Merge {
         let Self { line, cursors, asked, .. } = self;
         line.retain(|Reverse((_, stands))| match *stands {
             Stands::Unread(index) | Stands::Read(index) => cursors[index].reading.is_empty(),
-            Stands::Segment(_) => true,
+            Stands::Segment(slot) => closed.iter().any(|(_, closed)| *closed == slot),
         });
         asked.iter().map(|index| cursors[*index].call(catalog)).collect()
     }

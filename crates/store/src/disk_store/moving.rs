@@ -16,7 +16,7 @@ use crate::segment::Level;
 const MOVED_BYTES_MAX: u64 = 128 << 20;
 
 /// About so many tasks are read at once, which a step does not keep for long.
-const TASKS_AT_ONCE: usize = 4_096;
+const TASKS_AT_ONCE: usize = 1_024;
 
 /// A bucket that ended so long ago is not about to be worked off, milliseconds.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;

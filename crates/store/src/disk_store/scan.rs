@@ -108,7 +108,7 @@ impl Scan {
             let memory = fresh.peek().copied().filter(|(place, _)| *place <= self.end);
             // One more than the page takes, to say whether there is more; and as many again as were passed in vain.
             let found = self.page.tasks.len();
-            let wanted = (self.max + 1).saturating_sub(found).max(self.passed - found);
+            let wanted = self.max.saturating_add(1).saturating_sub(found).max(self.passed - found);
             let rival = memory.map(|(place, _)| place);
             let task = match (merge.first(self.end, rival, wanted, catalog), memory) {
                 (First::Reads(calls), _) => return Next::Calls(calls),
