@@ -117,9 +117,11 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     if names.iter().any(|name| name == META || name == SHARD) {
         return Ok(());
     }
-    // A file system has a folder of its own at its root, and a process that ended early leaves its lock and its part of `meta`.
+    // A file system has a folder of its own at its root, an account has files with a dot, and a process that ended early leaves its lock
+    // and its part of `meta`.
     let welcome = [FsDisk::LOCK_FILE, &*unfinished, "lost+found"];
-    match names.into_iter().find(|name| !welcome.contains(&name.as_str())) {
+    let is_welcome = |name: &String| welcome.contains(&name.as_str()) || name.starts_with('.');
+    match names.into_iter().find(|name| !is_welcome(name)) {
         Some(name) => Err(OpenError::Foreign { name: name.escape_debug().to_string() }),
         None => Ok(()),
     }

@@ -70,7 +70,7 @@ pub struct StoreOptions {
     pub background_step_bytes: usize,
     /// Bytes after which a segment takes no more tasks and its stretch of time gets another one. 1 KiB to 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
-    /// Bytes of the records that a scan reads at once. 256 to 1 MiB. Default: 16 KiB.
+    /// Bytes of records that are read as a whole, and of which memory has an entry. 256 to 1 MiB. Default: 16 KiB.
     pub block_bytes: u64,
     /// Ended tasks remembered for each queue. Default: 10,000.
     pub history_per_queue: usize,

@@ -102,6 +102,7 @@ fn the_other_clock() {
 fn a_directory_of_somebody_else() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::create_dir(dir.path().join("lost+found")).expect("made");
+    fs::write(dir.path().join(".profile"), "").expect("written");
     fs::write(dir.path().join("thesis.txt"), "years of work").expect("written");
     let error = refused(dir.path(), options());
     assert!(matches!(&error, OpenError::Foreign { name } if name == "thesis.txt"), "{error:?}");

@@ -26,8 +26,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     }
     let mut stage = Stage::new();
     let _disk = Mount::at(&stage.home.data, &["-t", "tmpfs", "-o", DISK, "tmpfs"]);
-    let first = Ballast::of(&stage.home.data, "ballast-1", BALLAST);
     let server = stage.home.start();
+    let first = Ballast::of(&stage.home.data, "ballast-1", BALLAST);
     let caller = Caller::new(&server.url, &stage.history);
     let (due, far): (Vec<Key>, Vec<Key>) =
         (0..40).map(|number| (key(&format!("due{number}")), key(&format!("far{number}")))).unzip();
