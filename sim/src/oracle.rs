@@ -57,7 +57,9 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-pub use self::call::{Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View};
+pub use self::call::{
+    Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View, priority_of,
+};
 use self::clock::Clock;
 use self::key::{Excuse, Key};
 use self::world::{Broken, Down, Op};
@@ -489,21 +491,23 @@ impl Oracle {
         Ok(())
     }
 
-    /// First due first, then first put first; and no task stays behind that was ready all the while.
+    /// By priority, then first due first, then first put first; and no task stays behind that was ready all the while.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain()?.put_by);
-        let before = |a: (i64, Option<CallId>), b: (i64, Option<CallId>)| match (a.1, b.1) {
+        type Line = ((u32, i64), Option<CallId>);
+        let before = |a: Line, b: Line| match (a.1, b.1) {
             (Some(first), Some(then)) if a.0 == b.0 => self.calls[&first].1 < self.calls[&then].0,
             _ => a.0 < b.0,
         };
-        let places: Vec<_> = found.iter().map(|one| (one.due_at, put_by(one))).collect();
+        let place = |payload, due| (priority_of(payload), due);
+        let places: Vec<_> = found.iter().map(|one| (place(one.payload, one.due_at), put_by(one))).collect();
         for (at, one) in found.iter().enumerate() {
             if places[..at].iter().any(|&earlier| before(places[at], earlier)) {
                 return Err(self.broken(
                     name,
                     Some(&one.key),
-                    ("order", format!("not by due and put: {found:?}")),
+                    ("order", format!("not by priority, due and put: {found:?}")),
                 ));
             }
         }
@@ -516,7 +520,8 @@ impl Oracle {
             if found.len() < max {
                 return Err(self.broken(name, Some(key), ("P4", what)));
             }
-            if places.iter().any(|&place| before((task.due.1, Some(task.put_by)), place)) {
+            let its = (place(task.payload, task.due.1), Some(task.put_by));
+            if places.iter().any(|&one| before(its, one)) {
                 return Err(self.broken(name, Some(key), ("order", what)));
             }
         }

@@ -6,20 +6,40 @@ use tickwheel_queue as product;
 use crate::oracle::{self, TokenAnswer, Verb, View};
 use crate::rng::Rng;
 
+/// What a task has of its owner beside its instant. All of it follows from one number, so that the oracle has to keep only that.
+#[derive(PartialEq, Eq)]
+struct Given {
+    body: product::Body,
+    terms: product::Terms,
+}
+
+impl Given {
+    fn of(number: u64) -> Self {
+        let made = number >> 1;
+        let tags = (made % 4 == 0).then(|| product::Tag::new(&format!("t{}", made % 3)).expect("a tag"));
+        let group = (made % 3 == 0).then(|| product::Group::new(&format!("g{}", made % 5)).expect("a group"));
+        Self {
+            body: product::Body { tags: tags.into_iter().collect(), ..product::Body::bytes(payload(number)) },
+            terms: product::Terms { priority: oracle::priority_of(number), group },
+        }
+    }
+}
+
 /// The payload that stands for this number: the number, and after an odd one more than 4 KiB that follow from it.
-pub(crate) fn payload(number: u64) -> product::Body {
+fn payload(number: u64) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     if number % 2 == 1 {
         let mut rng = Rng::new(number);
         bytes.extend((0..4_090 + number % 3_000).map(|_| rng.next_u64() as u8));
     }
-    product::Body::bytes(bytes)
+    bytes
 }
 
-fn number(body: &product::Body) -> u64 {
+fn number(body: &product::Body, priority: u32, group: Option<&product::Group>) -> u64 {
     let number = body.payload.first_chunk().copied().map(u64::from_be_bytes);
-    // Any other payload is none that was put: a number that no call has says so.
-    number.filter(|&number| payload(number).payload == body.payload).unwrap_or(u64::MAX)
+    let shown = Given { body: body.clone(), terms: product::Terms { priority, group: group.cloned() } };
+    // Anything else was never put: a number that no call has says so.
+    number.filter(|&number| Given::of(number) == shown).unwrap_or(u64::MAX)
 }
 
 /// Whether the answer says that there was no space.
@@ -56,7 +76,7 @@ fn view(task: &product::TaskView) -> View {
             product::State::Dead => unreachable!("no rule leads to dead yet"),
         },
         due_at: task.due_at.as_ms(),
-        payload: number(&task.body),
+        payload: number(&task.body, task.priority, task.group.as_ref()),
         attempt: task.attempt,
     }
 }
@@ -72,28 +92,38 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
         texts.iter().map(|text| product::Token::parse(text).expect("the workload gives tokens")).collect()
     };
     match &call.verb {
-        Verb::Put { due, payload: number, mode, if_match, revoke } => product::Command::Put(product::Put {
-            queue,
-            key,
-            due: due.map_or(product::Due::Now, due_of),
-            body: payload(*number),
-            mode: match mode {
-                oracle::Mode::Upsert => product::PutMode::Upsert,
-                oracle::Mode::Create => product::PutMode::Create,
-                oracle::Mode::Replace => product::PutMode::Replace,
-            },
-            if_version: version(*if_match),
-            on_lease: on_lease(*revoke),
-        }),
+        Verb::Put { due, payload: number, mode, if_match, revoke } => {
+            let Given { body, terms } = Given::of(*number);
+            product::Command::Put(product::Put {
+                queue,
+                key,
+                due: due.map_or(product::Due::Now, due_of),
+                body,
+                terms,
+                mode: match mode {
+                    oracle::Mode::Upsert => product::PutMode::Upsert,
+                    oracle::Mode::Create => product::PutMode::Create,
+                    oracle::Mode::Replace => product::PutMode::Replace,
+                },
+                if_version: version(*if_match),
+                on_lease: on_lease(*revoke),
+            })
+        }
         Verb::Get => product::Command::Get(product::Get { queue, key: named() }),
-        Verb::Patch { due, payload: number, if_match, revoke } => product::Command::Patch(product::Patch {
-            queue,
-            key: named(),
-            due: due.map(due_of),
-            body: number.map(payload),
-            if_version: version(*if_match),
-            on_lease: on_lease(*revoke),
-        }),
+        Verb::Patch { due, payload: number, if_match, revoke } => {
+            let given = number.map(Given::of);
+            product::Command::Patch(product::Patch {
+                queue,
+                key: named(),
+                due: due.map(due_of),
+                payload: given.as_ref().map(|given| product::Payload::bytes(given.body.payload.clone())),
+                tags: given.as_ref().map(|given| given.body.tags.clone()),
+                priority: given.as_ref().map(|given| given.terms.priority),
+                group: given.map(|given| given.terms.group),
+                if_version: version(*if_match),
+                on_lease: on_lease(*revoke),
+            })
+        }
         Verb::Cancel { if_match, revoke } => product::Command::Cancel(product::Cancel {
             queue,
             key: named(),
@@ -172,7 +202,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
                     key: one.key.as_str().to_owned(),
                     id: one.id,
                     due_at: one.due_at.as_ms(),
-                    payload: number(&one.body),
+                    payload: number(&one.body, one.priority, one.group.as_ref()),
                     attempt: one.attempt,
                     token: one.token.to_string(),
                     lease_until: one.lease_until.as_ms(),

@@ -20,9 +20,13 @@ const SHAPE: Shape = Shape {
         "delay",
         "at",
         "at_ms",
+        "level",
         "payload",
         "payload_base64",
         "content_type",
+        "tags",
+        "priority",
+        "group",
         "mode",
         "if_match",
         "revoke",
@@ -158,6 +162,7 @@ impl Serialize for BatchLine {
             BatchOp::Put { body, mode } => {
                 body.write_due(&mut map)?;
                 body.payload.write_on_one_line(&mut map)?;
+                body.terms.write(&mut map)?;
                 if *mode != PutMode::default() {
                     map.serialize_entry("mode", mode.name())?;
                 }
@@ -167,6 +172,7 @@ impl Serialize for BatchLine {
                 if let Some(payload) = &body.payload {
                     payload.write_on_one_line(&mut map)?;
                 }
+                body.terms.write(&mut map)?;
             }
             BatchOp::Cancel => {}
         }

@@ -41,7 +41,8 @@ const BATCH_LINES_MAX: usize = 500;
 /// use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
 ///
 /// let client = Client::new(SERVER_URL_DEFAULT)?;
-/// let body = PutBody { due: Due::After(1_800_000), payload: PayloadBody::json(br#"{"order":1}"#.to_vec()) };
+/// let payload = PayloadBody::json(br#"{"order":1}"#.to_vec());
+/// let body = PutBody { due: Due::After(1_800_000), payload, ..PutBody::default() };
 /// client.put("close", "order/1", &body, PutQuery::default(), None)?;
 /// for task in client.lease("close", &LeaseBody { wait_ms: 20_000, ..LeaseBody::default() })? {
 ///     client.ack("close", vec![task.token])?;

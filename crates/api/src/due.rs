@@ -17,10 +17,16 @@ pub enum Due {
     /// At this instant, in milliseconds since 1970-01-01T00:00:00Z, never negative (`at` or `at_ms`). It may
     /// be in the past: then the task is due now, and keeps this instant as its `due_at`.
     At(i64),
+    /// After the delay that the server's list of delay levels has in this place, counted from 1 (`level`). What is in the list is the
+    /// server's to say; the instant is fixed at the put, and another list later does not move it.
+    Level(u32),
 }
 
 /// The members that say a time, in the order of the documents.
-pub(crate) const TIME_MEMBERS: [&str; 3] = ["delay", "at", "at_ms"];
+pub(crate) const TIME_MEMBERS: [&str; 4] = ["delay", "at", "at_ms", "level"];
+
+/// No list of delay levels is longer.
+pub(crate) const LEVELS_MAX: u32 = 1_000;
 
 impl Due {
     /// The one time member of a request, `None` if it has none.
@@ -41,7 +47,8 @@ impl Due {
             "at" => {
                 Self::At(value::instant_ms(name, raw).map_err(|refused| suggest_at_ms(refused, raw.get()))?)
             }
-            _ => Self::At(at_ms(name, raw)?),
+            "at_ms" => Self::At(at_ms(name, raw)?),
+            _ => Self::Level(level(name, raw)?),
         };
         Ok(Some(due))
     }
@@ -53,8 +60,17 @@ impl Due {
             Self::Now => map.serialize_entry("delay", "0s"),
             Self::After(ms) => map.serialize_entry("delay", &duration::format(ms)),
             Self::At(ms) => map.serialize_entry("at_ms", &ms),
+            Self::Level(level) => map.serialize_entry("level", &level),
         }
     }
+}
+
+fn level(name: &str, raw: &RawValue) -> Result<u32, BadRequest> {
+    let level = value::integer(name, raw, 1..=u64::from(LEVELS_MAX)).map_err(|refused| BadRequest {
+        hint: "levels count from 1, the shortest delay first".to_owned(),
+        ..refused
+    })?;
+    Ok(u32::try_from(level).expect("it is within the limit"))
 }
 
 fn at_ms(name: &str, raw: &RawValue) -> Result<i64, BadRequest> {

@@ -45,6 +45,7 @@ pub mod duration;
 mod if_match;
 mod json;
 mod lease;
+mod levels;
 mod payload;
 mod problem;
 mod put;
@@ -52,6 +53,7 @@ mod query;
 mod queues;
 pub mod replay;
 mod task;
+mod terms;
 pub mod time;
 mod tokens;
 mod value;
@@ -63,6 +65,7 @@ pub use clock::{AdvanceBody, NowBody};
 pub use due::Due;
 pub use if_match::{etag, if_match};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
+pub use levels::{Levels, LevelsError};
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
 pub use put::{PatchBody, PutBody};
@@ -71,6 +74,7 @@ pub use query::{
 };
 pub use queues::{QueueCounts, QueuesBody};
 pub use task::{LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage};
+pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
 
 /// The content type of a batch, request and answer: one JSON object a line.

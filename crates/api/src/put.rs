@@ -4,11 +4,11 @@ use crate::bad_request::BadRequest;
 use crate::due::Due;
 use crate::json::{self, Members, Shape};
 use crate::payload::PayloadBody;
+use crate::terms::{Terms, TermsPatch};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Members of a task that the documents promise and this version does not have yet.
-pub(crate) const LATER: [&str; 7] =
-    ["level", "timeline", "tags", "group", "priority", "retry", "expire_after"];
+pub(crate) const LATER: [&str; 3] = ["timeline", "retry", "expire_after"];
 
 /// Where members stand that people look for in the body.
 pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
@@ -21,22 +21,35 @@ pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 const SHAPE: Shape = Shape {
-    known: &["delay", "at", "at_ms", "payload", "payload_base64", "content_type"],
+    known: &[
+        "delay",
+        "at",
+        "at_ms",
+        "level",
+        "payload",
+        "payload_base64",
+        "content_type",
+        "tags",
+        "priority",
+        "group",
+    ],
     later: &LATER,
     elsewhere: &ELSEWHERE,
 };
 
 /// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`.
 ///
-/// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000, "payload": any JSON}`, every member optional and at
-/// most one of the three that say a time. Instead of `payload` there may be `payload_base64` with
-/// `content_type`. An empty body is an empty object: due now, with the payload `null`.
+/// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000 | "level": 3, "payload": any JSON, "tags": ["vip"], "priority": 1024,
+/// "group": "user:7"}`, every member optional and at most one of the four that say a time. Instead of `payload` there may be
+/// `payload_base64` with `content_type`. An empty body is an empty object: due now, with the payload `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PutBody {
     /// When the task is to become due.
     pub due: Due,
     /// What the worker gets.
     pub payload: PayloadBody,
+    /// Tags, priority, group.
+    pub terms: Terms,
 }
 
 impl PutBody {
@@ -55,6 +68,7 @@ impl PutBody {
         Ok(Self {
             due: Due::of(members)?.unwrap_or_default(),
             payload: PayloadBody::of(members)?.unwrap_or_default(),
+            terms: Terms::of(members)?,
         })
     }
 
@@ -74,6 +88,7 @@ impl Serialize for PutBody {
         let mut map = serializer.serialize_map(None)?;
         self.write_due(&mut map)?;
         self.payload.write(&mut map)?;
+        self.terms.write(&mut map)?;
         map.end()
     }
 }
@@ -82,12 +97,14 @@ impl Serialize for PutBody {
 ///
 /// An empty patch is refused: it would raise the task's version and change nothing, which nobody means to ask
 /// for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PatchBody {
     /// When the task is to become due from now on. `delay` counts from the receipt of the patch.
     pub due: Option<Due>,
     /// What the worker gets from now on.
     pub payload: Option<PayloadBody>,
+    /// Tags, priority, group from now on.
+    pub terms: TermsPatch,
 }
 
 impl PatchBody {
@@ -101,11 +118,12 @@ impl PatchBody {
     }
 
     pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
-        let patch = Self { due: Due::of(members)?, payload: PayloadBody::of(members)? };
-        if patch.due.is_none() && patch.payload.is_none() {
+        let (due, payload) = (Due::of(members)?, PayloadBody::of(members)?);
+        let patch = Self { due, payload, terms: TermsPatch::of(members)? };
+        if patch.due.is_none() && patch.payload.is_none() && patch.terms.is_empty() {
             return Err(BadRequest::body(
                 "changes nothing",
-                "name a time (`delay`, `at` or `at_ms`; `\"delay\": \"0s\"` for now) or a `payload`",
+                "name a time (`delay`, `at`, `at_ms` or `level`; `\"delay\": \"0s\"` for now), a `payload`, `tags`, a `priority` or a `group`",
             ));
         }
         Ok(patch)
@@ -129,6 +147,7 @@ impl Serialize for PatchBody {
         if let Some(payload) = &self.payload {
             payload.write(&mut map)?;
         }
+        self.terms.write(&mut map)?;
         map.end()
     }
 }

@@ -120,7 +120,7 @@ impl Serialize for ReplayLine {
         if let ReplayOp::Put { due, payload } = &self.op {
             match due {
                 Due::Now => {}
-                Due::After(_) => due.write(&mut map)?,
+                Due::After(_) | Due::Level(_) => due.write(&mut map)?,
                 Due::At(ms) => map.serialize_entry("due_at", &time::format(*ms))?,
             }
             payload.write_on_one_line(&mut map)?;

@@ -1,6 +1,7 @@
 //! Tasks in answers.
 
 use crate::payload::PayloadBody;
+use crate::terms::PRIORITY_DEFAULT;
 use crate::time;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -38,8 +39,8 @@ impl TaskState {
 
 /// A task as its owner sees it: the answer to GET, and a line of a list.
 ///
-/// As JSON: `queue key id version state due_at payload priority attempt`, in this order; `payload_base64` and
-/// `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
+/// As JSON: `queue key id version state due_at payload tags priority group attempt`, in this order, `group` only if there is one;
+/// `payload_base64` and `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
 /// keeps the payload's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskBody {
@@ -57,8 +58,12 @@ pub struct TaskBody {
     pub due_at_ms: i64,
     /// What the worker gets.
     pub payload: PayloadBody,
+    /// Words to find the task by.
+    pub tags: Vec<String>,
     /// Smaller goes first.
     pub priority: u32,
+    /// The group it is in.
+    pub group: Option<String>,
     /// Leases begun so far; 0 if it was never leased.
     pub attempt: u32,
 }
@@ -79,13 +84,19 @@ pub struct PutAnswer {
     /// When it is due, in ms since 1970.
     #[serde(rename = "due_at", with = "time::rfc3339")]
     pub due_at_ms: i64,
+    /// Words to find the task by.
+    #[serde(default)]
+    pub tags: Vec<String>,
     /// Smaller goes first.
     pub priority: u32,
+    /// The group it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Leases begun so far; 0 if it was never leased.
     pub attempt: u32,
 }
 
-/// A task in a worker's hands: `key id payload due_at attempt token lease_until`.
+/// A task in a worker's hands: `key id payload tags priority group due_at attempt token lease_until`, `group` only if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedTask {
     /// The user's name for the task.
@@ -94,6 +105,12 @@ pub struct LeasedTask {
     pub id: u64,
     /// What to work on.
     pub payload: PayloadBody,
+    /// The words its owner gave it.
+    pub tags: Vec<String>,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// The group it is in.
+    pub group: Option<String>,
     /// When it was due, in ms since 1970.
     pub due_at_ms: i64,
     /// 1 at the first lease.
@@ -121,6 +138,26 @@ pub struct TasksPage {
     pub next_cursor: Option<String>,
 }
 
+/// The members of [`Terms`](crate::Terms), as answers show them.
+fn write_terms<M: SerializeMap>(
+    tags: &[String],
+    priority: u32,
+    group: Option<&str>,
+    map: &mut M,
+) -> Result<(), M::Error> {
+    map.serialize_entry("tags", tags)?;
+    map.serialize_entry("priority", &priority)?;
+    match group {
+        Some(group) => map.serialize_entry("group", group),
+        None => Ok(()),
+    }
+}
+
+/// For answers of servers that did not say it yet.
+fn priority_default() -> u32 {
+    PRIORITY_DEFAULT
+}
+
 impl Serialize for TaskBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -131,7 +168,7 @@ impl Serialize for TaskBody {
         map.serialize_entry("state", &self.state)?;
         map.serialize_entry("due_at", &time::format(self.due_at_ms))?;
         self.payload.write(&mut map)?;
-        map.serialize_entry("priority", &self.priority)?;
+        write_terms(&self.tags, self.priority, self.group.as_deref(), &mut map)?;
         map.serialize_entry("attempt", &self.attempt)?;
         map.end()
     }
@@ -143,6 +180,7 @@ impl Serialize for LeasedTask {
         map.serialize_entry("key", &self.key)?;
         map.serialize_entry("id", &self.id)?;
         self.payload.write(&mut map)?;
+        write_terms(&self.tags, self.priority, self.group.as_deref(), &mut map)?;
         map.serialize_entry("due_at", &time::format(self.due_at_ms))?;
         map.serialize_entry("attempt", &self.attempt)?;
         map.serialize_entry("token", &self.token)?;
@@ -165,7 +203,10 @@ impl<'de> Deserialize<'de> for TaskBody {
             payload: Option<Box<RawValue>>,
             payload_base64: Option<String>,
             content_type: Option<String>,
+            #[serde(default)]
+            tags: Vec<String>,
             priority: u32,
+            group: Option<String>,
             attempt: u32,
         }
         let wire = Wire::deserialize(deserializer)?;
@@ -183,7 +224,9 @@ impl<'de> Deserialize<'de> for TaskBody {
             state: wire.state,
             due_at_ms: wire.due_at,
             payload,
+            tags: wire.tags,
             priority: wire.priority,
+            group: wire.group,
             attempt: wire.attempt,
         })
     }
@@ -198,6 +241,11 @@ impl<'de> Deserialize<'de> for LeasedTask {
             payload: Option<Box<RawValue>>,
             payload_base64: Option<String>,
             content_type: Option<String>,
+            #[serde(default)]
+            tags: Vec<String>,
+            #[serde(default = "priority_default")]
+            priority: u32,
+            group: Option<String>,
             #[serde(with = "time::rfc3339")]
             due_at: i64,
             attempt: u32,
@@ -216,6 +264,9 @@ impl<'de> Deserialize<'de> for LeasedTask {
             key: wire.key,
             id: wire.id,
             payload,
+            tags: wire.tags,
+            priority: wire.priority,
+            group: wire.group,
             due_at_ms: wire.due_at,
             attempt: wire.attempt,
             token: wire.token,

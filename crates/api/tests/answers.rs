@@ -22,7 +22,9 @@ fn task(payload: PayloadBody) -> TaskBody {
         state: TaskState::Scheduled,
         due_at_ms: 1_506_943_593_000,
         payload,
+        tags: Vec::new(),
         priority: 1024,
+        group: None,
         attempt: 0,
     }
 }
@@ -31,11 +33,15 @@ fn task(payload: PayloadBody) -> TaskBody {
 fn tasks() {
     check(
         &task(PayloadBody::json(br#"{"b": 1.0,"a":"\u00e9"}"#.to_vec())),
-        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload":{"b": 1.0,"a":"\u00e9"},"priority":1024,"attempt":0}"#,
+        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload":{"b": 1.0,"a":"\u00e9"},"tags":[],"priority":1024,"attempt":0}"#,
     );
     check(
-        &task(PayloadBody { bytes: vec![0, 255], content_type: "image/png".to_owned() }),
-        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload_base64":"AP8=","content_type":"image/png","priority":1024,"attempt":0}"#,
+        &TaskBody {
+            tags: vec!["vip".to_owned()],
+            group: Some("user:7".to_owned()),
+            ..task(PayloadBody { bytes: vec![0, 255], content_type: "image/png".to_owned() })
+        },
+        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload_base64":"AP8=","content_type":"image/png","tags":["vip"],"priority":1024,"group":"user:7","attempt":0}"#,
     );
     check(
         &PutAnswer {
@@ -45,10 +51,12 @@ fn tasks() {
             version: 41,
             state: TaskState::Ready,
             due_at_ms: 0,
+            tags: Vec::new(),
             priority: 1024,
+            group: None,
             attempt: 2,
         },
-        r#"{"queue":"close","key":"a\"b","id":7,"version":41,"state":"ready","due_at":"1970-01-01T00:00:00.000Z","priority":1024,"attempt":2}"#,
+        r#"{"queue":"close","key":"a\"b","id":7,"version":41,"state":"ready","due_at":"1970-01-01T00:00:00.000Z","tags":[],"priority":1024,"attempt":2}"#,
     );
 }
 
@@ -58,6 +66,9 @@ fn leased_tasks() {
         key: "k".to_owned(),
         id: 7,
         payload,
+        tags: Vec::new(),
+        priority: 1024,
+        group: None,
         due_at_ms: 1,
         attempt: 1,
         token: "t_-".to_owned(),
@@ -65,11 +76,15 @@ fn leased_tasks() {
     };
     check(
         &LeasedTasks { tasks: vec![leased(PayloadBody::default())] },
-        r#"{"tasks":[{"key":"k","id":7,"payload":null,"due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z"}]}"#,
+        r#"{"tasks":[{"key":"k","id":7,"payload":null,"tags":[],"priority":1024,"due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z"}]}"#,
     );
     check(
-        &leased(PayloadBody { bytes: Vec::new(), content_type: "text/plain".to_owned() }),
-        r#"{"key":"k","id":7,"payload_base64":"","content_type":"text/plain","due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z"}"#,
+        &LeasedTask {
+            tags: vec!["vip".to_owned()],
+            group: Some("g".to_owned()),
+            ..leased(PayloadBody { bytes: Vec::new(), content_type: "text/plain".to_owned() })
+        },
+        r#"{"key":"k","id":7,"payload_base64":"","content_type":"text/plain","tags":["vip"],"priority":1024,"group":"g","due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z"}"#,
     );
     check(&LeasedTasks { tasks: Vec::new() }, r#"{"tasks":[]}"#);
 }

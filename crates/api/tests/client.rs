@@ -116,7 +116,8 @@ fn every_call_as_it_goes_out() {
         answer(200, ""),
         answer(201, TASK),
     ]);
-    let body = PutBody { due: Due::After(1_800_000), payload: PayloadBody::json(br#"{"a": 1}"#.to_vec()) };
+    let payload = PayloadBody::json(br#"{"a": 1}"#.to_vec());
+    let body = PutBody { due: Due::After(1_800_000), payload, ..PutBody::default() };
     let query = PutQuery { mode: PutMode::Replace, revoke: true };
     let stored = client.put("close", "a/b", &body, query, Some(40)).expect("put");
     assert!(stored.created);
@@ -127,7 +128,7 @@ fn every_call_as_it_goes_out() {
         (task.state, task.payload.bytes.as_slice()),
         (TaskState::Scheduled, br#"{"a": 1}"#.as_slice())
     );
-    let patch = PatchBody { due: Some(Due::At(5)), payload: None };
+    let patch = PatchBody { due: Some(Due::At(5)), ..PatchBody::default() };
     assert_eq!(client.patch("q", "k", &patch, PatchQuery { revoke: true }, None).expect("patch").id, 7);
     let cancel = CancelQuery { revoke: true };
     assert_eq!(client.cancel("q", "k", cancel, Some(41)).expect("cancel"), CancelOutcome::Revoked);

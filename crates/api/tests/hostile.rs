@@ -7,7 +7,8 @@ use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
 use tickwheel_api::{
     AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, TaskState, if_match, no_query,
+    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, TaskState, Terms, TermsPatch,
+    if_match, no_query,
 };
 
 /// Every parser on the same bytes. What it says must hold no control character and must not grow with the
@@ -68,11 +69,52 @@ fn long_and_odd_inputs() {
 }
 
 fn due() -> impl Strategy<Value = Due> {
-    prop_oneof![(0..=DURATION_MS_MAX).prop_map(Due::After), (0..=INSTANT_MS_MAX).prop_map(Due::At)]
+    prop_oneof![
+        (0..=DURATION_MS_MAX).prop_map(Due::After),
+        (0..=INSTANT_MS_MAX).prop_map(Due::At),
+        (1..=1_000_u32).prop_map(Due::Level)
+    ]
 }
 
 fn due_or_none() -> impl Strategy<Value = Due> {
     prop_oneof![Just(Due::Now), due()]
+}
+
+fn word() -> impl Strategy<Value = String> {
+    "[a-zé \"]{1,20}"
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::btree_set(word(), 0..4).prop_map(|words| words.into_iter().collect())
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    (words(), any::<u32>(), proptest::option::of(word())).prop_map(|(tags, priority, group)| Terms {
+        tags,
+        priority,
+        group,
+    })
+}
+
+fn terms_patch() -> impl Strategy<Value = TermsPatch> {
+    use proptest::option::of;
+    (of(words()), of(any::<u32>()), of(of(word()))).prop_map(|(tags, priority, group)| TermsPatch {
+        tags,
+        priority,
+        group,
+    })
+}
+
+fn put_body() -> impl Strategy<Value = PutBody> {
+    (due_or_none(), payload(), terms()).prop_map(|(due, payload, terms)| PutBody { due, payload, terms })
+}
+
+fn patch_body() -> impl Strategy<Value = PatchBody> {
+    (due(), proptest::option::of(payload()), terms_patch()).prop_map(|(due, payload, terms)| PatchBody {
+        due: Some(due),
+        payload,
+        terms,
+    })
 }
 
 fn payload() -> impl Strategy<Value = PayloadBody> {
@@ -97,10 +139,8 @@ fn mode() -> impl Strategy<Value = PutMode> {
 
 fn operation() -> impl Strategy<Value = BatchOp> {
     prop_oneof![
-        (due_or_none(), payload(), mode())
-            .prop_map(|(due, payload, mode)| BatchOp::Put { body: PutBody { due, payload }, mode }),
-        (due(), proptest::option::of(payload()))
-            .prop_map(|(due, payload)| BatchOp::Patch(PatchBody { due: Some(due), payload })),
+        (put_body(), mode()).prop_map(|(body, mode)| BatchOp::Put { body, mode }),
+        patch_body().prop_map(BatchOp::Patch),
         Just(BatchOp::Cancel),
     ]
 }
@@ -131,7 +171,7 @@ proptest! {
     fn arbitrary_values(
         name in prop::sample::select(vec![
             "delay", "at", "at_ms", "payload", "payload_base64", "content_type", "max", "lease", "wait", "tokens", "reason", "by",
-            "op", "key", "mode", "if_match", "revoke", "due_at", "queue", "tags",
+            "op", "key", "mode", "if_match", "revoke", "due_at", "queue", "tags", "priority", "group", "level",
         ]),
         value in prop_oneof![
             "\"[0-9a-zTZ:.+ -]{0,30}\"", "-?[0-9]{1,25}(\\.[0-9]{1,3})?(e[0-9]{1,4})?", "\\[(1|\"a\"|\\{\\}|,){0,6}\\]", "true|null",
@@ -141,14 +181,12 @@ proptest! {
     }
 
     #[test]
-    fn put_round_trip(due in due_or_none(), payload in payload()) {
-        let body = PutBody { due, payload };
+    fn put_round_trip(body in put_body()) {
         prop_assert_eq!(PutBody::parse(&body.to_json()), Ok(body));
     }
 
     #[test]
-    fn patch_round_trip(due in due(), payload in proptest::option::of(payload())) {
-        let body = PatchBody { due: Some(due), payload };
+    fn patch_round_trip(body in patch_body()) {
         prop_assert_eq!(PatchBody::parse(&body.to_json()), Ok(body));
     }
 
@@ -195,7 +233,8 @@ proptest! {
         at_ms in 0..=INSTANT_MS_MAX,
         queue in ".{0,20}",
         key in ".{0,20}",
-        put in proptest::option::of((due_or_none(), payload())),
+        // A line of a replay knows no delay levels: which there are is a server's to say.
+        put in proptest::option::of((due_or_none().prop_filter("no level", |due| !matches!(due, Due::Level(_))), payload())),
     ) {
         let op = put.map_or(ReplayOp::Cancel, |(due, payload)| ReplayOp::Put { due, payload });
         let line = ReplayLine { at_ms, queue, key, op };

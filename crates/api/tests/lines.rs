@@ -3,7 +3,7 @@
 use tickwheel_api::replay::{ReplayDelivery, ReplayLine, ReplayOp};
 use tickwheel_api::{
     BadRequest, BatchLine, BatchOp, BatchResult, CancelOutcome, Due, PatchBody, PayloadBody, Problem,
-    PutBody, PutMode,
+    PutBody, PutMode, Terms,
 };
 
 fn batch(text: &str) -> BatchLine {
@@ -13,13 +13,17 @@ fn batch(text: &str) -> BatchLine {
 #[test]
 fn batch_operations() {
     assert_eq!(
-        batch(r#"{"op":"put","key":"a","delay":"30m","payload":{}}"#),
+        batch(r#"{"op":"put","key":"a","delay":"30m","payload":{},"tags":["vip"],"priority":7,"group":"g"}"#),
         BatchLine {
             key: "a".to_owned(),
             if_match: None,
             revoke: false,
             op: BatchOp::Put {
-                body: PutBody { due: Due::After(1_800_000), payload: PayloadBody::json(b"{}".to_vec()) },
+                body: PutBody {
+                    due: Due::After(1_800_000),
+                    payload: PayloadBody::json(b"{}".to_vec()),
+                    terms: Terms { tags: vec!["vip".to_owned()], priority: 7, group: Some("g".to_owned()) },
+                },
                 mode: PutMode::Upsert,
             },
         }
@@ -39,7 +43,7 @@ fn batch_operations() {
             key: "a".to_owned(),
             if_match: None,
             revoke: false,
-            op: BatchOp::Patch(PatchBody { due: Some(Due::At(5)), payload: None }),
+            op: BatchOp::Patch(PatchBody { due: Some(Due::At(5)), ..PatchBody::default() }),
         }
     );
     assert_eq!(
@@ -59,7 +63,8 @@ fn batch_lines_refused() {
         (r#"{"op":"put","key":7}"#, None, "`key`: expected a string, got the number 7"),
         (r#"{"op":"put","key":"a","queue":"q"}"#, Some("a"), "`queue`: is not a member of this request"),
         (r#"{"op":"put","dealy":"1s","key":"a"}"#, Some("a"), "`dealy`: is not a member of this request"),
-        (r#"{"op":"put","key":"a","tags":[]}"#, Some("a"), "`tags`: is not supported by this version"),
+        (r#"{"op":"put","key":"a","retry":[]}"#, Some("a"), "`retry`: is not supported by this version"),
+        (r#"{"op":"cancel","key":"a","tags":[]}"#, Some("a"), "`tags`: means nothing to a cancel"),
         (r#"{"op":"put","key":"a","key":"b"}"#, Some("a"), "`key`: is given twice"),
         (
             r#"{"op":"put","key":"a","delay":"1s","at_ms":1}"#,
@@ -108,7 +113,7 @@ fn batch_lines_have_no_line_end_inside() {
         key: "a".to_owned(),
         if_match: None,
         revoke: false,
-        op: BatchOp::Put { body: PutBody { due: Due::Now, payload }, mode: PutMode::Upsert },
+        op: BatchOp::Put { body: PutBody { payload, ..PutBody::default() }, mode: PutMode::Upsert },
     };
     let text = line.to_json();
     assert!(!text.contains(&b'\n'));
@@ -174,7 +179,7 @@ fn replay_operations() {
         (format!(r#"{{{head},"op":"put","at":"2017-10-02T10:56:33Z"}}"#), "`at`: is given twice"),
         (format!(r#"{{{head},"op":"cancel","payload":1}}"#), "`payload`: means nothing to a cancel"),
         (format!(r#"{{{head},"op":"cancel","delay":"1s"}}"#), "`delay`: means nothing to a cancel"),
-        (format!(r#"{{{head},"op":"put","priority":1}}"#), "`priority`: is not supported by this version"),
+        (format!(r#"{{{head},"op":"put","timeline":1}}"#), "`timeline`: is not supported by this version"),
     ] {
         let error = ReplayLine::parse(text.as_bytes()).expect_err(&text);
         assert_eq!(error.to_string(), what, "{text}");

@@ -2,8 +2,8 @@
 
 use tickwheel_api::{
     AckBody, AdvanceBody, BadRequest, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, TaskState, etag, if_match,
-    no_query,
+    PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, TaskState, Terms, TermsPatch,
+    etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -22,7 +22,7 @@ fn refused<T: std::fmt::Debug>(parse: impl Fn(&[u8]) -> Result<T, BadRequest>, c
 #[test]
 fn put_of_nothing_is_due_now_with_null() {
     for text in ["", " \r\n", "{}"] {
-        assert_eq!(put(text), PutBody { due: Due::Now, payload: PayloadBody::json(b"null".to_vec()) });
+        assert_eq!(put(text), PutBody::default());
     }
 }
 
@@ -37,6 +37,8 @@ fn put_times() {
         (r#"{"at_ms":0}"#, Due::At(0)),
         (r#"{"at_ms":1506943593001}"#, Due::At(1_506_943_593_001)),
         (r#"{"at_ms":253402207200999}"#, Due::At(253_402_207_200_999)),
+        (r#"{"level":1}"#, Due::Level(1)),
+        (r#"{"level":1000}"#, Due::Level(1_000)),
     ] {
         assert_eq!(put(text).due, due, "{text}");
     }
@@ -77,6 +79,10 @@ fn put_times_refused() {
                 "`at_ms`: 99999999999999999999 is not from 0 to 253402207200999",
             ),
             (r#"{"at_ms":253402207201000}"#, "`at_ms`: 253402207201000 is not from 0 to 253402207200999"),
+            (r#"{"level":0}"#, "`level`: 0 is not from 1 to 1000"),
+            (r#"{"level":-1}"#, "`level`: expected an integer from 1 to 1000, got the negative number -1"),
+            (r#"{"level":"3"}"#, "`level`: expected an integer from 1 to 1000, got a string"),
+            (r#"{"level":3,"delay":"1s"}"#, "`delay`: `level` and `delay` both say when the task is due"),
             (r#"{"at_ms":NaN}"#, "the body: is not JSON: expected value at column 10"),
         ],
     );
@@ -88,7 +94,7 @@ fn put_times_refused() {
 
 #[test]
 fn put_members_of_later_versions_and_of_other_places() {
-    for name in ["level", "timeline", "tags", "group", "priority", "retry", "expire_after"] {
+    for name in ["timeline", "retry", "expire_after"] {
         let text = format!(r#"{{"{name}":1}}"#);
         refused(PutBody::parse, &[(&text, &format!("`{name}`: is not supported by this version"))]);
         refused(PatchBody::parse, &[(&text, &format!("`{name}`: is not supported by this version"))]);
@@ -98,10 +104,49 @@ fn put_members_of_later_versions_and_of_other_places() {
         ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
         ("Delay", "did you mean `delay`?"),
         ("paylod", "did you mean `payload`?"),
-        ("ttl", "it may have `delay`, `at`, `at_ms`, `payload`, `payload_base64` and `content_type`"),
+        (
+            "ttl",
+            "it may have `delay`, `at`, `at_ms`, `level`, `payload`, `payload_base64`, `content_type`, `tags`, `priority` and `group`",
+        ),
     ] {
         let error = PutBody::parse(format!(r#"{{"{name}":1}}"#).as_bytes()).expect_err(name);
         assert_eq!((error.place, error.hint.as_str()), (Place::Member(name.to_owned()), hint));
+    }
+}
+
+#[test]
+fn put_terms() {
+    let terms = |text: &str| put(text).terms;
+    assert_eq!(terms("{}"), Terms { tags: Vec::new(), priority: 1024, group: None });
+    assert_eq!(
+        terms(r#"{"tags":["vip","a b"],"priority":0,"group":"user:7"}"#),
+        Terms { tags: vec!["vip".into(), "a b".into()], priority: 0, group: Some("user:7".into()) }
+    );
+    assert_eq!(terms(r#"{"priority":4294967295,"tags":[],"group":null}"#).priority, u32::MAX);
+    let patch = |text: &str| PatchBody::parse(text.as_bytes()).expect(text).terms;
+    assert_eq!(patch(r#"{"group":null}"#), TermsPatch { group: Some(None), ..TermsPatch::default() });
+    assert_eq!(patch(r#"{"tags":[]}"#), TermsPatch { tags: Some(Vec::new()), ..TermsPatch::default() });
+    let many = format!(r#"{{"tags":[{}"x"]}}"#, (0..32).map(|n| format!("\"{n}\",")).collect::<String>());
+    let long = format!(r#"{{"tags":["{}"]}}"#, "x".repeat(129));
+    for (text, what) in [
+        (r#"{"priority":4294967296}"#, "`priority`: 4294967296 is not from 0 to 4294967295"),
+        (
+            r#"{"priority":-1}"#,
+            "`priority`: expected an integer from 0 to 4294967295, got the negative number -1",
+        ),
+        (r#"{"priority":null}"#, "`priority`: expected an integer from 0 to 4294967295, got null"),
+        (r#"{"tags":"vip"}"#, "`tags`: expected an array, got a string"),
+        (r#"{"tags":["a",7]}"#, "`tags[1]`: expected a string, got the number 7"),
+        (r#"{"tags":["a",""]}"#, "`tags[1]`: is empty"),
+        (r#"{"tags":["a","a"]}"#, "`tags[1]`: `a` is given twice"),
+        (r#"{"tags":["a\u0000"]}"#, "`tags[0]`: has the control character `\\u{0}`"),
+        (r#"{"group":""}"#, "`group`: is empty"),
+        (r#"{"group":7}"#, "`group`: expected a string, got the number 7"),
+        (&many, "`tags`: has 33 tags; a task takes at most 32"),
+        (&long, "`tags[0]`: has 129 bytes"),
+    ] {
+        refused(PutBody::parse, &[(text, what)]);
+        refused(PatchBody::parse, &[(text, what)]);
     }
 }
 
@@ -151,9 +196,12 @@ fn put_payloads() {
 #[test]
 fn patches() {
     let patch = PatchBody::parse(br#"{"payload":null}"#).expect("a payload");
-    assert_eq!(patch, PatchBody { due: None, payload: Some(PayloadBody::json(b"null".to_vec())) });
+    assert_eq!(
+        patch,
+        PatchBody { payload: Some(PayloadBody::json(b"null".to_vec())), ..PatchBody::default() }
+    );
     let patch = PatchBody::parse(br#"{"delay":"0s"}"#).expect("a time");
-    assert_eq!(patch, PatchBody { due: Some(Due::After(0)), payload: None });
+    assert_eq!(patch, PatchBody { due: Some(Due::After(0)), ..PatchBody::default() });
     refused(PatchBody::parse, &[("", "the body: changes nothing"), ("{}", "the body: changes nothing")]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::name::{Key, QueueName};
+use crate::name::{Group, Key, QueueName};
 use crate::seam::Place;
 use crate::task::{Body, Task};
 use crate::time::{Seq, Timestamp};
@@ -67,6 +67,8 @@ pub struct TaskView {
     pub priority: u32,
     /// Leases begun so far; 0: never leased.
     pub attempt: u32,
+    /// The group it is in.
+    pub group: Option<Group>,
     /// Payload, content type, tags.
     pub body: Arc<Body>,
 }
@@ -83,6 +85,7 @@ impl TaskView {
             due_at: task.due_at,
             priority: task.priority,
             attempt: begun,
+            group: task.group().cloned(),
             body: Arc::clone(&task.body),
         }
     }
@@ -125,6 +128,10 @@ pub struct Leased {
     pub token: Token,
     /// When the lease ends.
     pub lease_until: Timestamp,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// The group it is in.
+    pub group: Option<Group>,
     /// What to work on.
     pub body: Arc<Body>,
 }

@@ -1,10 +1,11 @@
 //! What a caller asks of the machine.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
-use crate::name::{Key, QueueName};
-use crate::task::Body;
+use crate::name::{Group, Key, QueueName, Tag};
+use crate::task::{Body, PRIORITY_DEFAULT};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -92,6 +93,21 @@ pub enum OnLease {
     Revoke,
 }
 
+/// On what terms a task is handed out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Of what is ready, smaller goes first. By default [`PRIORITY_DEFAULT`].
+    pub priority: u32,
+    /// Tasks of one group share a limit of their queue.
+    pub group: Option<Group>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { priority: PRIORITY_DEFAULT, group: None }
+    }
+}
+
 /// Schedules a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Put {
@@ -103,6 +119,8 @@ pub struct Put {
     pub due: Due,
     /// What the worker gets.
     pub body: Body,
+    /// On what terms.
+    pub terms: Terms,
     /// What to do about a live task of that key.
     pub mode: PutMode,
     /// Only if the live task has this version.
@@ -120,6 +138,15 @@ pub struct Get {
     pub key: Key,
 }
 
+/// What a worker gets, without what its owner says about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Payload {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What they are.
+    pub content_type: Arc<str>,
+}
+
 /// Changes a live task and keeps what is not named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Patch {
@@ -129,8 +156,14 @@ pub struct Patch {
     pub key: Key,
     /// A new instant.
     pub due: Option<Due>,
-    /// A new body.
-    pub body: Option<Body>,
+    /// A new payload.
+    pub payload: Option<Payload>,
+    /// Other tags, all of them.
+    pub tags: Option<Vec<Tag>>,
+    /// Another priority.
+    pub priority: Option<u32>,
+    /// Another group, or none.
+    pub group: Option<Option<Group>>,
     /// Only if the task has this version.
     pub if_version: Option<Seq>,
     /// What to do if it is leased.
@@ -233,6 +266,7 @@ impl Put {
             key: None,
             due: Due::Now,
             body: Body::default(),
+            terms: Terms::default(),
             mode: PutMode::Upsert,
             if_version: None,
             on_lease: OnLease::Refuse,
@@ -266,11 +300,29 @@ impl Get {
     }
 }
 
+impl Payload {
+    /// Plain bytes, of the type `application/octet-stream`.
+    #[must_use]
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), content_type: "application/octet-stream".into() }
+    }
+}
+
 impl Patch {
     /// A patch that changes nothing yet.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
-        Self { queue: queue.clone(), key, due: None, body: None, if_version: None, on_lease: OnLease::Refuse }
+        Self {
+            queue: queue.clone(),
+            key,
+            due: None,
+            payload: None,
+            tags: None,
+            priority: None,
+            group: None,
+            if_version: None,
+            on_lease: OnLease::Refuse,
+        }
     }
 
     /// Due so long after the patch is received.
@@ -288,7 +340,7 @@ impl Patch {
     /// With these bytes from now on, of the type `application/octet-stream`.
     #[must_use]
     pub fn payload(self, payload: impl Into<Vec<u8>>) -> Self {
-        Self { body: Some(Body::bytes(payload)), ..self }
+        Self { payload: Some(Payload::bytes(payload)), ..self }
     }
 }
 

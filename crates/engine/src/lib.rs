@@ -21,11 +21,12 @@ pub use answer::{
     QueueCounts, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 pub use command::{
-    Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Put, PutMode,
+    Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Payload,
+    Put, PutMode, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
-pub use name::{Key, NameError, QueueName};
+pub use name::{Group, Key, NameError, QueueName, Tag};
 pub use seam::{
     Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Reply, Request, RequestId, ShardStore,
     TaskEffect, Wanted,

@@ -1,4 +1,4 @@
-//! The names people give: queues and keys. Validated once, cheap to clone.
+//! The names people give: queues, keys, groups and tags. Validated once, cheap to clone.
 
 use core::fmt;
 use std::sync::Arc;
@@ -19,6 +19,15 @@ pub struct QueueName(Arc<str>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(Arc<str>);
 
+/// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. What a queue allows of one group at a time is the
+/// queue's to say.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Group(Arc<str>);
+
+/// A word to find tasks by: 1 to 128 bytes of UTF-8 without control characters.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Tag(Arc<str>);
+
 /// Why a text is no name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,7 +35,7 @@ pub enum NameError {
     /// Nothing between the slashes.
     #[error("the {what} is empty; it takes 1 to {max} bytes")]
     Empty {
-        /// "queue name" or "key".
+        /// "queue name", "key", "group" or "tag".
         what: &'static str,
         /// The longest allowed, bytes.
         max: usize,
@@ -34,7 +43,7 @@ pub enum NameError {
     /// Too many bytes.
     #[error("the {what} has {bytes} bytes; it takes 1 to {max}")]
     TooLong {
-        /// "queue name" or "key".
+        /// "queue name", "key", "group" or "tag".
         what: &'static str,
         /// Its length, bytes.
         bytes: usize,
@@ -44,7 +53,7 @@ pub enum NameError {
     /// A character outside the alphabet.
     #[error("the {what} has {found:?} at byte {at}; it takes {alphabet}")]
     BadCharacter {
-        /// "queue name" or "key".
+        /// "queue name", "key", "group" or "tag".
         what: &'static str,
         /// The offending character.
         found: char,
@@ -91,16 +100,8 @@ impl Key {
     /// # Errors
     /// [`NameError`] if it is empty, too long, or has a control character.
     pub fn new(key: &str) -> Result<Self, NameError> {
-        check_length("key", key, Self::BYTES_MAX)?;
-        match key.char_indices().find(|&(_, c)| c.is_control()) {
-            None => Ok(Self(key.into())),
-            Some((at, found)) => Err(NameError::BadCharacter {
-                what: "key",
-                found,
-                at,
-                alphabet: "any UTF-8 without control characters",
-            }),
-        }
+        check_text("key", key, Self::BYTES_MAX)?;
+        Ok(Self(key.into()))
     }
 
     /// The key of a task whose client gave none: its id in decimal.
@@ -113,6 +114,57 @@ impl Key {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Group {
+    /// The longest group, bytes.
+    pub const BYTES_MAX: usize = 256;
+
+    /// Checks `group` and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`NameError`] if it is empty, too long, or has a control character.
+    pub fn new(group: &str) -> Result<Self, NameError> {
+        check_text("group", group, Self::BYTES_MAX)?;
+        Ok(Self(group.into()))
+    }
+
+    /// The group as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Tag {
+    /// The longest tag, bytes.
+    pub const BYTES_MAX: usize = 128;
+
+    /// Checks `tag` and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`NameError`] if it is empty, too long, or has a control character.
+    pub fn new(tag: &str) -> Result<Self, NameError> {
+        check_text("tag", tag, Self::BYTES_MAX)?;
+        Ok(Self(tag.into()))
+    }
+
+    /// The tag as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Any text but control characters, of a length within the limit.
+fn check_text(what: &'static str, text: &str, max: usize) -> Result<(), NameError> {
+    check_length(what, text, max)?;
+    match text.char_indices().find(|&(_, c)| c.is_control()) {
+        None => Ok(()),
+        Some((at, found)) => {
+            Err(NameError::BadCharacter { what, found, at, alphabet: "any UTF-8 without control characters" })
+        }
     }
 }
 
@@ -131,6 +183,18 @@ impl fmt::Display for QueueName {
 }
 
 impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -157,6 +221,12 @@ mod tests {
         }
         for bad in ["", "a\0", "\n", "\u{85}", &"k".repeat(257)] {
             assert!(Key::new(bad).is_err(), "{bad:?} was taken");
+            assert!(Group::new(bad).is_err(), "{bad:?} was taken");
+            assert!(Tag::new(bad).is_err(), "{bad:?} was taken");
         }
+        assert_eq!(Group::new("user 7").expect("text").as_str(), "user 7");
+        assert_eq!(Tag::new(&"t".repeat(128)).expect("text").as_str().len(), 128);
+        let long = Tag::new(&"t".repeat(129)).expect_err("too long");
+        assert_eq!(long.to_string(), "the tag has 129 bytes; it takes 1 to 128");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::name::{Key, QueueName};
+use crate::name::{Group, Key, QueueName, Tag};
 use crate::time::{Epoch, Seq, Timestamp};
 
 /// The priority of a task whose owner gave none. Smaller goes first.
@@ -42,7 +42,7 @@ pub struct Task {
     pub lease: Option<StoredLease>,
     /// What the worker gets.
     pub body: Arc<Body>,
-    /// Members that later versions use. They are stored and given back untouched.
+    /// What most tasks do not have.
     pub extra: Option<Box<Extra>>,
 }
 
@@ -55,8 +55,31 @@ pub struct Body {
     pub payload: Vec<u8>,
     /// What the bytes are, such as `application/json`.
     pub content_type: Arc<str>,
-    /// Words to find the task by. Empty until a later version takes them.
-    pub tags: Vec<String>,
+    /// Words to find the task by, in the owner's order.
+    pub tags: Vec<Tag>,
+}
+
+impl Task {
+    /// The group it is in, if its owner said one.
+    #[must_use]
+    pub fn group(&self) -> Option<&Group> {
+        self.extra.as_ref().and_then(|extra| extra.group.as_ref())
+    }
+}
+
+impl Extra {
+    /// Bytes of all its texts together.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let Self { group, trace, ttr_ms: _, origin: _, expire_at: _ } = self;
+        group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len)
+    }
+
+    /// In a box, or nothing at all if no member says anything.
+    #[must_use]
+    pub fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
 }
 
 impl Body {
@@ -67,11 +90,11 @@ impl Body {
     }
 }
 
-/// Members of a task that have their place in the files before a version uses them.
+/// Members that most tasks do not have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extra {
     /// Tasks of one group share a limit.
-    pub group: Option<Arc<str>>,
+    pub group: Option<Group>,
     /// The lease duration that the producer chose, milliseconds.
     pub ttr_ms: Option<u64>,
     /// The door it came through; 0 is HTTP or an embedding program.

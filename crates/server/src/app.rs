@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
 use crate::deliveries::Deliveries;
@@ -15,11 +16,13 @@ pub(crate) struct App {
     pub(crate) stopping: Stopping,
     pub(crate) limits: Limits,
     pub(crate) deliveries: Deliveries,
+    /// What a delay level stands for.
+    pub(crate) levels: Levels,
 }
 
 impl App {
-    pub(crate) fn new(queue: Queue, stopping: Stopping) -> Self {
-        Self { queue, stopping, limits: Limits::new(), deliveries: Deliveries::default() }
+    pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels) -> Self {
+        Self { queue, stopping, limits: Limits::new(), deliveries: Deliveries::default(), levels }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use hyper::body::Frame;
 use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, PutQuery, no_query};
-use tickwheel_queue::{Key, Queue, QueueName};
+use tickwheel_queue::{Key, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::limits::Slot;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
@@ -55,7 +56,7 @@ pub(crate) async fn batch(
     let slot = app.limits.batch().await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { queue: app.queue.clone(), name: queue, under_way, bytes: 0, rows, _slot: slot };
+    let batch = Batch { app: Arc::clone(&app), name: queue, under_way, bytes: 0, rows, _slot: slot };
     tokio::spawn(batch.run(body));
     let mut response = Response::new(Body::new(Rows { answer, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -69,7 +70,7 @@ struct UnderWay {
 }
 
 struct Batch {
-    queue: Queue,
+    app: Arc<App>,
     name: QueueName,
     /// In the order of the lines.
     under_way: VecDeque<UnderWay>,
@@ -150,10 +151,15 @@ impl Batch {
         };
         let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
         let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
+        let App { queue, levels, .. } = &*self.app;
         match line.op {
             BatchOp::Put { body, mode } => {
                 let query = PutQuery { mode, revoke: line.revoke };
-                let stored = self.queue.put(translate::put(&name, Some(key.clone()), body, query, version));
+                let put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
+                    Ok(put) => put,
+                    Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
+                };
+                let stored = queue.put(put);
                 Box::pin(async move {
                     match stored.await {
                         Ok(stored) => translate::put_line(&key, &stored),
@@ -162,7 +168,11 @@ impl Batch {
                 })
             }
             BatchOp::Patch(body) => {
-                let changed = self.queue.patch(translate::patch(&name, &key, body, line.revoke, version));
+                let patch = match translate::patch(&name, &key, body, line.revoke, version, levels) {
+                    Ok(patch) => patch,
+                    Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
+                };
+                let changed = queue.patch(patch);
                 Box::pin(async move {
                     match changed.await {
                         Ok(task) => translate::patch_line(&key, &task),
@@ -171,7 +181,7 @@ impl Batch {
                 })
             }
             BatchOp::Cancel => {
-                let ended = self.queue.cancel(translate::cancel(&name, &key, line.revoke, version));
+                let ended = queue.cancel(translate::cancel(&name, &key, line.revoke, version));
                 Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
             }
         }

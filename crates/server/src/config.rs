@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 
 /// The port that everything assumes unless it is told another.
@@ -40,6 +41,9 @@ pub struct Config {
     /// Listen on an address that is not loopback, though anybody who reaches it may do anything: there are no tokens and
     /// no TLS in this version. Default: off, and such an address is refused.
     pub insecure: bool,
+    /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
+    /// not move tasks that are there already.
+    pub levels: Levels,
     /// Connections at one time; one more is answered 503. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
@@ -58,6 +62,7 @@ impl Config {
             virtual_clock: false,
             ack_level: AckLevel::Fsync,
             insecure: false,
+            levels: Levels::default(),
             connections_max: 10_000,
             stop_grace: Duration::from_secs(10),
         }

@@ -121,7 +121,7 @@ impl Server {
             tracing::warn!(%recovery, "the last end left something behind");
         }
         let (stop, stopping) = stopping::signal();
-        let app = Arc::new(App::new(queue.clone(), stopping.clone()));
+        let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels));
         let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr)));
         let connections_max = connections_allowed(config.connections_max);
         Ok(Self {

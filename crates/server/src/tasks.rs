@@ -28,7 +28,8 @@ pub(crate) async fn put(
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
-    let command = translate::put(&at.queue, Some(at.key.clone()), PutBody::parse(&body)?, query, version);
+    let body = PutBody::parse(&body)?;
+    let command = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &app.levels)?;
     let stored = app.queue.put(command).await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
@@ -47,7 +48,8 @@ pub(crate) async fn post(
         return Err(no_version_yet().into());
     }
     let key = idempotency_key(&headers)?;
-    let mut command = translate::put(&queue, key.clone(), PutBody::parse(&body)?, PutQuery::default(), None);
+    let (body, query) = (PutBody::parse(&body)?, PutQuery::default());
+    let mut command = translate::put(&queue, key.clone(), body, query, None, &app.levels)?;
     let Some(key) = key else {
         let stored = app.queue.put(command).await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error))?));
@@ -94,7 +96,8 @@ pub(crate) async fn patch(
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PatchQuery::parse(&query)?;
-    let command = translate::patch(&at.queue, &at.key, PatchBody::parse(&body)?, query.revoke, version);
+    let body = PatchBody::parse(&body)?;
+    let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &app.levels)?;
     let changed = app.queue.patch(command).await;
     let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))

@@ -20,12 +20,18 @@ pub(crate) fn put(
     body: api::PutBody,
     query: api::PutQuery,
     if_version: Option<Seq>,
-) -> queue::Put {
-    queue::Put {
+    levels: &api::Levels,
+) -> Result<queue::Put, BadRequest> {
+    Ok(queue::Put {
         queue: queue.clone(),
         key,
-        due: due(body.due),
-        body: payload(body.payload),
+        due: due(body.due, levels)?,
+        body: queue::Body {
+            payload: body.payload.bytes,
+            content_type: body.payload.content_type.into(),
+            tags: tags(&body.terms.tags),
+        },
+        terms: queue::Terms { priority: body.terms.priority, group: body.terms.group.as_deref().map(group) },
         mode: match query.mode {
             api::PutMode::Upsert => queue::PutMode::Upsert,
             api::PutMode::Create => queue::PutMode::Create,
@@ -33,7 +39,7 @@ pub(crate) fn put(
         },
         if_version,
         on_lease: on_lease(query.revoke),
-    }
+    })
 }
 
 pub(crate) fn get(queue: &QueueName, key: &Key) -> queue::Get {
@@ -46,15 +52,22 @@ pub(crate) fn patch(
     body: api::PatchBody,
     revoke: bool,
     if_version: Option<Seq>,
-) -> queue::Patch {
-    queue::Patch {
+    levels: &api::Levels,
+) -> Result<queue::Patch, BadRequest> {
+    Ok(queue::Patch {
         queue: queue.clone(),
         key: key.clone(),
-        due: body.due.map(due),
-        body: body.payload.map(payload),
+        due: body.due.map(|at| due(at, levels)).transpose()?,
+        payload: body.payload.map(|payload| queue::Payload {
+            bytes: payload.bytes,
+            content_type: payload.content_type.into(),
+        }),
+        tags: body.terms.tags.as_deref().map(tags),
+        priority: body.terms.priority,
+        group: body.terms.group.map(|to| to.as_deref().map(group)),
         if_version,
         on_lease: on_lease(revoke),
-    }
+    })
 }
 
 pub(crate) fn cancel(queue: &QueueName, key: &Key, revoke: bool, if_version: Option<Seq>) -> queue::Cancel {
@@ -88,18 +101,23 @@ pub(crate) fn version(number: u64) -> Seq {
     Seq(number)
 }
 
-fn due(due: api::Due) -> queue::Due {
-    match due {
+fn due(due: api::Due, levels: &api::Levels) -> Result<queue::Due, BadRequest> {
+    Ok(match due {
         api::Due::Now => queue::Due::Now,
         api::Due::After(ms) => queue::Due::After { ms },
         api::Due::At(ms) => {
             queue::Due::At(Timestamp::from_ms(ms).expect("parsed instants are not before 1970"))
         }
-    }
+        api::Due::Level(level) => queue::Due::After { ms: levels.delay_ms(level)? },
+    })
 }
 
-fn payload(payload: api::PayloadBody) -> queue::Body {
-    queue::Body { payload: payload.bytes, content_type: payload.content_type.into(), tags: Vec::new() }
+fn tags(tags: &[String]) -> Vec<queue::Tag> {
+    tags.iter().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")).collect()
+}
+
+fn group(group: &str) -> queue::Group {
+    queue::Group::new(group).expect("parsed groups are groups")
 }
 
 fn on_lease(revoke: bool) -> queue::OnLease {
@@ -163,7 +181,9 @@ pub(crate) fn put_answer(task: &queue::TaskView) -> api::PutAnswer {
         version: task.version.0,
         state: task_state(task.state),
         due_at_ms: task.due_at.as_ms(),
+        tags: tag_texts(&task.body),
         priority: task.priority,
+        group: group_text(task.group.as_ref()),
         attempt: task.attempt,
     }
 }
@@ -177,7 +197,9 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         state: task_state(task.state),
         due_at_ms: task.due_at.as_ms(),
         payload: payload_body(&task.body),
+        tags: tag_texts(&task.body),
         priority: task.priority,
+        group: group_text(task.group.as_ref()),
         attempt: task.attempt,
     }
 }
@@ -187,6 +209,9 @@ pub(crate) fn leased_task(leased: &queue::Leased) -> api::LeasedTask {
         key: leased.key.as_str().to_owned(),
         id: leased.id,
         payload: payload_body(&leased.body),
+        tags: tag_texts(&leased.body),
+        priority: leased.priority,
+        group: group_text(leased.group.as_ref()),
         due_at_ms: leased.due_at.as_ms(),
         attempt: leased.attempt,
         token: leased.token.to_string(),
@@ -261,6 +286,14 @@ fn task_state(state: queue::State) -> api::TaskState {
 
 fn payload_body(body: &Arc<queue::Body>) -> api::PayloadBody {
     api::PayloadBody { bytes: body.payload.clone(), content_type: body.content_type.to_string() }
+}
+
+fn tag_texts(body: &queue::Body) -> Vec<String> {
+    body.tags.iter().map(|tag| tag.as_str().to_owned()).collect()
+}
+
+fn group_text(group: Option<&queue::Group>) -> Option<String> {
+    group.map(|group| group.as_str().to_owned())
 }
 
 // Lines of a batch.

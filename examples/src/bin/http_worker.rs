@@ -34,7 +34,11 @@ fn main() -> Result<()> {
 
 fn work(url: &str) -> Result<()> {
     let client = Client::new(url)?;
-    let body = |due, payload: &str| PutBody { due, payload: PayloadBody::json(payload.as_bytes().to_vec()) };
+    let body = |due, payload: &str| PutBody {
+        due,
+        payload: PayloadBody::json(payload.as_bytes().to_vec()),
+        ..PutBody::default()
+    };
 
     // The key is the handle: an order that is paid in time is found again by its number.
     client.put(

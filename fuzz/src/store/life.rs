@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Epoch, Extra, Found, Guard, Key, LeaseNo, Outcome, Place, QueueName, Reply,
-    Request, RequestId, Seq, ShardStore, StoredLease, Task, TaskEffect, Timestamp, Wanted,
+    Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Guard, Key, LeaseNo, Outcome, Place, QueueName,
+    Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
 
@@ -196,10 +196,13 @@ impl Life {
             task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
         }
         if id.is_multiple_of(7) {
-            let (group, trace) = (Some("g".into()), Some("00-ab".into()));
+            let (group, trace) = (Group::new("g").ok(), Some("00-ab".into()));
             let expire_at = Some(self.wall.saturating_plus_ms(DAY_MS));
             task.extra = Some(Box::new(Extra { group, ttr_ms: Some(5), origin: 1, expire_at, trace }));
-            let body = Body { tags: vec!["a".into(), "b".into()], ..(*task.body).clone() };
+            let body = Body {
+                tags: ["a", "b"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
+                ..(*task.body).clone()
+            };
             task.body = Arc::new(body);
         }
         task

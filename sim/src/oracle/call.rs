@@ -13,6 +13,16 @@ pub enum Due {
     In(u64),
 }
 
+/// The priority that a task has by the number of its payload: smaller goes first.
+pub fn priority_of(payload: u64) -> u32 {
+    match (payload >> 1) % 8 {
+        1 => 0,
+        3 => 7,
+        5 => u32::MAX,
+        _ => 1024,
+    }
+}
+
 /// How a put treats a live task of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -43,7 +53,7 @@ pub enum Verb {
     Put {
         /// `None` is now.
         due: Option<Due>,
-        /// Hash of the payload.
+        /// Hash of the payload, and of priority, group and tags, see [`priority_of`].
         payload: u64,
         /// What to do with a live task.
         mode: Mode,

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Call, CallId, Delivery, Due, Mode, Oracle, State, TokenAnswer, Verb, View, Violation};
+use super::{
+    Answer, Call, CallId, Delivery, Due, Mode, Oracle, State, TokenAnswer, Verb, View, Violation, priority_of,
+};
 
 /// Faults that a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -539,11 +541,11 @@ impl World {
     }
 
     fn lease(&mut self, max: usize, lease_ms: u64, seq: u64) -> Answer {
-        let mut order: Vec<(i64, u64, String)> = Vec::new();
+        let mut order: Vec<(u32, i64, u64, String)> = Vec::new();
         for (key, task) in &self.memory.tasks {
             let twice = self.has(Bug::LeasedTwice) && seq.is_multiple_of(3);
             if task.ready && (task.lease.is_none() || twice) {
-                order.push((task.due, task.place, key.clone()));
+                order.push((priority_of(task.payload), task.due, task.place, key.clone()));
             }
         }
         order.sort();
@@ -554,7 +556,7 @@ impl World {
             order.pop();
         }
         let mut found = Vec::new();
-        for (_, _, key) in order.into_iter().take(max) {
+        for (_, _, _, key) in order.into_iter().take(max) {
             let token = format!("t{seq}-{key}");
             let task = self.memory.tasks.get_mut(&key).expect("it was just seen");
             task.lease = Some((token.clone(), self.mono + lease_ms));

@@ -54,7 +54,7 @@ pub(super) struct Task {
     pub(super) was_due: Option<i64>,
     /// When `due` was set at the earliest, or the restart since then.
     since: Moment,
-    payload: u64,
+    pub(super) payload: u64,
     leases_ended: u32,
     /// The put that gave it its place among tasks of one instant.
     pub(super) put_by: CallId,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tickwheel_api::client::Stored;
-use tickwheel_api::{Due, PutAnswer, PutBody, PutMode, PutQuery, time};
+use tickwheel_api::{Due, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
 
 use super::payload::Payload;
 use crate::output::{Format, Row};
@@ -22,6 +22,7 @@ Examples:
   tickwheel put close order:1 --in 30m --payload '{\"order\":1}'
   tickwheel put mail welcome:7 --at 2030-01-01T08:00:00+01:00
   tickwheel put close order:1 --in 1h --mode replace --if-match 41    only if it still is what I saw
+  tickwheel put mail digest:7 --level 3 --tag eu --priority 10        after the third delay level, before others
   date | tickwheel put log now --payload-file - --content-type text/plain")]
 pub(crate) struct Put {
     /// The queue; it appears with its first task
@@ -34,6 +35,8 @@ pub(crate) struct Put {
     when: When,
     #[command(flatten)]
     payload: Payload,
+    #[command(flatten)]
+    given: Given,
     /// What to do about a live task of that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
@@ -58,6 +61,23 @@ struct When {
     /// Due at this time, RFC 3339 or milliseconds since 1970 [without --in and --at: now]
     #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
     at_ms: Option<i64>,
+    /// Due after the server's delay level N, counted from 1 (see `tickwheel serve --levels`)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    level: Option<u32>,
+}
+
+/// On what terms the task is handed out.
+#[derive(Args, Debug)]
+struct Given {
+    /// A word to find the task by; may be given again
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Of what is ready, smaller goes first
+    #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT)]
+    priority: u32,
+    /// Tasks of one group share a limit of their queue
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -76,10 +96,11 @@ impl Put {
     /// # Errors
     /// A bad payload, no server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let due = match (self.when.delay_ms, self.when.at_ms) {
-            (Some(ms), _) => Due::After(ms),
-            (None, Some(ms)) => Due::At(ms),
-            (None, None) => Due::Now,
+        let due = match (self.when.delay_ms, self.when.at_ms, self.when.level) {
+            (Some(ms), ..) => Due::After(ms),
+            (None, Some(ms), _) => Due::At(ms),
+            (None, None, Some(level)) => Due::Level(level),
+            (None, None, None) => Due::Now,
         };
         let mode = match self.mode {
             Mode::Upsert => PutMode::Upsert,
@@ -87,7 +108,8 @@ impl Put {
             Mode::Replace => PutMode::Replace,
         };
         let client = self.remote.client()?;
-        let body = PutBody { due, payload: self.payload.read()? };
+        let Given { tags, priority, group } = self.given;
+        let body = PutBody { due, payload: self.payload.read()?, terms: Terms { tags, priority, group } };
         let query = PutQuery { mode, revoke: self.revoke };
         let stored = client.put(&self.queue, &self.key, &body, query, self.if_match)?;
         self.format.print([stored])?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 use tickwheel_server::{Config, Server, Store};
 use tokio::runtime::Runtime;
@@ -66,6 +67,9 @@ pub(crate) struct Serve {
     /// Listen on an address that others can reach, though there are no tokens and no TLS yet
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
+    /// The delays that `level` in a request stands for, the first is level 1
+    #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", default_value_t = Levels::default())]
+    levels: Levels,
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
@@ -125,9 +129,9 @@ impl Serve {
                 "calls are answered before they are synced: a crash {lost} may take the last moments"
             );
         }
-        let Self { listen, virtual_clock, insecure, .. } = self;
+        let Self { listen, virtual_clock, insecure, levels, .. } = self;
         let ack_level = self.ack.into();
-        let config = Config { listen, virtual_clock, insecure, ack_level, ..Config::new(store) };
+        let config = Config { listen, virtual_clock, insecure, ack_level, levels, ..Config::new(store) };
         let server = tokio::select! {
             bound = Server::bind(config) => bound.context("failed to start")?,
             _ = stop.wait() => return Ok(()),

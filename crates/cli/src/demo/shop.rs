@@ -56,7 +56,8 @@ fn place(client: &Client, order: Order, ledger: &Ledger) {
     let close_after_ms = i64::try_from(CLOSE_AFTER.as_millis()).expect("seconds");
     let due_at_ms = wall_ms() + close_after_ms;
     let payload = format!("{{\"order\":{}}}", order.number);
-    let body = PutBody { due: Due::At(due_at_ms), payload: PayloadBody::json(payload.into_bytes()) };
+    let payload = PayloadBody::json(payload.into_bytes());
+    let body = PutBody { due: Due::At(due_at_ms), payload, ..PutBody::default() };
     let stored = insist(ledger, |_| client.put(QUEUE, &order.key(), &body, PutQuery::default(), None));
     if stored.is_some() {
         ledger.note(order.number, |page| page.due_at_ms = Some(due_at_ms));

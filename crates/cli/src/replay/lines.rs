@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use anyhow::{Context, Result, anyhow};
 use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::{Due, time};
-use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Timestamp};
+use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Tag, Timestamp};
 
 /// 64 MiB: the largest payload as base64 and room to spare. A limit, so that a wrong file cannot fill the memory.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -90,7 +90,7 @@ impl<R: BufRead> Lines<R> {
                 let body = Body {
                     payload: payload.bytes,
                     content_type: payload.content_type.into(),
-                    tags: vec![self.number.to_string()],
+                    tags: vec![Tag::new(&self.number.to_string()).expect("digits are a tag")],
                 };
                 Op::Put { put: Put { body, ..Put::new(&queue, key).at(due_at) }, due_at }
             }
@@ -104,7 +104,10 @@ impl<R: BufRead> Lines<R> {
 /// The queue keeps the order of calls for each key, not between keys: a key that it has to look up is put after one that it
 /// knows, though asked for earlier. A replay promises the order of the file, so it has to know that order at the end.
 pub(super) fn line_of(body: &Body) -> u64 {
-    body.tags.first().and_then(|tag| tag.parse().ok()).expect("every put of a replay has its line as a tag")
+    body.tags
+        .first()
+        .and_then(|tag| tag.as_str().parse().ok())
+        .expect("every put of a replay has its line as a tag")
 }
 
 /// When the task is due. The put says it as an instant, so that it means the same wherever the queue's clock stands.
@@ -113,6 +116,7 @@ fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
         Due::Now => Some(at),
         Due::After(ms) => at.plus_ms(ms),
         Due::At(ms) => Some(instant(ms)),
+        Due::Level(_) => unreachable!("a line of a replay has no member for a delay level"),
     };
     due_at
         .filter(|due_at| due_at.as_ms() <= time::INSTANT_MS_MAX)

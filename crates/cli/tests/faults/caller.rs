@@ -49,7 +49,8 @@ impl<'a> Caller<'a> {
     }
 
     pub(crate) fn put(&self, key: &Key, due_ms: i64, number: u32) -> Said<Answer> {
-        let body = PutBody { due: Due::At(due_ms), payload: PayloadBody::json(payload_of(key, number)) };
+        let payload = PayloadBody::json(payload_of(key, number));
+        let body = PutBody { due: Due::At(due_ms), payload, ..PutBody::default() };
         self.call(key, Call::Put { due_ms, number }, || {
             let stored = self.client.put(queue_of(key), key, &body, PutQuery::default(), None)?;
             let version = stored.task.version;
@@ -58,7 +59,7 @@ impl<'a> Caller<'a> {
     }
 
     pub(crate) fn patch(&self, key: &Key, due_ms: i64) -> Said<Answer> {
-        let body = PatchBody { due: Some(Due::At(due_ms)), payload: None };
+        let body = PatchBody { due: Some(Due::At(due_ms)), ..PatchBody::default() };
         self.call(key, Call::Patch { due_ms }, || {
             let task = self.client.patch(queue_of(key), key, &body, PatchQuery::default(), None)?;
             Ok(Answer::Changed { version: task.version })
@@ -227,9 +228,14 @@ fn line(key: &Key, call: Call) -> BatchLine {
     let op = match call {
         Call::Put { due_ms, number } => {
             let payload = PayloadBody::json(payload_of(key, number));
-            BatchOp::Put { body: PutBody { due: Due::At(due_ms), payload }, mode: PutMode::Upsert }
+            BatchOp::Put {
+                body: PutBody { due: Due::At(due_ms), payload, ..PutBody::default() },
+                mode: PutMode::Upsert,
+            }
         }
-        Call::Patch { due_ms } => BatchOp::Patch(PatchBody { due: Some(Due::At(due_ms)), payload: None }),
+        Call::Patch { due_ms } => {
+            BatchOp::Patch(PatchBody { due: Some(Due::At(due_ms)), ..PatchBody::default() })
+        }
         Call::Cancel => BatchOp::Cancel,
         Call::Ack(_) | Call::Get | Call::Lease => unreachable!("a batch puts, patches and cancels"),
     };

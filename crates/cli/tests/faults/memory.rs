@@ -98,6 +98,7 @@ fn fill(url: &str, from: u64, to: u64) -> Result<(), ClientError> {
                 body: PutBody {
                     due: Due::At(due_ms + i64::try_from(number * 7_919 % 86_400_000).expect("small")),
                     payload: PayloadBody::json(payload(number)),
+                    ..PutBody::default()
                 },
                 mode: PutMode::Create,
             },

@@ -8,9 +8,9 @@ use siphasher::sip::SipHasher13;
 use tickwheel_core::Handle;
 
 use crate::answer::State;
-use crate::name::{Key, QueueName};
+use crate::name::{Key, QueueName, Tag};
 use crate::seam::RequestId;
-use crate::task::{Body, LeaseNo, Outcome, Task};
+use crate::task::{Body, Extra, LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
 
 /// The place of an entry, valid until the entry is removed.
@@ -223,8 +223,9 @@ const ENTRY_BYTES: usize =
 fn entry_bytes(task: &Task) -> u64 {
     let body = &task.body;
     let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
-    let tags: usize = body.tags.iter().map(|tag| tag.len() + size_of::<String>()).sum();
-    (ENTRY_BYTES + texts + tags + body.payload.len()) as u64
+    let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + size_of::<Tag>()).sum();
+    let extra = task.extra.as_ref().map_or(0, |extra| size_of::<Extra>() + extra.text_bytes());
+    (ENTRY_BYTES + texts + tags + extra + body.payload.len()) as u64
 }
 
 /// A body of more bytes stays in memory only while it is new, or somebody works on its task, or is about to.

@@ -144,10 +144,11 @@ fn bytes_of(effect: &TaskEffect) -> u64 {
 /// What the record of a task adds to the store, about.
 pub(super) fn task_bytes(task: &Task, body_known: bool) -> u64 {
     let body = if body_known { 0 } else { body_bytes(&task.body) };
-    (FIXED_BYTES + task.queue.as_str().len() + task.key.as_str().len() + body) as u64
+    let extra = task.extra.as_ref().map_or(0, |extra| 64 + extra.text_bytes());
+    (FIXED_BYTES + task.queue.as_str().len() + task.key.as_str().len() + extra + body) as u64
 }
 
 fn body_bytes(body: &Body) -> usize {
-    let tags: usize = body.tags.iter().map(|tag| tag.len() + 10).sum();
+    let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
     body.payload.len() + body.content_type.len() + tags
 }

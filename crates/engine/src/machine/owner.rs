@@ -9,10 +9,10 @@ use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
 };
-use crate::command::{Cancel, Due, Get, OnLease, Patch, Put, PutMode};
+use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode};
 use crate::input::CallId;
-use crate::name::Key;
-use crate::task::{Ended, LeaseNo, Outcome, PRIORITY_DEFAULT, Task};
+use crate::name::{Key, Tag};
+use crate::task::{Body, Ended, Extra, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
@@ -88,13 +88,13 @@ impl Engine {
             version: Seq::ZERO,
             due_at,
             put_at: now.wall,
-            priority: PRIORITY_DEFAULT,
+            priority: put.terms.priority,
             attempts: 0,
             lease_fence: LeaseNo::default(),
             revoked,
             lease: None,
             body: Arc::new(put.body),
-            extra: None,
+            extra: Extra { group: put.terms.group, ..Extra::default() }.boxed(),
         };
         self.take_room(task_bytes(&task, false))?;
         let slot = match live {
@@ -171,8 +171,11 @@ impl Engine {
         let revoked = self.may_change(slot, patch.on_lease).map_err(|Held| PatchError::Leased)?;
         let old = &self.entries.get(slot).task;
         let mut new = Task::clone(old);
-        if let Some(body) = patch.body {
-            new.body = Arc::new(body);
+        new.body = patched_body(old, patch.payload, patch.tags);
+        new.priority = patch.priority.unwrap_or(old.priority);
+        if let Some(group) = patch.group {
+            let extra = Extra { group, ..old.extra.as_deref().cloned().unwrap_or_default() };
+            new.extra = extra.boxed();
         }
         let body_known = Arc::ptr_eq(&new.body, &old.body);
         let refused = self.take_room(task_bytes(&new, body_known)).err();
@@ -192,6 +195,8 @@ impl Engine {
         let version = self.applied.next();
         self.record(slot, |task| {
             task.body = new.body;
+            task.priority = new.priority;
+            task.extra = new.extra;
             task.due_at = due_at.unwrap_or(task.due_at);
             task.version = version;
             task.lease_fence = fence;
@@ -317,3 +322,17 @@ impl Engine {
 
 /// A worker has the task.
 struct Held;
+
+/// The body with another payload, other tags, or both; the same one if neither is given.
+fn patched_body(old: &Task, payload: Option<Payload>, tags: Option<Vec<Tag>>) -> Arc<Body> {
+    if payload.is_none() && tags.is_none() {
+        return Arc::clone(&old.body);
+    }
+    let Body { payload: bytes, content_type, tags: old_tags } = Body::clone(&old.body);
+    let payload = payload.unwrap_or(Payload { bytes, content_type });
+    Arc::new(Body {
+        payload: payload.bytes,
+        content_type: payload.content_type,
+        tags: tags.unwrap_or(old_tags),
+    })
+}

@@ -161,6 +161,8 @@ impl Engine {
             attempt: task.attempts.saturating_add(1),
             token: Token::issue(&self.secret, task.id, no),
             lease_until: held.until,
+            priority: task.priority,
+            group: task.group().cloned(),
             body: Arc::clone(&task.body),
         }
     }

@@ -2,5 +2,6 @@
 
 mod near;
 mod rules;
+mod terms;
 mod twins;
 mod world;

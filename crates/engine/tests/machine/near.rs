@@ -92,8 +92,7 @@ fn stubs_can_be_changed_moved_and_cancelled_by_key() {
         world.put_in(name, 0);
     }
     assert_eq!(world.engine.tasks_in_memory(), 0);
-    let body = Some(Body::bytes("new"));
-    world.patch(Patch { body, ..Patch::new(&queue("q"), key("b")) }).expect("live");
+    world.patch(Patch::new(&queue("q"), key("b")).payload("new")).expect("live");
     let later = Some(Due::After { ms: 50 });
     world.patch(Patch { due: later, ..Patch::new(&queue("q"), key("a")) }).expect("live");
     world.cancel("c").expect("live");

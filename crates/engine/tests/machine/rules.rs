@@ -263,7 +263,7 @@ fn after_a_crash_a_change_by_the_owner_voids_the_old_token() {
     world.put_in("a", 0);
     let old = world.lease(1, 1_000_000);
     world = world.crash();
-    world.patch(Patch { body: Some(Body::bytes("new")), ..Patch::new(&queue("q"), key("a")) }).expect("live");
+    world.patch(Patch::new(&queue("q"), key("a")).payload("new")).expect("live");
     assert_eq!(world.ack(old[0].token), TokenAnswer::Expired);
     assert_eq!(world.lease(1, 10)[0].body.payload, b"new");
 }

@@ -38,6 +38,10 @@ impl Draw {
         self.below(most)
     }
 
+    fn priority(&mut self) -> u32 {
+        self.pick(&[PRIORITY_DEFAULT, PRIORITY_DEFAULT, 0, 7, u32::MAX])
+    }
+
     fn body(&mut self) -> Body {
         let bytes = self.pick(&[0, 3, 3, 300, 5_000]);
         Body::bytes(vec![self.below(256) as u8; bytes])
@@ -135,6 +139,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             twins.send(Command::Put(Put {
                 due,
                 body,
+                terms: Terms { priority: draw.priority(), group: None },
                 mode,
                 on_lease: draw.on_lease(),
                 ..Put::new(&of, name)
@@ -144,10 +149,13 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
         40..48 => {
             let delay_ms = draw.delay_ms();
             let due = draw.pick(&[None, Some(Due::Now), Some(Due::After { ms: delay_ms })]);
-            let body = (draw.below(2) == 0).then(|| Body { content_type: of.as_str().into(), ..draw.body() });
+            let payload = (draw.below(2) == 0)
+                .then(|| Payload { bytes: draw.body().payload, content_type: of.as_str().into() });
+            let priority = (draw.below(4) == 0).then(|| draw.priority());
             twins.send(Command::Patch(Patch {
                 due,
-                body,
+                payload,
+                priority,
                 on_lease: draw.on_lease(),
                 ..Patch::new(&of, name)
             }));

@@ -110,7 +110,7 @@ mod tests {
             .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
             .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
             .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
-            .with_state(Arc::new(App::new(queue, stopping.clone())));
+            .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default())));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let front = Arc::new(Front::new(routes, Hosts::of(listen)));
         let (client, server) = duplex(pipe_bytes);

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::served::Served;
+use tickwheel_server::Config;
+
+use crate::served::{self, Served};
 
 const TASK: &str = "/v1/queues/close/tasks/order:1";
 
@@ -197,4 +199,62 @@ fn curl_and_urllib_need_no_header() {
         let reply = served.call_with("PUT", TASK, &headers, r#"{"delay":"1h"}"#);
         assert!([200, 201].contains(&reply.status), "{content_type}: {}", reply.text());
     }
+}
+
+#[test]
+fn tags_priority_and_group_are_kept_shown_and_changed() {
+    let served = Served::memory();
+    let made = served.expect(201, "PUT", TASK, r#"{"tags":["vip","a b"],"priority":7,"group":"user:7"}"#);
+    let terms = |task: &Value| (task["tags"].clone(), task["priority"].clone(), task["group"].clone());
+    let expected = (json!(["vip", "a b"]), json!(7), json!("user:7"));
+    assert_eq!(terms(&made), expected);
+    assert_eq!(terms(&served.expect(200, "GET", TASK, "")), expected);
+    let list = served.expect(200, "GET", "/v1/queues/close/tasks", "");
+    assert_eq!(terms(&list["tasks"][0]), expected);
+    let patched = served.expect(200, "PATCH", TASK, r#"{"priority":9}"#);
+    assert_eq!(terms(&patched), (json!(["vip", "a b"]), json!(9), json!("user:7")));
+    served.expect(200, "PATCH", TASK, r#"{"tags":[],"group":null}"#);
+    let leased = served.lease("close", 1);
+    assert_eq!(terms(&leased[0]), (json!([]), json!(9), Value::Null));
+}
+
+#[test]
+fn a_smaller_priority_is_leased_first() {
+    let served = Served::memory();
+    for (key, priority) in [("a", 1024), ("b", 0), ("c", 4_294_967_295_u32), ("d", 0)] {
+        let target = format!("/v1/queues/close/tasks/{key}");
+        served.expect(201, "PUT", &target, &format!(r#"{{"priority":{priority}}}"#));
+    }
+    let leased = served.lease("close", 9);
+    let keys: Vec<&str> = leased.iter().map(|task| task["key"].as_str().expect("a key")).collect();
+    assert_eq!(keys, ["b", "d", "a", "c"]);
+}
+
+#[test]
+fn a_delay_level_is_the_delay_that_the_server_says() {
+    let served = Served::memory();
+    let now = served.advance("0s")["now"].as_str().expect("an instant").to_owned();
+    assert_eq!(served.expect(201, "PUT", TASK, r#"{"at":"1970-01-01T00:00:00Z"}"#)["state"], "ready");
+    served.expect(200, "PUT", TASK, r#"{"level":3}"#);
+    served.advance("9999ms");
+    assert_eq!(served.lease("close", 1).len(), 0, "put at {now}");
+    served.advance("1ms");
+    assert_eq!(served.lease("close", 1).len(), 1);
+
+    let levels = "250ms 1d".parse().expect("a list");
+    let served = Served::start(Config { levels, ..served::virtual_memory() }).expect("started");
+    served.call("PUT", TASK, r#"{"level":3}"#).assert_problem(400, "bad-request", "250ms 1d");
+    served.expect(201, "PUT", TASK, r#"{"level":1}"#);
+    served.advance("250ms");
+    assert_eq!(state(&served.expect(200, "GET", TASK, "")), "ready");
+    let lines = "{\"op\":\"put\",\"key\":\"a\",\"level\":2}\n{\"op\":\"put\",\"key\":\"b\",\"level\":9}\n";
+    let reply = served.call_with(
+        "POST",
+        "/v1/queues/close/batch",
+        &[("content-type", "application/x-ndjson")],
+        lines,
+    );
+    let rows: Vec<Value> = reply.text().lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    assert_eq!((&rows[0]["status"], &rows[1]["status"]), (&json!(201), &json!(400)), "{}", reply.text());
+    assert_eq!(rows[1]["problem"]["member"], "level");
 }

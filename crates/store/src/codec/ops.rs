@@ -141,7 +141,7 @@ fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, Decod
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use tickwheel_engine::{Body, Epoch, Extra, StoredLease, Timestamp};
+    use tickwheel_engine::{Body, Epoch, Extra, Group, StoredLease, Tag, Timestamp};
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
         let mut ops = Vec::new();
@@ -161,7 +161,7 @@ mod tests {
         task.lease =
             Some(StoredLease { no: LeaseNo(u64::MAX), until: Timestamp::MAX, written_in: Epoch(u32::MAX) });
         task.extra = Some(Box::new(Extra {
-            group: Some("g".into()),
+            group: Some(Group::new("g").expect("a group")),
             ttr_ms: Some(0),
             origin: 9,
             expire_at: Some(Timestamp::EPOCH),
@@ -170,7 +170,7 @@ mod tests {
         task.body = Arc::new(Body {
             payload: (0..=255).collect(),
             content_type: "application/octet-stream".into(),
-            tags: vec!["a".into(), String::new(), "a".into()],
+            tags: ["a", "b", "a"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
         });
         task
     }

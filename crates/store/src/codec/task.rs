@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Body, Epoch, Extra, Key, LeaseNo, PRIORITY_DEFAULT, Seq, StoredLease, Task, Timestamp,
+    Body, Epoch, Extra, Group, Key, LeaseNo, PRIORITY_DEFAULT, Seq, StoredLease, Tag, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -40,6 +40,16 @@ pub(super) fn timestamp(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeErro
 pub(super) fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
     let text = reader.str()?;
     Key::new(text).map_err(|_| reader.error("no key"))
+}
+
+fn group(reader: &mut Reader<'_>) -> Result<Group, DecodeError> {
+    let text = reader.str()?;
+    Group::new(text).map_err(|_| reader.error("no group"))
+}
+
+fn word(reader: &mut Reader<'_>) -> Result<Tag, DecodeError> {
+    let text = reader.str()?;
+    Tag::new(text).map_err(|_| reader.error("no tag"))
 }
 
 /// Appends the record, with or without its body.
@@ -107,7 +117,7 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
         out.push(tag::EXPIRE_AT);
         put_timestamp(out, *expire_at);
     }
-    for (tag, text) in [(tag::GROUP, group), (tag::TRACE, trace)] {
+    for (tag, text) in [(tag::GROUP, group.as_ref().map(Group::as_str)), (tag::TRACE, trace.as_deref())] {
         if let Some(text) = text {
             out.push(tag);
             put_bytes(out, text.as_bytes());
@@ -123,7 +133,7 @@ fn put_body(out: &mut Vec<u8>, body: &Body) {
     }
     for tag in tags {
         out.push(tag::TAG);
-        put_bytes(out, tag.as_bytes());
+        put_bytes(out, tag.as_str().as_bytes());
     }
     out.push(tag::PAYLOAD);
     put_bytes(out, payload);
@@ -181,10 +191,10 @@ pub(super) fn read_task(
             tag::ORIGIN => extra(&mut task).origin = reader.u8()?,
             tag::TTR_MS => extra(&mut task).ttr_ms = Some(reader.varint()?),
             tag::EXPIRE_AT => extra(&mut task).expire_at = Some(timestamp(reader)?),
-            tag::GROUP => extra(&mut task).group = Some(reader.str()?.into()),
+            tag::GROUP => extra(&mut task).group = Some(group(reader)?),
             tag::TRACE => extra(&mut task).trace = Some(reader.str()?.into()),
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
-            tag::TAG if with_body => body.tags.push(reader.str()?.to_owned()),
+            tag::TAG if with_body => body.tags.push(word(reader)?),
             tag::PAYLOAD if with_body => {
                 body.payload = reader.bytes()?.to_vec();
                 has_payload = true;

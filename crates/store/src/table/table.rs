@@ -255,7 +255,7 @@ mod tests {
             written_in: tickwheel_engine::Epoch(u32::MAX),
         });
         big.extra = Some(Box::new(tickwheel_engine::Extra {
-            group: Some("g".repeat(300).into()),
+            group: Some(tickwheel_engine::Group::new(&"g".repeat(256)).expect("a group")),
             ttr_ms: Some(u64::MAX),
             origin: 255,
             expire_at: Some(Timestamp::MAX),
@@ -264,7 +264,7 @@ mod tests {
         big.body = Arc::new(tickwheel_engine::Body {
             payload: vec![7; 1000],
             content_type: "application/json".into(),
-            tags: vec!["x".to_owned(); 20],
+            tags: vec![tickwheel_engine::Tag::new("x").expect("a tag"); 20],
         });
         let mut bytes = Vec::new();
         crate::codec::put_stored(&mut bytes, &big, true);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Epoch, Extra, Key, LeaseNo, Outcome, QueueName, Reply, Request, Seq,
-    StoredLease, Task, TaskEffect, Timestamp,
+    Batch, Body, Counters, Ended, Epoch, Extra, Group, Key, LeaseNo, Outcome, QueueName, Reply, Request, Seq,
+    StoredLease, Tag, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
 
@@ -59,6 +59,7 @@ fn write(dir: &Path) {
     life.change(&changed);
     life.end(&gone);
     life.commit(Vec::new(), Some(Counters { ids_reserved: 256 }));
+    life.put_big(151);
     drop(life.owner);
     fs::remove_file(dir.join("lock")).expect("removed");
 }
@@ -123,17 +124,29 @@ impl Life {
             task.revoked = Some(LeaseNo(id));
         }
         if id.is_multiple_of(7) {
-            let (group, trace) = (Some("customer 7".into()), Some("00-4bf92f3577b34da6-01".into()));
+            let group = Some(Group::new("customer 7").expect("a group"));
+            let trace = Some("00-4bf92f3577b34da6-01".into());
             let extra =
                 Extra { group, ttr_ms: Some(120_000), origin: 1, expire_at: Some(self.at(DAY_MS)), trace };
             task.extra = Some(Box::new(extra));
             let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
             let content_type = "application/octet-stream".into();
-            task.body =
-                Arc::new(Body {
-                    payload, content_type, tags: vec!["red".into(), String::new(), "ü".into()]
-                });
+            task.body = Arc::new(Body {
+                payload,
+                content_type,
+                tags: ["red", "a b", "ü"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
+            });
         }
+        let task = Arc::new(task);
+        self.live.push(Arc::clone(&task));
+        self.commit(vec![TaskEffect::Stored { task, body_known: false }], None);
+    }
+
+    /// A record that no log file takes which was used before: it gets one of its own size.
+    fn put_big(&mut self, id: u64) {
+        self.seq += 1;
+        let mut task = sample_task(id, self.seq, "q", "big", self.wall_ms + DAY_MS);
+        task.body = Arc::new(Body::bytes(vec![b'y'; 5_000]));
         let task = Arc::new(task);
         self.live.push(Arc::clone(&task));
         self.commit(vec![TaskEffect::Stored { task, body_known: false }], None);
