@@ -6,7 +6,7 @@ use crate::cancel::CancelOutcome;
 use crate::json::{self, Members, Shape, find_text};
 use crate::problem::Problem;
 use crate::put::{LATER, PatchBody, PutBody};
-use crate::query::{MODES, MODES_LATER, PutMode};
+use crate::query::{MODES, PutMode};
 use crate::time;
 use crate::value;
 use serde::ser::{SerializeMap, Serializer};
@@ -28,6 +28,7 @@ const SHAPE: Shape = Shape {
         "priority",
         "group",
         "mode",
+        "max_wait",
         "if_match",
         "revoke",
     ],
@@ -39,6 +40,8 @@ const SHAPE: Shape = Shape {
     ],
 };
 
+/// Members that only a put has.
+const OF_PUT: [&str; 2] = ["mode", "max_wait"];
 /// Members that a cancel has.
 const OF_CANCEL: [&str; 4] = ["op", "key", "if_match", "revoke"];
 
@@ -126,9 +129,13 @@ impl BatchLine {
         let revoke =
             members.get("revoke").map(|raw| value::boolean("revoke", raw)).transpose()?.unwrap_or(false);
         let op = match op {
-            Op::Put => BatchOp::Put { body: PutBody::of(&members)?, mode: mode(&members)? },
+            Op::Put => {
+                let (body, mode) = (PutBody::of(&members)?, mode(&members)?);
+                body.check(mode)?;
+                BatchOp::Put { body, mode }
+            }
             Op::Patch => {
-                refuse_others(&members, "patch", |name| name != "mode")?;
+                refuse_others(&members, "patch", |name| !OF_PUT.contains(&name))?;
                 BatchOp::Patch(PatchBody::of(&members)?)
             }
             Op::Cancel => {
@@ -162,6 +169,7 @@ impl Serialize for BatchLine {
             BatchOp::Put { body, mode } => {
                 body.write_due(&mut map)?;
                 body.payload.write_on_one_line(&mut map)?;
+                body.write_max_wait(&mut map)?;
                 body.terms.write(&mut map)?;
                 if *mode != PutMode::default() {
                     map.serialize_entry("mode", mode.name())?;
@@ -188,14 +196,6 @@ impl Serialize for BatchLine {
 
 fn mode(members: &Members<'_>) -> Result<PutMode, BadRequest> {
     let Some(raw) = members.get("mode") else { return Ok(PutMode::default()) };
-    let given = value::text("mode", raw, "create")?;
-    if MODES_LATER.contains(&given.as_str()) {
-        return Err(BadRequest::member(
-            "mode",
-            format!("`{given}` is not supported by this version"),
-            "use `upsert`, `create` or `replace`",
-        ));
-    }
     value::word("mode", raw, &MODES)
 }
 

@@ -4,7 +4,9 @@ use crate::bad_request::BadRequest;
 use crate::due::Due;
 use crate::json::{self, Members, Shape};
 use crate::payload::PayloadBody;
+use crate::query::PutMode;
 use crate::terms::{Terms, TermsPatch};
+use crate::{duration, value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Members of a task that the documents promise and this version does not have yet.
@@ -20,6 +22,13 @@ pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
     ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
 ];
 
+const PATCH_SHAPE: Shape = Shape {
+    known: SHAPE.known.split_at(SHAPE.known.len() - 1).0,
+    later: SHAPE.later,
+    elsewhere: SHAPE.elsewhere,
+};
+
+/// The last is a put's alone.
 const SHAPE: Shape = Shape {
     known: &[
         "delay",
@@ -32,6 +41,7 @@ const SHAPE: Shape = Shape {
         "tags",
         "priority",
         "group",
+        "max_wait",
     ],
     later: &LATER,
     elsewhere: &ELSEWHERE,
@@ -50,6 +60,8 @@ pub struct PutBody {
     pub payload: PayloadBody,
     /// Tags, priority, group.
     pub terms: Terms,
+    /// Of a debounced put: the task is due so many ms after the first put of the row at the latest (`max_wait`).
+    pub max_wait_ms: Option<u64>,
 }
 
 impl PutBody {
@@ -69,12 +81,33 @@ impl PutBody {
             due: Due::of(members)?.unwrap_or_default(),
             payload: PayloadBody::of(members)?.unwrap_or_default(),
             terms: Terms::of(members)?,
+            max_wait_ms: members
+                .get("max_wait")
+                .map(|raw| value::duration_ms("max_wait", raw))
+                .transpose()?,
         })
     }
 
     /// The body as [`parse`](Self::parse) reads it.
     pub fn to_json(&self) -> Vec<u8> {
         json::write(self)
+    }
+
+    /// Whether its members go with this mode.
+    ///
+    /// # Errors
+    ///
+    /// A `max_wait` in a put that is not debounced.
+    pub fn check(&self, mode: PutMode) -> Result<(), BadRequest> {
+        if self.max_wait_ms.is_none() || mode == PutMode::Debounce {
+            return Ok(());
+        }
+        let what = format!("means nothing to a put of the mode `{}`", mode.name());
+        Err(BadRequest::member("max_wait", what, "leave it out, or put with the mode `debounce`"))
+    }
+
+    pub(crate) fn write_max_wait<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        self.max_wait_ms.map_or(Ok(()), |ms| map.serialize_entry("max_wait", &duration::format(ms)))
     }
 
     /// Writes the member that says the time, if there is one to write.
@@ -88,6 +121,7 @@ impl Serialize for PutBody {
         let mut map = serializer.serialize_map(None)?;
         self.write_due(&mut map)?;
         self.payload.write(&mut map)?;
+        self.write_max_wait(&mut map)?;
         self.terms.write(&mut map)?;
         map.end()
     }
@@ -114,7 +148,7 @@ impl PatchBody {
     ///
     /// As [`PutBody::parse`], and a patch without any member.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        Self::of(&Members::read(bytes, &SHAPE)?)
+        Self::of(&Members::read(bytes, &PATCH_SHAPE)?)
     }
 
     pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {

@@ -21,14 +21,17 @@ pub enum PutMode {
     Create,
     /// There must be one: 404 if there is none.
     Replace,
+    /// Replace it, or make a new one; `max_wait` in the body says how long after the first put of the row it is due at the latest.
+    Debounce,
 }
 
 /// The modes by their names on the wire.
-pub(crate) const MODES: [(&str, PutMode); 3] =
-    [("upsert", PutMode::Upsert), ("create", PutMode::Create), ("replace", PutMode::Replace)];
-
-/// Modes that a later version will have.
-pub(crate) const MODES_LATER: [&str; 1] = ["debounce"];
+pub(crate) const MODES: [(&str, PutMode); 4] = [
+    ("upsert", PutMode::Upsert),
+    ("create", PutMode::Create),
+    ("replace", PutMode::Replace),
+    ("debounce", PutMode::Debounce),
+];
 
 impl PutMode {
     /// The name on the wire.
@@ -89,7 +92,7 @@ impl PutQuery {
     ///
     /// Unknown and repeated parameters, values that are not theirs, and broken percent-encoding.
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["mode", "revoke"], &["max_wait"])?;
+        let found = Parameters::read(query, &["mode", "revoke"], &[])?;
         Ok(Self { mode: found.mode()?, revoke: found.revoke()? })
     }
 
@@ -211,11 +214,6 @@ impl Parameters {
     fn mode(&self) -> Result<PutMode, BadRequest> {
         match self.get("mode") {
             None => Ok(PutMode::default()),
-            Some(given) if MODES_LATER.contains(&given) => Err(BadRequest::parameter(
-                "mode",
-                format!("`{given}` is not supported by this version"),
-                "use `upsert`, `create` or `replace`",
-            )),
             Some(given) => word("mode", given, &MODES),
         }
     }

@@ -106,7 +106,13 @@ fn terms_patch() -> impl Strategy<Value = TermsPatch> {
 }
 
 fn put_body() -> impl Strategy<Value = PutBody> {
-    (due_or_none(), payload(), terms()).prop_map(|(due, payload, terms)| PutBody { due, payload, terms })
+    let max_wait_ms = proptest::option::of(0..=DURATION_MS_MAX);
+    (due_or_none(), payload(), terms(), max_wait_ms).prop_map(|(due, payload, terms, max_wait_ms)| PutBody {
+        due,
+        payload,
+        terms,
+        max_wait_ms,
+    })
 }
 
 fn patch_body() -> impl Strategy<Value = PatchBody> {
@@ -134,12 +140,15 @@ fn token() -> impl Strategy<Value = String> {
 }
 
 fn mode() -> impl Strategy<Value = PutMode> {
-    prop_oneof![Just(PutMode::Upsert), Just(PutMode::Create), Just(PutMode::Replace)]
+    prop_oneof![Just(PutMode::Upsert), Just(PutMode::Create), Just(PutMode::Replace), Just(PutMode::Debounce)]
 }
 
 fn operation() -> impl Strategy<Value = BatchOp> {
     prop_oneof![
-        (put_body(), mode()).prop_map(|(body, mode)| BatchOp::Put { body, mode }),
+        (put_body(), mode()).prop_map(|(body, mode)| {
+            let max_wait_ms = body.max_wait_ms.filter(|_| mode == PutMode::Debounce);
+            BatchOp::Put { body: PutBody { max_wait_ms, ..body }, mode }
+        }),
         patch_body().prop_map(BatchOp::Patch),
         Just(BatchOp::Cancel),
     ]

@@ -23,6 +23,7 @@ fn batch_operations() {
                     due: Due::After(1_800_000),
                     payload: PayloadBody::json(b"{}".to_vec()),
                     terms: Terms { tags: vec!["vip".to_owned()], priority: 7, group: Some("g".to_owned()) },
+                    max_wait_ms: None,
                 },
                 mode: PutMode::Upsert,
             },
@@ -72,10 +73,11 @@ fn batch_lines_refused() {
             "`at_ms`: `delay` and `at_ms` both say when the task is due",
         ),
         (
-            r#"{"op":"put","key":"a","mode":"debounce"}"#,
+            r#"{"op":"put","key":"a","max_wait":"1s"}"#,
             Some("a"),
-            "`mode`: `debounce` is not supported by this version",
+            "`max_wait`: means nothing to a put of the mode `upsert`",
         ),
+        (r#"{"op":"patch","key":"a","max_wait":"1s"}"#, Some("a"), "`max_wait`: means nothing to a patch"),
         (r#"{"op":"put","key":"a","mode":"creat"}"#, Some("a"), "`mode`: `creat` is not known"),
         (
             r#"{"op":"put","key":"a","if_match":"41"}"#,

@@ -106,7 +106,7 @@ fn put_members_of_later_versions_and_of_other_places() {
         ("paylod", "did you mean `payload`?"),
         (
             "ttl",
-            "it may have `delay`, `at`, `at_ms`, `level`, `payload`, `payload_base64`, `content_type`, `tags`, `priority` and `group`",
+            "it may have `delay`, `at`, `at_ms`, `level`, `payload`, `payload_base64`, `content_type`, `tags`, `priority`, `group` and `max_wait`",
         ),
     ] {
         let error = PutBody::parse(format!(r#"{{"{name}":1}}"#).as_bytes()).expect_err(name);
@@ -148,6 +148,17 @@ fn put_terms() {
         refused(PutBody::parse, &[(text, what)]);
         refused(PatchBody::parse, &[(text, what)]);
     }
+}
+
+#[test]
+fn only_a_debounced_put_has_a_longest_wait() {
+    let body = put(r#"{"delay":"10s","max_wait":"1m"}"#);
+    assert_eq!(body.max_wait_ms, Some(60_000));
+    assert_eq!(body.check(PutMode::Debounce), Ok(()));
+    let refused = body.check(PutMode::Upsert).expect_err("it is not debounced");
+    assert_eq!(refused.to_string(), "`max_wait`: means nothing to a put of the mode `upsert`");
+    let refused = PatchBody::parse(br#"{"max_wait":"1m"}"#).expect_err("a patch is no put");
+    assert_eq!(refused.to_string(), "`max_wait`: is not a member of this request");
 }
 
 #[test]
@@ -306,6 +317,7 @@ fn queries() {
     assert_eq!(PutQuery::parse("mode=create"), put(PutMode::Create, false));
     assert_eq!(PutQuery::parse("revoke=true&mode=replace"), put(PutMode::Replace, true));
     assert_eq!(PutQuery::parse("m%6Fde=ups%65rt&&revoke=false&"), put(PutMode::Upsert, false));
+    assert_eq!(PutQuery::parse("mode=debounce"), put(PutMode::Debounce, false));
     assert_eq!(PatchQuery::parse("revoke=true"), Ok(PatchQuery { revoke: true }));
     assert_eq!(CancelQuery::parse("revoke=true"), Ok(CancelQuery { revoke: true }));
     assert_eq!(ListQuery::parse(""), Ok(ListQuery { state: None, limit: 100, cursor: None }));
@@ -321,8 +333,7 @@ fn queries() {
         &[
             ("mode=Create", "parameter `mode`: `Create` is not known"),
             ("mode", "parameter `mode`: `` is not known"),
-            ("mode=debounce", "parameter `mode`: `debounce` is not supported by this version"),
-            ("max_wait=1s", "parameter `max_wait`: is not supported by this version"),
+            ("max_wait=1s", "parameter `max_wait`: is not a parameter of this request"),
             ("mode=create&mode=create", "parameter `mode`: is given twice"),
             ("mdoe=create", "parameter `mdoe`: is not a parameter of this request"),
             ("revoke=1", "parameter `revoke`: `1` is not known"),

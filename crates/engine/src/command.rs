@@ -81,6 +81,13 @@ pub enum PutMode {
     Create,
     /// There must be one.
     Replace,
+    /// Replace it, or make a new one; but it is due no later than so many milliseconds after the first put of the row, whatever comes after
+    /// it: who calls again and again cannot put it off for ever. A row begins with a put that finds no live task, or with the last put
+    /// of another mode.
+    Debounce {
+        /// The longest wait, milliseconds; `None`: for ever.
+        max_wait_ms: Option<u64>,
+    },
 }
 
 /// What to do about a task that is in a worker's hands.

@@ -28,7 +28,7 @@ pub struct Task {
     pub version: Seq,
     /// When it is due. A nack with delay moves it.
     pub due_at: Timestamp,
-    /// When its put was received; `expire_after` will count from here.
+    /// When its put was received; of a row of debounced puts, the first.
     pub put_at: Timestamp,
     /// Smaller goes first among ready tasks.
     pub priority: u32,

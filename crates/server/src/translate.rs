@@ -22,6 +22,7 @@ pub(crate) fn put(
     if_version: Option<Seq>,
     levels: &api::Levels,
 ) -> Result<queue::Put, BadRequest> {
+    body.check(query.mode)?;
     Ok(queue::Put {
         queue: queue.clone(),
         key,
@@ -36,6 +37,7 @@ pub(crate) fn put(
             api::PutMode::Upsert => queue::PutMode::Upsert,
             api::PutMode::Create => queue::PutMode::Create,
             api::PutMode::Replace => queue::PutMode::Replace,
+            api::PutMode::Debounce => queue::PutMode::Debounce { max_wait_ms: body.max_wait_ms },
         },
         if_version,
         on_lease: on_lease(query.revoke),

@@ -40,6 +40,9 @@ pub(crate) struct Put {
     /// What to do about a live task of that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
+    /// Of a debounced put: due so long after the first put of the row at the latest
+    #[arg(long, value_name = "DURATION", value_parser = values::delay)]
+    max_wait: Option<u64>,
     /// Only if the live task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version)]
     if_match: Option<u64>,
@@ -88,6 +91,8 @@ enum Mode {
     Create,
     /// Refuse if there is none
     Replace,
+    /// As upsert, but due --max-wait after the first put of the row at the latest
+    Debounce,
 }
 
 impl Put {
@@ -106,10 +111,16 @@ impl Put {
             Mode::Upsert => PutMode::Upsert,
             Mode::Create => PutMode::Create,
             Mode::Replace => PutMode::Replace,
+            Mode::Debounce => PutMode::Debounce,
         };
         let client = self.remote.client()?;
         let Given { tags, priority, group } = self.given;
-        let body = PutBody { due, payload: self.payload.read()?, terms: Terms { tags, priority, group } };
+        let body = PutBody {
+            due,
+            payload: self.payload.read()?,
+            terms: Terms { tags, priority, group },
+            max_wait_ms: self.max_wait,
+        };
         let query = PutQuery { mode, revoke: self.revoke };
         let stored = client.put(&self.queue, &self.key, &body, query, self.if_match)?;
         self.format.print([stored])?;

@@ -73,7 +73,12 @@ impl Engine {
             _ => {}
         }
         let limit_ms = self.config.farthest_ms;
-        let due_at = self.instant(now, put.due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        let mut due_at = self.instant(now, put.due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        let mut put_at = now.wall;
+        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
+            put_at = self.entries.get(slot).task.put_at;
+            due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
+        }
         let revoked = match live {
             Some(slot) => self.may_change(slot, put.on_lease).map_err(|Held| PutError::Leased)?,
             None => None,
@@ -87,7 +92,7 @@ impl Engine {
             put_seq: Seq::ZERO,
             version: Seq::ZERO,
             due_at,
-            put_at: now.wall,
+            put_at,
             priority: put.terms.priority,
             attempts: 0,
             lease_fence: LeaseNo::default(),

@@ -672,3 +672,30 @@ fn a_store_that_fails_by_itself_makes_the_machine_read_only() {
     assert!(matches!(refused, Err(CancelError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
     assert_eq!(world.get("a").expect("still readable").state, State::Scheduled);
 }
+
+#[test]
+fn a_debounced_put_waits_no_longer_than_its_row_allows() {
+    let mut world = World::new();
+    let put = |delay_ms, max_wait_ms| Put {
+        due: Due::After { ms: delay_ms },
+        mode: PutMode::Debounce { max_wait_ms },
+        ..Put::new(&queue("q"), key("a"))
+    };
+    let first = world.put(put(10, Some(25))).expect("taken");
+    assert_eq!((first.created, first.task.due_at), (true, ms(10)));
+    for (at, due) in [(8, 18), (16, 25), (24, 25)] {
+        world.pass_ms(8);
+        let stored = world.put(put(10, Some(25))).expect("taken");
+        assert_eq!((stored.created, stored.task.due_at), (false, ms(due)), "put at {at}");
+    }
+    // Nobody said how long it may wait this time.
+    assert_eq!(world.put(put(10, None)).expect("taken").task.due_at, ms(34));
+    // The row goes on, also over a crash: 5 ms after its first put were long ago.
+    let mut world = world.crash();
+    let late = world.put(put(10, Some(5))).expect("taken");
+    assert_eq!((late.task.state, late.task.due_at), (State::Ready, ms(5)));
+    // A put of another mode ends the row; the next debounced one counts from it.
+    world.put_in("a", 100);
+    world.pass_ms(2);
+    assert_eq!(world.put(put(10, Some(5))).expect("taken").task.due_at, ms(29));
+}

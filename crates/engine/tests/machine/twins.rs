@@ -135,7 +135,13 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 _ => Due::At(ms(draw.pick(&[0, 500, 5_000, 600_000]))),
             };
             let body = Body { content_type: of.as_str().into(), ..draw.body() };
-            let mode = draw.pick(&[PutMode::Upsert, PutMode::Upsert, PutMode::Create, PutMode::Replace]);
+            let mode = draw.pick(&[
+                PutMode::Upsert,
+                PutMode::Upsert,
+                PutMode::Create,
+                PutMode::Replace,
+                PutMode::Debounce { max_wait_ms: Some(1_000) },
+            ]);
             twins.send(Command::Put(Put {
                 due,
                 body,

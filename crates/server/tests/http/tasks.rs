@@ -258,3 +258,28 @@ fn a_delay_level_is_the_delay_that_the_server_says() {
     assert_eq!((&rows[0]["status"], &rows[1]["status"]), (&json!(201), &json!(400)), "{}", reply.text());
     assert_eq!(rows[1]["problem"]["member"], "level");
 }
+
+#[test]
+fn a_debounced_task_moves_with_each_put_but_not_for_ever() {
+    let served = Served::memory();
+    let target = format!("{TASK}?mode=debounce");
+    let put = || served.call("PUT", &target, r#"{"delay":"10s","max_wait":"25s"}"#);
+    let first = put();
+    assert_eq!(first.status, 201, "{}", first.text());
+    for _ in 0..3 {
+        served.advance("8s");
+        assert_eq!(put().status, 200);
+    }
+    // 24 s after the first: 10 s more would be 34 s.
+    served.advance("999ms");
+    assert_eq!(state(&served.expect(200, "GET", TASK, "")), "scheduled");
+    served.advance("1ms");
+    let leased = served.lease("close", 1);
+    assert_eq!(leased.len(), 1, "25 s after the first put it is due");
+    assert_eq!(served.say("close", "ack", &[&leased[0]["token"]]), ["acked"]);
+    // A new row.
+    assert_eq!(put().status, 201);
+    served.advance("9999ms");
+    assert_eq!(served.counts("close"), [1, 0, 0]);
+    served.call("PUT", TASK, r#"{"max_wait":"1s"}"#).assert_problem(400, "bad-request", "debounce");
+}
