@@ -41,8 +41,12 @@ impl Lists {
 }
 
 impl Engine {
-    /// Asks the store for the lists that it can answer by now.
+    /// Asks the store for the lists that it can answer by now. What is due has to be in memory before, or a list would call it
+    /// scheduled after its time.
     pub(super) fn scan_lists(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if !self.knows_what_is_due(now) {
+            return;
+        }
         let (durable, failed) = (self.durable, self.failed.is_some());
         while let Some((_, call, list)) =
             self.lists.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
@@ -76,7 +80,7 @@ impl Engine {
                 Err(Unavailable::Indeterminate { why: Arc::clone(why) })
             }
             _ => {
-                let views = page.tasks.iter().filter_map(|task| self.view_of(now, task));
+                let views = page.tasks.iter().filter_map(|task| self.view_of(task));
                 let tasks = views.filter(|view| list.state.is_none_or(|state| state == view.state)).collect();
                 Ok(TaskPage { tasks, next: page.next })
             }
@@ -98,15 +102,15 @@ impl Engine {
     }
 
     /// A task of the store as memory knows it; `None` if it has ended meanwhile.
-    fn view_of(&self, now: Now, task: &Arc<Task>) -> Option<TaskView> {
+    fn view_of(&self, task: &Arc<Task>) -> Option<TaskView> {
         match self.entries.by_id(task.id) {
             Some(slot) if matches!(self.entries.get(slot).at, At::Ended(_)) => return None,
             Some(slot) => return Some(self.view(slot)),
             None => {}
         }
-        // What is ready stays ready, also if the clock has stepped back since.
-        let is_ready = task.due_at <= now.wall || self.has_ready_stub(task);
-        let state = if is_ready { State::Ready } else { State::Scheduled };
+        // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
+        // back, as long as nobody has seen it ready.
+        let state = if self.has_ready_stub(task) { State::Ready } else { State::Scheduled };
         Some(TaskView::new(task, state))
     }
 }

@@ -420,3 +420,22 @@ fn a_failed_list_and_a_failed_scan_make_the_machine_read_only() {
     assert_eq!(world.get("a").expect("still readable").state, State::Ready);
     assert!(matches!(world.ask(Command::Queues), Answer::Queues(Err(Unavailable::ReadOnly { .. }))));
 }
+
+/// The story: the clock leapt, a list called a task ready that was not in memory yet, and the clock stepped back before it was: ready had
+/// not stayed ready.
+#[test]
+fn a_list_calls_nothing_ready_that_memory_has_not_made_ready() {
+    let mut world = World::with(EngineConfig { horizon_ms: 2, ..EngineConfig::default() });
+    world.put_in("far", 60_000);
+    assert_eq!(world.engine.tasks_in_memory(), 0);
+    world.hold_reads = true;
+    world.step_wall_ms(60_000);
+    let list = world.send(Command::List(List::new(&queue("q"))));
+    world.release_last_read();
+    assert_eq!(world.answer(list), None, "it is not known yet what is due");
+    world.release();
+    let Some(Answer::List(Ok(page))) = world.answer(list) else { panic!("not listed") };
+    assert_eq!(page.tasks[0].state, State::Ready);
+    world.step_wall_ms(-60_000);
+    assert_eq!((world.list(None), world.counts()), (vec![("far".to_owned(), State::Ready)], (0, 1, 0)));
+}
