@@ -233,7 +233,7 @@ impl Engine {
     fn join_line(&mut self, queue: QueueNo, stub: ReadyStub) {
         self.near.ready += 1;
         let queue = self.queues.numbered_mut(queue);
-        queue.stubs.insert(stub);
+        queue.join_stub(stub);
         if !queue.waiters.is_empty() {
             self.to_serve.insert(queue.name.clone());
         }

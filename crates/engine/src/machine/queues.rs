@@ -44,6 +44,8 @@ pub(super) struct Queue {
     pub(super) ready: BTreeSet<ReadyPlace>,
     /// What is ready beside that.
     pub(super) stubs: Runs<ReadyStub>,
+    /// Nothing in line is due after this instant.
+    due_until: Timestamp,
     /// Stubs whose records are on their way.
     pub(super) fetching: BTreeSet<ReadyKey>,
     /// In the order they asked.
@@ -61,6 +63,7 @@ impl Queue {
             name,
             ready: BTreeSet::new(),
             stubs: Runs::default(),
+            due_until: Timestamp::EPOCH,
             fetching: BTreeSet::new(),
             waiters: BTreeMap::new(),
             impatient: 0,
@@ -84,11 +87,26 @@ impl Queue {
         whole.into_iter().chain(stub).min()
     }
 
-    /// An instant that nothing ready is due after, as far as the order tells.
+    /// An instant that nothing ready is due after; `None`: nothing is ready.
     pub(super) fn last_due(&self) -> Option<Timestamp> {
-        let whole = self.ready.last().map(|place| place.key.due_at);
-        let stub = self.stubs.last().map(|stub| stub.due_at);
-        whole.into_iter().chain(stub).max()
+        (self.ready_len() > 0).then_some(self.due_until)
+    }
+
+    /// A task joins the line that is held whole. Whether it was not there.
+    pub(super) fn join(&mut self, place: ReadyPlace) -> bool {
+        self.reach(place.key.due_at);
+        self.ready.insert(place)
+    }
+
+    /// A stub joins the line.
+    pub(super) fn join_stub(&mut self, stub: ReadyStub) {
+        self.reach(stub.due_at);
+        self.stubs.insert(stub);
+    }
+
+    /// The line goes by priority first, so its end does not say what is due last.
+    fn reach(&mut self, due_at: Timestamp) {
+        self.due_until = if self.ready_len() == 0 { due_at } else { self.due_until.max(due_at) };
     }
 
     /// Whether the first `count` in the ready order are held whole, or all that are ready if there are fewer.

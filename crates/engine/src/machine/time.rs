@@ -103,7 +103,7 @@ impl Engine {
         let place = ReadyPlace::of(&entry.task, slot);
         let queue = entry.task.queue.clone();
         let line = self.queues.open(&queue);
-        let added = line.ready.insert(place);
+        let added = line.join(place);
         assert!(added, "a task is ready once, but {place:?} already was");
         if !line.waiters.is_empty() {
             self.to_serve.insert(queue);

@@ -82,3 +82,16 @@ fn terms_survive_a_crash_and_come_with_the_delivery() {
     let task = world.get("a").expect("live");
     assert_eq!((task.priority, task.group, task.body.tags.len()), (PRIORITY_DEFAULT, None, 0));
 }
+
+/// The story: the clock stepped back, and the list of what is ready ended at the task that was last in line, though another with a smaller
+/// priority was due after it.
+#[test]
+fn the_list_of_what_is_ready_has_all_of_it_whatever_the_order_of_the_line() {
+    let mut world = World::new();
+    world.put(with_priority("first in line, due last", 0).at(ms(9_000))).expect("taken");
+    world.put(with_priority("last in line", 9).at(ms(10))).expect("taken");
+    world.pass_ms(9_000);
+    world.step_wall_ms(-8_000);
+    let ready: Vec<String> = world.list(Some(State::Ready)).into_iter().map(|(key, _)| key).collect();
+    assert_eq!(ready, ["last in line", "first in line, due last"]);
+}
