@@ -58,7 +58,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View, priority_of,
+    Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View, max_attempts_of, priority_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};
@@ -549,8 +549,15 @@ impl Oracle {
                     (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit: usize| counts[bit]).sum();
                 keys.iter().filter(|&&may| may & !set == 0).count() <= room
             };
-            dead == 0 && sum <= keys.len() && (1..16).all(has_room)
+            sum <= keys.len() && (1..16).all(has_room)
         };
+        let all_known = alone && queue.lost_keys == 0 && queue.keys.values().all(Key::quiet);
+        let graves =
+            |most: bool| -> usize { queue.keys.values().map(|book| book.graves(&self.clock, most)).sum() };
+        if all_known && !(graves(false)..=graves(true)).contains(&dead) {
+            let what = format!("{dead} dead, not {} to {}", graves(false), graves(true));
+            return Err(self.broken(&op.call.queue, None, ("counts", what)));
+        }
         if !fits(Excuse::None) {
             let promise = match () {
                 () if fits(Excuse::LeaseByWall) => "P7",

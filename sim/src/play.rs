@@ -138,7 +138,8 @@ impl Play {
     pub(crate) fn start(&mut self) -> Result<(), Stopped> {
         let opened = DiskStore::open(self.disk.clone(), InlineIo::new(), options());
         let store = opened.map_err(|error| self.stopped(&error.to_string()))?;
-        let config = EngineConfig { horizon_ms: 1_000, scan_max: 2, ..EngineConfig::default() };
+        let config =
+            EngineConfig { horizon_ms: 1_000, scan_max: 2, dead_ms: u64::MAX, ..EngineConfig::default() };
         let mut server = Shard::new(store, config, self.now);
         self.oracle.recovered();
         for _ in 0..TURNS_MAX {

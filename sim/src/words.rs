@@ -16,11 +16,18 @@ struct Given {
 impl Given {
     fn of(number: u64) -> Self {
         let made = number >> 1;
-        let tags = (made % 4 == 0).then(|| product::Tag::new(&format!("t{}", made % 3)).expect("a tag"));
-        let group = (made % 3 == 0).then(|| product::Group::new(&format!("g{}", made % 5)).expect("a group"));
+        let tags =
+            made.is_multiple_of(4).then(|| product::Tag::new(&format!("t{}", made % 3)).expect("a tag"));
+        let group =
+            made.is_multiple_of(3).then(|| product::Group::new(&format!("g{}", made % 5)).expect("a group"));
         Self {
             body: product::Body { tags: tags.into_iter().collect(), ..product::Body::bytes(payload(number)) },
-            terms: product::Terms { priority: oracle::priority_of(number), group },
+            terms: product::Terms {
+                priority: oracle::priority_of(number),
+                group,
+                retry: retry(number),
+                ..product::Terms::default()
+            },
         }
     }
 }
@@ -35,11 +42,29 @@ fn payload(number: u64) -> Vec<u8> {
     bytes
 }
 
-fn number(body: &product::Body, priority: u32, group: Option<&product::Group>) -> u64 {
+/// No wait: the instant of a task that failed is its own.
+fn retry(number: u64) -> Option<product::Retry> {
+    let max_attempts = Some(oracle::max_attempts_of(number)?);
+    Some(product::Retry { max_attempts, backoff: None })
+}
+
+/// `shown`: the retry policy, which a delivery does not show.
+fn number(
+    body: &product::Body,
+    priority: u32,
+    group: Option<&product::Group>,
+    shown: Option<Option<product::Retry>>,
+) -> u64 {
     let number = body.payload.first_chunk().copied().map(u64::from_be_bytes);
-    let shown = Given { body: body.clone(), terms: product::Terms { priority, group: group.cloned() } };
+    let terms = |number| product::Terms {
+        priority,
+        group: group.cloned(),
+        retry: shown.unwrap_or_else(|| retry(number)),
+        ..product::Terms::default()
+    };
     // Anything else was never put: a number that no call has says so.
-    number.filter(|&number| Given::of(number) == shown).unwrap_or(u64::MAX)
+    let is_it = |number: u64| Given::of(number) == Given { body: body.clone(), terms: terms(number) };
+    number.filter(|&number| is_it(number)).unwrap_or(u64::MAX)
 }
 
 /// Whether the answer says that there was no space.
@@ -73,10 +98,10 @@ fn view(task: &product::TaskView) -> View {
             product::State::Scheduled => oracle::State::Scheduled,
             product::State::Ready => oracle::State::Ready,
             product::State::Leased => oracle::State::Leased,
-            product::State::Dead => unreachable!("no rule leads to dead yet"),
+            product::State::Dead => oracle::State::Dead,
         },
         due_at: task.due_at.as_ms(),
-        payload: number(&task.body, task.priority, task.group.as_ref()),
+        payload: number(&task.body, task.priority, task.group.as_ref(), Some(task.retry)),
         attempt: task.attempt,
     }
 }
@@ -119,7 +144,9 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 payload: given.as_ref().map(|given| product::Payload::bytes(given.body.payload.clone())),
                 tags: given.as_ref().map(|given| given.body.tags.clone()),
                 priority: given.as_ref().map(|given| given.terms.priority),
-                group: given.map(|given| given.terms.group),
+                group: given.as_ref().map(|given| given.terms.group.clone()),
+                retry: given.map(|given| given.terms.retry),
+                expire_after_ms: None,
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),
             })
@@ -134,9 +161,12 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             product::Command::Lease(product::Lease { queue, max: *max, lease_ms: *lease_ms, wait: false })
         }
         Verb::Ack { tokens: texts } => product::Command::Ack(product::Ack { queue, tokens: tokens(texts) }),
-        Verb::Nack { tokens: texts, delay_ms } => {
-            product::Command::Nack(product::Nack { queue, tokens: tokens(texts), delay_ms: *delay_ms })
-        }
+        Verb::Nack { tokens: texts, delay_ms } => product::Command::Nack(product::Nack {
+            queue,
+            tokens: tokens(texts),
+            delay_ms: *delay_ms,
+            reason: None,
+        }),
         Verb::Extend { tokens: texts, lease_ms } => {
             product::Command::Extend(product::Extend { queue, tokens: tokens(texts), lease_ms: *lease_ms })
         }
@@ -181,6 +211,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::PatchError::NotFound => A::NotFound,
             product::PatchError::Done => A::Done,
             product::PatchError::Leased => A::Leased,
+            product::PatchError::Dead => A::Dead,
             product::PatchError::VersionMismatch { .. } => A::VersionMismatch,
             product::PatchError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
@@ -195,6 +226,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::CancelError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
+        P::Redrive(_) => unreachable!("nothing is redriven"),
         P::Lease(Ok(leased)) => A::Delivered(
             leased
                 .iter()
@@ -202,7 +234,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
                     key: one.key.as_str().to_owned(),
                     id: one.id,
                     due_at: one.due_at.as_ms(),
-                    payload: number(&one.body, one.priority, one.group.as_ref()),
+                    payload: number(&one.body, one.priority, one.group.as_ref(), None),
                     attempt: one.attempt,
                     token: one.token.to_string(),
                     lease_until: one.lease_until.as_ms(),

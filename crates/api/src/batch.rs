@@ -27,6 +27,8 @@ const SHAPE: Shape = Shape {
         "tags",
         "priority",
         "group",
+        "retry",
+        "expire_after",
         "mode",
         "max_wait",
         "if_match",

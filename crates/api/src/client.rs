@@ -13,7 +13,8 @@ pub use error::ClientError;
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ExtendBody,
     LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PutAnswer,
-    PutBody, PutQuery, QueueCounts, QueuesBody, TaskBody, TasksPage, TokenResult, TokenResults, etag,
+    PutBody, PutQuery, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody, TaskBody, TasksPage, TokenResult,
+    TokenResults, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -137,6 +138,22 @@ impl Client {
             .query(&query.to_query())
             .if_match(if_match.map(etag))
             .json(body.to_json());
+        self.exchange.send(call)?.body()
+    }
+
+    /// Gives dead tasks another life, those that `body` names one by one or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the
+    /// answer has one result, too.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn redrive(&self, queue: &str, body: &RedriveBody) -> Result<RedriveAnswer, ClientError> {
+        let several = match body {
+            RedriveBody::Key(key) => RedriveBody::Keys(vec![key.clone()]),
+            RedriveBody::Id(id) => RedriveBody::Ids(vec![*id]),
+            other => other.clone(),
+        };
+        let call = Call::new("POST", queue_path(queue, "dead/redrive")).json(several.to_json());
         self.exchange.send(call)?.body()
     }
 

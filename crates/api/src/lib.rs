@@ -40,6 +40,7 @@ mod cancel;
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
+mod dead;
 mod due;
 pub mod duration;
 mod if_match;
@@ -52,6 +53,7 @@ mod put;
 mod query;
 mod queues;
 pub mod replay;
+mod retry;
 mod task;
 mod terms;
 pub mod time;
@@ -62,6 +64,7 @@ pub use bad_request::{BadRequest, Place};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
+pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use due::Due;
 pub use if_match::{etag, if_match};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
@@ -73,7 +76,10 @@ pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PutMode, PutQuery, no_query,
 };
 pub use queues::{QueueCounts, QueuesBody};
-pub use task::{LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage};
+pub use retry::{ATTEMPTS_MAX, RetryBody};
+pub use task::{
+    DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage,
+};
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
 

@@ -2,7 +2,7 @@
 
 use crate::bad_request::{BadRequest, Place, shown};
 use crate::cancel::CancelOutcome;
-use crate::{duration, json};
+use crate::{duration, json, time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -20,6 +20,8 @@ pub enum ProblemKind {
     BadName,
     /// Due later than the server allows.
     TooFar,
+    /// Given up before it is due.
+    ExpiresFirst,
     /// No live task has this key.
     NotFound,
     /// The last task of this key is done.
@@ -38,6 +40,8 @@ pub enum ProblemKind {
     Timeout,
     /// `mode=create`, and a live task has this key.
     Live,
+    /// The task was given up.
+    Dead,
     /// A worker has the task.
     Leased,
     /// The task's version is another than `If-Match` says.
@@ -69,10 +73,11 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
+        Self::ExpiresFirst,
         Self::NotFound,
         Self::Done,
         Self::NoEndpoint,
@@ -82,6 +87,7 @@ impl ProblemKind {
         Self::ForeignHost,
         Self::Timeout,
         Self::Live,
+        Self::Dead,
         Self::Leased,
         Self::VersionMismatch,
         Self::BodyTooLarge,
@@ -103,6 +109,7 @@ impl ProblemKind {
             Self::BadRequest => ("/problems/bad-request", 400, "the request cannot be understood"),
             Self::BadName => ("/problems/bad-name", 400, "the queue name or key is not allowed"),
             Self::TooFar => ("/problems/too-far", 400, "the task would be due too far in the future"),
+            Self::ExpiresFirst => ("/problems/expires-first", 400, "the task would expire before it is due"),
             Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
             Self::Done => ("/problems/done", 404, "the task is done"),
             Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
@@ -114,6 +121,7 @@ impl ProblemKind {
             Self::ForeignHost => ("/problems/foreign-host", 421, "the request is for another host"),
             Self::Timeout => ("/problems/timeout", 408, "the request did not arrive in time"),
             Self::Live => ("/problems/live", 409, "a live task has this key"),
+            Self::Dead => ("/problems/dead", 409, "the task is dead"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),
             Self::VersionMismatch => ("/problems/version-mismatch", 412, "the task has another version"),
             Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
@@ -273,6 +281,39 @@ impl Problem {
         let limit = duration::format(limit_ms);
         Self::new(ProblemKind::TooFar, format!("the task would be due more than {limit} from now"))
             .with_hint("name a nearer time")
+    }
+
+    /// 400: given up before it is due. Both in ms since 1970.
+    pub fn expires_first(expire_at_ms: i64, due_at_ms: i64) -> Self {
+        let [expire_at, due_at] = [expire_at_ms, due_at_ms].map(time::format);
+        Self::new(ProblemKind::ExpiresFirst, format!("it would expire at {expire_at} and is due at {due_at}"))
+            .with_hint("`expire_after` counts from the request: make it longer than the delay")
+    }
+
+    /// 409: the task was given up, and has to be redriven before it can be changed.
+    pub fn dead(queue: &str, key: &str) -> Self {
+        let detail =
+            format!("the task with the key `{}` in queue `{}` was given up", shown(key), shown(queue));
+        Self::new(ProblemKind::Dead, detail)
+            .with_hint("redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key")
+    }
+
+    /// 404: no dead task of the queue is what `which` says, such as "the id 7".
+    pub fn not_dead(queue: &str, which: &str) -> Self {
+        Self::new(
+            ProblemKind::NotFound,
+            format!("queue `{}` has no dead task with {}", shown(queue), shown(which)),
+        )
+        .with_hint("GET /v1/queues/{q}/dead lists those there are")
+    }
+
+    /// 409: a live task has the key of the dead one.
+    pub fn key_is_live(queue: &str, version: u64) -> Self {
+        let detail = format!("a live task of queue `{}` has the key of the dead one", shown(queue));
+        let mut problem = Self::new(ProblemKind::Live, detail)
+            .with_hint("cancel the live task first, or leave the dead one as it is");
+        problem.version = Some(version);
+        problem
     }
 
     /// What a cancel found when it took no effect: 409 `leased`, 404 `done` or `not_found`.

@@ -10,7 +10,7 @@ use crate::{duration, value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Members of a task that the documents promise and this version does not have yet.
-pub(crate) const LATER: [&str; 3] = ["timeline", "retry", "expire_after"];
+pub(crate) const LATER: [&str; 1] = ["timeline"];
 
 /// Where members stand that people look for in the body.
 pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
@@ -41,6 +41,8 @@ const SHAPE: Shape = Shape {
         "tags",
         "priority",
         "group",
+        "retry",
+        "expire_after",
         "max_wait",
     ],
     later: &LATER,
@@ -50,7 +52,7 @@ const SHAPE: Shape = Shape {
 /// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`.
 ///
 /// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000 | "level": 3, "payload": any JSON, "tags": ["vip"], "priority": 1024,
-/// "group": "user:7"}`, every member optional and at most one of the four that say a time. Instead of `payload` there may be
+/// "group": "user:7", "retry": {...}, "expire_after": "1h"}`, every member optional and at most one of the four that say a time. Instead of `payload` there may be
 /// `payload_base64` with `content_type`. An empty body is an empty object: due now, with the payload `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PutBody {
@@ -157,7 +159,7 @@ impl PatchBody {
         if patch.due.is_none() && patch.payload.is_none() && patch.terms.is_empty() {
             return Err(BadRequest::body(
                 "changes nothing",
-                "name a time (`delay`, `at`, `at_ms` or `level`; `\"delay\": \"0s\"` for now), a `payload`, `tags`, a `priority` or a `group`",
+                "name a time (`delay`, `at`, `at_ms` or `level`; `\"delay\": \"0s\"` for now), a `payload`, `tags`, a `priority`, a `group`, `retry` or `expire_after`",
             ));
         }
         Ok(patch)

@@ -158,6 +158,20 @@ impl ListQuery {
         })
     }
 
+    /// The same for a list that has one state only: `?limit=&cursor=`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse_dead(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["limit", "cursor"], &["tag"])?;
+        Ok(Self {
+            state: None,
+            limit: found.get("limit").map(limit).transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
+            cursor: found.get("cursor").map(cursor).transpose()?,
+        })
+    }
+
     /// The query as [`parse`](Self::parse) reads it, without the `?`.
     pub fn to_query(&self) -> String {
         let mut query = Query::default();

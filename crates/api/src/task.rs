@@ -1,6 +1,7 @@
 //! Tasks in answers.
 
 use crate::payload::PayloadBody;
+use crate::retry::RetryBody;
 use crate::terms::PRIORITY_DEFAULT;
 use crate::time;
 use serde::de::Error as _;
@@ -18,7 +19,7 @@ pub enum TaskState {
     Ready,
     /// In a worker's hands. The worker acks, nacks or loses it; its owner may revoke it.
     Leased,
-    /// Given up. Its owner may cancel it.
+    /// Given up. Its owner may redrive or cancel it; time forgets it.
     Dead,
 }
 
@@ -39,8 +40,8 @@ impl TaskState {
 
 /// A task as its owner sees it: the answer to GET, and a line of a list.
 ///
-/// As JSON: `queue key id version state due_at payload tags priority group attempt`, in this order, `group` only if there is one;
-/// `payload_base64` and `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
+/// As JSON: `queue key id version state due_at payload tags priority group attempt retry expire_at failures dead_at reason`, in this order,
+/// those of them only that there are, but for the first eight and `attempt`; `payload_base64` and `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
 /// keeps the payload's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskBody {
@@ -66,6 +67,51 @@ pub struct TaskBody {
     pub group: Option<String>,
     /// Leases begun so far; 0 if it was never leased.
     pub attempt: u32,
+    /// How often and how soon it is tried again.
+    pub retry: Option<RetryBody>,
+    /// When it is given up unless a worker has it then or has finished it, in ms since 1970.
+    pub expire_at_ms: Option<i64>,
+    /// The attempts that failed last, at most ten, the oldest first.
+    pub failures: Vec<FailureBody>,
+    /// When and why it was given up, in ms since 1970.
+    pub dead: Option<(i64, DeathReason)>,
+}
+
+/// An attempt that failed: `{"at", "attempt", "how", "reason"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureBody {
+    /// When it ended, in ms since 1970.
+    #[serde(rename = "at", with = "time::rfc3339")]
+    pub at_ms: i64,
+    /// Which attempt it was, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub how: FailureKind,
+    /// What its worker said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Its worker gave it back.
+    Nacked,
+    /// Its lease ran out.
+    LeaseEnded,
+    /// Its owner took it back.
+    Revoked,
+}
+
+/// Why a task was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathReason {
+    /// It had failed as often as its retry policy allows.
+    MaxAttempts,
+    /// Nobody had finished it by its `expire_at`.
+    Expired,
 }
 
 /// The answer to PUT, POST and PATCH: the task without its payload, which the caller knows.
@@ -170,6 +216,19 @@ impl Serialize for TaskBody {
         self.payload.write(&mut map)?;
         write_terms(&self.tags, self.priority, self.group.as_deref(), &mut map)?;
         map.serialize_entry("attempt", &self.attempt)?;
+        if let Some(retry) = &self.retry {
+            map.serialize_entry("retry", retry)?;
+        }
+        if let Some(at_ms) = self.expire_at_ms {
+            map.serialize_entry("expire_at", &time::format(at_ms))?;
+        }
+        if !self.failures.is_empty() {
+            map.serialize_entry("failures", &self.failures)?;
+        }
+        if let Some((at_ms, reason)) = &self.dead {
+            map.serialize_entry("dead_at", &time::format(*at_ms))?;
+            map.serialize_entry("reason", reason)?;
+        }
         map.end()
     }
 }
@@ -208,6 +267,14 @@ impl<'de> Deserialize<'de> for TaskBody {
             priority: u32,
             group: Option<String>,
             attempt: u32,
+            retry: Option<RetryBody>,
+            #[serde(default, with = "time::rfc3339_option")]
+            expire_at: Option<i64>,
+            #[serde(default)]
+            failures: Vec<FailureBody>,
+            #[serde(default, with = "time::rfc3339_option")]
+            dead_at: Option<i64>,
+            reason: Option<DeathReason>,
         }
         let wire = Wire::deserialize(deserializer)?;
         let payload = PayloadBody::of_answer(
@@ -228,6 +295,10 @@ impl<'de> Deserialize<'de> for TaskBody {
             priority: wire.priority,
             group: wire.group,
             attempt: wire.attempt,
+            retry: wire.retry,
+            expire_at_ms: wire.expire_at,
+            failures: wire.failures,
+            dead: wire.dead_at.zip(wire.reason),
         })
     }
 }

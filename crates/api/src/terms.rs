@@ -2,7 +2,8 @@
 
 use crate::bad_request::{BadRequest, shown};
 use crate::json::Members;
-use crate::value;
+use crate::retry::RetryBody;
+use crate::{duration, value};
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
@@ -24,11 +25,15 @@ pub struct Terms {
     pub priority: u32,
     /// Tasks of one group share a limit of their queue.
     pub group: Option<String>,
+    /// How often and how soon the task is tried again; `None`: for ever, and at once.
+    pub retry: Option<RetryBody>,
+    /// Given up so many ms after the put, unless a worker has it then or has finished it.
+    pub expire_after_ms: Option<u64>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { tags: Vec::new(), priority: PRIORITY_DEFAULT, group: None }
+        Self { tags: Vec::new(), priority: PRIORITY_DEFAULT, group: None, retry: None, expire_after_ms: None }
     }
 }
 
@@ -41,6 +46,10 @@ pub struct TermsPatch {
     pub priority: Option<u32>,
     /// The group from now on; `null` on the wire is none.
     pub group: Option<Option<String>>,
+    /// The retry policy from now on; `null` on the wire is none.
+    pub retry: Option<Option<RetryBody>>,
+    /// Given up so many ms after the patch; `null` on the wire is never.
+    pub expire_after_ms: Option<Option<u64>>,
 }
 
 impl Terms {
@@ -50,6 +59,8 @@ impl Terms {
             tags: patch.tags.unwrap_or_default(),
             priority: patch.priority.unwrap_or(PRIORITY_DEFAULT),
             group: patch.group.flatten(),
+            retry: patch.retry.flatten(),
+            expire_after_ms: patch.expire_after_ms.flatten(),
         })
     }
 
@@ -61,8 +72,14 @@ impl Terms {
         if self.priority != PRIORITY_DEFAULT {
             map.serialize_entry("priority", &self.priority)?;
         }
-        match &self.group {
-            Some(group) => map.serialize_entry("group", group),
+        if let Some(group) = &self.group {
+            map.serialize_entry("group", group)?;
+        }
+        if let Some(retry) = &self.retry {
+            map.serialize_entry("retry", retry)?;
+        }
+        match self.expire_after_ms {
+            Some(ms) => map.serialize_entry("expire_after", &duration::format(ms)),
             None => Ok(()),
         }
     }
@@ -73,7 +90,15 @@ impl TermsPatch {
         Ok(Self {
             tags: members.get("tags").map(tags).transpose()?,
             priority: members.get("priority").map(priority).transpose()?,
-            group: members.get("group").map(group).transpose()?,
+            group: members.get("group").map(|raw| or_null(raw, group)).transpose()?,
+            retry: members
+                .get("retry")
+                .map(|raw| or_null(raw, |raw| RetryBody::of("retry", raw)))
+                .transpose()?,
+            expire_after_ms: members
+                .get("expire_after")
+                .map(|raw| or_null(raw, |raw| value::duration_ms("expire_after", raw)))
+                .transpose()?,
         })
     }
 
@@ -88,8 +113,14 @@ impl TermsPatch {
         if let Some(priority) = self.priority {
             map.serialize_entry("priority", &priority)?;
         }
-        match &self.group {
-            Some(group) => map.serialize_entry("group", group),
+        if let Some(group) = &self.group {
+            map.serialize_entry("group", group)?;
+        }
+        if let Some(retry) = &self.retry {
+            map.serialize_entry("retry", retry)?;
+        }
+        match self.expire_after_ms {
+            Some(ms) => map.serialize_entry("expire_after", &ms.map(duration::format)),
             None => Ok(()),
         }
     }
@@ -119,12 +150,16 @@ fn priority(raw: &RawValue) -> Result<u32, BadRequest> {
     Ok(u32::try_from(priority).expect("it is within the limit"))
 }
 
-/// `null` is no group.
-fn group(raw: &RawValue) -> Result<Option<String>, BadRequest> {
-    if raw.get() == "null" {
-        return Ok(None);
-    }
-    word("group", raw, "user:7", GROUP_BYTES_MAX).map(Some)
+fn group(raw: &RawValue) -> Result<String, BadRequest> {
+    word("group", raw, "user:7", GROUP_BYTES_MAX)
+}
+
+/// `null` says that there is none.
+fn or_null<T>(
+    raw: &RawValue,
+    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
+) -> Result<Option<T>, BadRequest> {
+    if raw.get() == "null" { Ok(None) } else { read(raw).map(Some) }
 }
 
 /// A string of 1 to `max` bytes without control characters.

@@ -32,11 +32,11 @@ pub struct AckBody {
 pub struct NackBody {
     /// The tokens, in the order in which the answer speaks of them.
     pub tokens: Vec<String>,
-    /// The task becomes due again after so many ms. `None`: it is ready again at once, in its old place.
+    /// The task becomes due again after so many ms. `None`: as its retry policy says; without one it is ready again at once, in its old
+    /// place.
     #[serde(rename = "delay", serialize_with = "write_delay", skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Why, in the worker's words, at most 1 KiB. This version keeps it nowhere but in the server's log: a
-    /// worker may send it today, and it will show once there are dead letters to show it on.
+    /// Why, in the worker's words, at most 1 KiB. The task's owner sees it among its failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

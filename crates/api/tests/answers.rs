@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tickwheel_api::{
-    CancelAnswer, CancelOutcome, LeasedTask, LeasedTasks, NowBody, PayloadBody, PutAnswer, QueueCounts,
-    QueuesBody, TaskBody, TaskState, TasksPage, TokenResult, TokenResults,
+    CancelAnswer, CancelOutcome, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, NowBody,
+    PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState, TasksPage, TokenResult,
+    TokenResults,
 };
 
 /// The value is written as this text and read back as the same value.
@@ -26,6 +27,10 @@ fn task(payload: PayloadBody) -> TaskBody {
         priority: 1024,
         group: None,
         attempt: 0,
+        retry: None,
+        expire_at_ms: None,
+        failures: Vec::new(),
+        dead: None,
     }
 }
 
@@ -42,6 +47,19 @@ fn tasks() {
             ..task(PayloadBody { bytes: vec![0, 255], content_type: "image/png".to_owned() })
         },
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload_base64":"AP8=","content_type":"image/png","tags":["vip"],"priority":1024,"group":"user:7","attempt":0}"#,
+    );
+    let reason = Some("no money".to_owned());
+    check(
+        &TaskBody {
+            state: TaskState::Dead,
+            attempt: 1,
+            retry: Some(RetryBody { max_attempts: Some(1), ..RetryBody::default() }),
+            expire_at_ms: Some(1),
+            failures: vec![FailureBody { at_ms: 0, attempt: 1, how: FailureKind::Nacked, reason }],
+            dead: Some((2, DeathReason::MaxAttempts)),
+            ..task(PayloadBody::default())
+        },
+        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"dead","due_at":"2017-10-02T11:26:33.000Z","payload":null,"tags":[],"priority":1024,"attempt":1,"retry":{"max_attempts":1,"backoff":"exponential","base":"1s","max":"10m","jitter":0.5},"expire_at":"1970-01-01T00:00:00.001Z","failures":[{"at":"1970-01-01T00:00:00.000Z","attempt":1,"how":"nacked","reason":"no money"}],"dead_at":"1970-01-01T00:00:00.002Z","reason":"max_attempts"}"#,
     );
     check(
         &PutAnswer {

@@ -7,8 +7,8 @@ use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
 use tickwheel_api::{
     AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, TaskState, Terms, TermsPatch,
-    if_match, no_query,
+    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskState, Terms,
+    TermsPatch, if_match, no_query,
 };
 
 /// Every parser on the same bytes. What it says must hold no control character and must not grow with the
@@ -88,21 +88,43 @@ fn words() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::btree_set(word(), 0..4).prop_map(|words| words.into_iter().collect())
 }
 
+fn retry() -> impl Strategy<Value = RetryBody> {
+    let waits = (0..=DURATION_MS_MAX, 0..=DURATION_MS_MAX);
+    (proptest::option::of(1..=1_000_000_u32), any::<bool>(), waits, 0..=100_u8).prop_map(
+        |(max_attempts, exponential, (a, b), jitter_percent)| RetryBody {
+            max_attempts,
+            exponential,
+            base_ms: a.min(b),
+            max_ms: a.max(b),
+            jitter_percent,
+        },
+    )
+}
+
 fn terms() -> impl Strategy<Value = Terms> {
-    (words(), any::<u32>(), proptest::option::of(word())).prop_map(|(tags, priority, group)| Terms {
-        tags,
-        priority,
-        group,
-    })
+    use proptest::option::of;
+    (words(), any::<u32>(), of(word()), of(retry()), of(0..=DURATION_MS_MAX)).prop_map(
+        |(tags, priority, group, retry, expire_after_ms)| Terms {
+            tags,
+            priority,
+            group,
+            retry,
+            expire_after_ms,
+        },
+    )
 }
 
 fn terms_patch() -> impl Strategy<Value = TermsPatch> {
     use proptest::option::of;
-    (of(words()), of(any::<u32>()), of(of(word()))).prop_map(|(tags, priority, group)| TermsPatch {
-        tags,
-        priority,
-        group,
-    })
+    (of(words()), of(any::<u32>()), of(of(word())), of(of(retry())), of(of(0..=DURATION_MS_MAX))).prop_map(
+        |(tags, priority, group, retry, expire_after_ms)| TermsPatch {
+            tags,
+            priority,
+            group,
+            retry,
+            expire_after_ms,
+        },
+    )
 }
 
 fn put_body() -> impl Strategy<Value = PutBody> {

@@ -22,7 +22,12 @@ fn batch_operations() {
                 body: PutBody {
                     due: Due::After(1_800_000),
                     payload: PayloadBody::json(b"{}".to_vec()),
-                    terms: Terms { tags: vec!["vip".to_owned()], priority: 7, group: Some("g".to_owned()) },
+                    terms: Terms {
+                        tags: vec!["vip".to_owned()],
+                        priority: 7,
+                        group: Some("g".to_owned()),
+                        ..Terms::default()
+                    },
                     max_wait_ms: None,
                 },
                 mode: PutMode::Upsert,
@@ -64,7 +69,7 @@ fn batch_lines_refused() {
         (r#"{"op":"put","key":7}"#, None, "`key`: expected a string, got the number 7"),
         (r#"{"op":"put","key":"a","queue":"q"}"#, Some("a"), "`queue`: is not a member of this request"),
         (r#"{"op":"put","dealy":"1s","key":"a"}"#, Some("a"), "`dealy`: is not a member of this request"),
-        (r#"{"op":"put","key":"a","retry":[]}"#, Some("a"), "`retry`: is not supported by this version"),
+        (r#"{"op":"put","key":"a","retry":[]}"#, Some("a"), "`retry`: expected an object, got an array"),
         (r#"{"op":"cancel","key":"a","tags":[]}"#, Some("a"), "`tags`: means nothing to a cancel"),
         (r#"{"op":"put","key":"a","key":"b"}"#, Some("a"), "`key`: is given twice"),
         (

@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, put, queues, replay, restore, serve,
+    ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, put, queues, redrive, replay, restore,
+    serve,
 };
 
 /// Does things later, exactly when they are due, and never loses one.
@@ -44,6 +45,7 @@ enum Command {
     Ack(ack::Ack),
     Nack(nack::Nack),
     Extend(extend::Extend),
+    Redrive(redrive::Redrive),
     Queues(queues::Queues),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
@@ -68,6 +70,7 @@ impl Cli {
             Command::Ack(ack) => ack.run(),
             Command::Nack(nack) => nack.run(),
             Command::Extend(extend) => extend.run(),
+            Command::Redrive(redrive) => redrive.run(),
             Command::Queues(queues) => queues.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Backup(backup) => backup.run(),

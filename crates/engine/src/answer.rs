@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::name::{Group, Key, QueueName};
 use crate::seam::Place;
-use crate::task::{Body, Task};
+use crate::task::{Body, Dead, Failure, Retry, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -25,6 +25,8 @@ pub enum Answer {
     Ack(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a nack, one for each token, in their order.
     Nack(Result<Vec<TokenAnswer>, NackError>),
+    /// To a redrive.
+    Redrive(Result<TaskView, RedriveError>),
     /// To an extend, one for each token, in their order.
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a list.
@@ -44,7 +46,7 @@ pub enum State {
     Ready,
     /// In a worker's hands. Ack ends it; expiry and nack without delay make it ready, nack with delay scheduled.
     Leased,
-    /// Given up. No rule leads here yet; its place is kept.
+    /// Given up. Its owner may redrive or cancel it; time forgets it.
     Dead,
 }
 
@@ -69,6 +71,14 @@ pub struct TaskView {
     pub attempt: u32,
     /// The group it is in.
     pub group: Option<Group>,
+    /// How often and how soon it is tried again.
+    pub retry: Option<Retry>,
+    /// When it is given up unless somebody has it or has finished it.
+    pub expire_at: Option<Timestamp>,
+    /// The attempts that failed last, the oldest first.
+    pub failures: Vec<Failure>,
+    /// When and why it was given up.
+    pub dead: Option<Dead>,
     /// Payload, content type, tags.
     pub body: Arc<Body>,
 }
@@ -82,10 +92,14 @@ impl TaskView {
             key: task.key.clone(),
             version: task.version,
             state,
-            due_at: task.due_at,
+            due_at: task.dead().map_or(task.due_at, |dead| dead.due_at),
             priority: task.priority,
             attempt: begun,
             group: task.group().cloned(),
+            retry: task.extra.as_ref().and_then(|extra| extra.retry),
+            expire_at: task.expire_at(),
+            failures: task.failures().to_vec(),
+            dead: task.dead().copied(),
             body: Arc::clone(&task.body),
         }
     }
@@ -198,6 +212,8 @@ pub struct Stats {
     pub nacked_total: u64,
     /// Leases that ran out.
     pub expired_total: u64,
+    /// Tasks given up.
+    pub dead_total: u64,
     /// Lateness of what fired, `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
     /// Their sum, milliseconds.
@@ -275,6 +291,14 @@ pub enum PutError {
         /// The farthest allowed, milliseconds from now.
         limit_ms: u64,
     },
+    /// Given up before it is due.
+    #[error("the task would expire at {expire_at}, and is due at {due_at}")]
+    ExpiresFirst {
+        /// When it would be given up.
+        expire_at: Timestamp,
+        /// When it would be due.
+        due_at: Timestamp,
+    },
     /// Not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -305,6 +329,9 @@ pub enum PatchError {
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
+    /// The task was given up: it has to be redriven first.
+    #[error("the task is dead; redrive it first")]
+    Dead,
     /// A worker has the task.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
@@ -319,6 +346,14 @@ pub enum PatchError {
     TooFar {
         /// The farthest allowed, milliseconds from now.
         limit_ms: u64,
+    },
+    /// Given up before it is due.
+    #[error("the task would expire at {expire_at}, and is due at {due_at}")]
+    ExpiresFirst {
+        /// When it would be given up.
+        expire_at: Timestamp,
+        /// When it would be due.
+        due_at: Timestamp,
     },
     /// Not the caller's mistake.
     #[error(transparent)]
@@ -358,6 +393,26 @@ pub enum NackError {
     TooFar {
         /// The farthest allowed, milliseconds from now.
         limit_ms: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a redrive was refused. It leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RedriveError {
+    /// No dead task of this queue has this id.
+    #[error("no dead task has this id")]
+    NotFound,
+    /// Its key belongs to a live task by now.
+    #[error("a live task has its key (id {id}, version {version})")]
+    Live {
+        /// That task's id.
+        id: u64,
+        /// That task's version.
+        version: Seq,
     },
     /// Not the caller's mistake.
     #[error(transparent)]

@@ -3,9 +3,11 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
+use crate::answer::{
+    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, Unavailable,
+};
 use crate::name::{Group, Key, QueueName, Tag};
-use crate::task::{Body, PRIORITY_DEFAULT};
+use crate::task::{Body, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -26,6 +28,8 @@ pub enum Command {
     Ack(Ack),
     /// Give these leases back.
     Nack(Nack),
+    /// Give a dead task another life.
+    Redrive(Redrive),
     /// Keep these leases for longer.
     Extend(Extend),
     /// Page through the tasks of a queue.
@@ -48,6 +52,7 @@ impl Command {
             Self::Lease(_) => Answer::Lease(Err(why)),
             Self::Ack(_) => Answer::Ack(Err(why)),
             Self::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
+            Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) => Answer::List(Err(why)),
             Self::Queues => Answer::Queues(Err(why)),
@@ -107,11 +112,15 @@ pub struct Terms {
     pub priority: u32,
     /// Tasks of one group share a limit of their queue.
     pub group: Option<Group>,
+    /// How often and how soon it is tried again; `None`: for ever, and at once.
+    pub retry: Option<Retry>,
+    /// So many milliseconds after the put it is given up, unless somebody has it then or has finished it.
+    pub expire_after_ms: Option<u64>,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { priority: PRIORITY_DEFAULT, group: None }
+        Self { priority: PRIORITY_DEFAULT, group: None, retry: None, expire_after_ms: None }
     }
 }
 
@@ -171,6 +180,10 @@ pub struct Patch {
     pub priority: Option<u32>,
     /// Another group, or none.
     pub group: Option<Option<Group>>,
+    /// Another retry policy, or none.
+    pub retry: Option<Option<Retry>>,
+    /// Given up so many milliseconds after the patch, or never.
+    pub expire_after_ms: Option<Option<u64>>,
     /// Only if the task has this version.
     pub if_version: Option<Seq>,
     /// What to do if it is leased.
@@ -219,8 +232,19 @@ pub struct Nack {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// Due again after so many milliseconds; `None`: ready at once, in the old place.
+    /// Due again after so many milliseconds. `None`: as the task's retry policy says; without one it is ready at once, in its old place.
     pub delay_ms: Option<u64>,
+    /// What went wrong, for whoever looks at the task later.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Gives a dead task another life: it is due at once, with all its attempts before it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Redrive {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its id; its key may be another's by now.
+    pub id: u64,
 }
 
 /// Keeps leases for longer.
@@ -327,6 +351,8 @@ impl Patch {
             tags: None,
             priority: None,
             group: None,
+            retry: None,
+            expire_after_ms: None,
             if_version: None,
             on_lease: OnLease::Refuse,
         }
@@ -397,7 +423,7 @@ impl Nack {
     /// Gives these leases back, ready at once.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
-        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), delay_ms: None }
+        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), delay_ms: None, reason: None }
     }
 
     /// Ready again after so long, rounded up to the millisecond.

@@ -18,19 +18,22 @@ mod token;
 
 pub use answer::{
     Answer, CancelError, Cancelled, GetError, LATENESS_BOUNDS_MS, Leased, NackError, PatchError, PutError,
-    QueueCounts, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
+    QueueCounts, RedriveError, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 pub use command::{
     Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Payload,
-    Put, PutMode, Terms,
+    Put, PutMode, Redrive, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
 pub use name::{Group, Key, NameError, QueueName, Tag};
 pub use seam::{
-    Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Reply, Request, RequestId, ShardStore,
-    TaskEffect, Wanted,
+    Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Population, Reply, Request, RequestId,
+    ShardStore, TaskEffect, Wanted,
 };
-pub use task::{Body, Ended, Extra, LeaseNo, Outcome, PRIORITY_DEFAULT, StoredLease, Task};
+pub use task::{
+    Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Outcome, PRIORITY_DEFAULT, Retry,
+    StoredLease, Task,
+};
 pub use time::{Epoch, Now, Seq, Timestamp};
 pub use token::{NotAToken, Token};

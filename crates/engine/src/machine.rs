@@ -1,6 +1,7 @@
 //! [`Engine`]: the task machine of one shard.
 
 mod commit;
+mod dead;
 mod entries;
 mod filling;
 mod gate;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use tickwheel_core::{TimerQueue, Wheel};
 
 use self::commit::InFlight;
+use self::dead::Expiry;
 use self::entries::{At, Entries, Slot};
 use self::filling::Filling;
 use self::gate::Gate;
@@ -35,7 +37,7 @@ use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable}
 use crate::command::Command;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::QueueName;
-use crate::seam::{Acquired, Counters, Guard, Request, RequestId, TaskEffect};
+use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -48,6 +50,8 @@ pub struct EngineConfig {
     pub scan_max: usize,
     /// A task may be due so far ahead, milliseconds.
     pub farthest_ms: u64,
+    /// Dead tasks are kept for so long, milliseconds.
+    pub dead_ms: u64,
     /// Near memory may take about so many bytes, at least 512. Beyond them the horizon shrinks, and of ready tasks behind the
     /// head of their line only a stub of 64 bytes stays. Nothing is late or refused for that. Beside it there may be a stub for
     /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
@@ -55,12 +59,13 @@ pub struct EngineConfig {
 }
 
 impl Default for EngineConfig {
-    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 256 MiB.
+    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 30 days for the dead, 256 MiB.
     fn default() -> Self {
         Self {
             horizon_ms: 3_600_000,
             scan_max: 1_024,
             farthest_ms: 100 * 365 * 86_400_000 + 25 * 86_400_000,
+            dead_ms: 30 * 86_400_000,
             near_bytes_max: 256 << 20,
         }
     }
@@ -104,6 +109,8 @@ pub struct Engine {
     rewound: BTreeSet<(Timestamp, Slot)>,
     /// Leases by their end, monotonic milliseconds.
     lease_wheel: Wheel<Slot>,
+    /// Tasks in memory that expire, whole or as stubs; some may have left it.
+    expiries: BTreeSet<Expiry>,
     /// Running leases, by number.
     leases: BTreeMap<LeaseNo, Slot>,
     next_lease: LeaseNo,
@@ -144,8 +151,9 @@ impl Engine {
         assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
         assert!(config.near_bytes_max >= 512, "{} bytes have no room for tasks", config.near_bytes_max);
         let mut queues = Queues::default();
-        for (name, live) in &acquired.queues {
-            queues.open(name).live = *live;
+        for (name, Population { live, dead }) in &acquired.queues {
+            let queue = queues.open(name);
+            (queue.live, queue.dead) = (*live, *dead);
         }
         let guard = acquired.guard;
         let mut engine = Self {
@@ -160,6 +168,7 @@ impl Engine {
             wheel: Wheel::new(now.wall.as_tick()),
             rewound: BTreeSet::new(),
             lease_wheel: Wheel::new(now.mono_tick()),
+            expiries: BTreeSet::new(),
             leases: BTreeMap::new(),
             next_lease: LeaseNo::first_of(guard.epoch).next(),
             next_id: acquired.counters.ids_reserved.max(1),
@@ -236,8 +245,10 @@ impl Engine {
             i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
         });
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
+        // Nobody is given up any more once that cannot be written down.
+        let expiry = self.expiries.first().map(|&(at, _)| at).filter(|_| self.refuses_changes().is_none());
         NextWake {
-            wall: [due, rewound, self.near.next_due(), self.load_at()].into_iter().flatten().min(),
+            wall: [due, rewound, expiry, self.near.next_due(), self.load_at()].into_iter().flatten().min(),
             mono_ms: self.lease_wheel.next_wake(),
         }
     }
@@ -303,12 +314,13 @@ impl Engine {
             Command::Get(get) => self.keyed(now, call, lookup::Keyed::Get(get)),
             Command::Patch(patch) => self.keyed(now, call, lookup::Keyed::Patch(patch)),
             Command::Cancel(cancel) => self.keyed(now, call, lookup::Keyed::Cancel(cancel)),
+            Command::Redrive(redrive) => self.redrive(now, call, redrive),
             Command::Lease(lease) => self.lease(now, call, &lease),
-            Command::Ack(ack) => self.tokens(now, call, &ack.queue, &ack.tokens, worker::Verb::Ack),
+            Command::Ack(ack) => self.tokens(now, call, &ack.queue, &ack.tokens, &worker::Verb::Ack),
             Command::Nack(nack) => self.nack(now, call, &nack),
             Command::Extend(extend) => {
                 let verb = worker::Verb::Extend { lease_ms: extend.lease_ms };
-                self.tokens(now, call, &extend.queue, &extend.tokens, verb);
+                self.tokens(now, call, &extend.queue, &extend.tokens, &verb);
             }
             Command::List(list) => self.lists.ask(self.applied, call, list),
             Command::Queues | Command::Stats => self.counting.push((call, command)),
@@ -350,13 +362,15 @@ impl Engine {
         self.entries.get_mut(slot).body_sealed = body_known;
     }
 
-    /// Ends a live task.
+    /// Ends a task, live or dead.
     fn end(&mut self, now: Now, slot: Slot, outcome: Outcome) {
         self.unplace(slot);
         let seq = self.next_seq();
         let task = Arc::clone(&self.entries.get(slot).task);
         let (queue, key) = (task.queue.clone(), task.key.clone());
-        self.queues.open(&queue).live -= 1;
+        self.unwatch_expiry(&task);
+        let of = self.queues.open(&queue);
+        *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
         self.queues.tidy(&queue);
         self.note(
             slot,
@@ -402,7 +416,13 @@ impl Engine {
             .map(|queue| {
                 let ready = queue.ready_len() as u64;
                 let scheduled = queue.live - ready - queue.leased;
-                QueueCounts { queue: queue.name.clone(), scheduled, ready, leased: queue.leased, dead: 0 }
+                QueueCounts {
+                    queue: queue.name.clone(),
+                    scheduled,
+                    ready,
+                    leased: queue.leased,
+                    dead: queue.dead,
+                }
             })
             .collect()
     }

@@ -140,12 +140,21 @@ pub struct Acquired {
     pub counters: Counters,
     /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
     pub secret: [u8; 16],
-    /// Live tasks of each queue that has any, in the order of their names.
-    pub queues: Vec<(QueueName, u64)>,
+    /// How many tasks each queue has that has any, in the order of their names.
+    pub queues: Vec<(QueueName, Population)>,
     /// Live tasks whose record has a lease that a stop wrote down: they are in workers' hands, wherever the clock stands.
     pub leased: Vec<Arc<Task>>,
     /// As in [`Reply::Done`].
     pub room: u64,
+}
+
+/// How many tasks a queue has in the store.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Population {
+    /// Tasks that are neither ended nor dead.
+    pub live: u64,
+    /// Tasks that were given up and are not forgotten yet.
+    pub dead: u64,
 }
 
 /// Counters that must survive.
@@ -247,6 +256,8 @@ pub struct Filter {
     pub due_from: Timestamp,
     /// Due at or before.
     pub due_to: Timestamp,
+    /// Dead tasks, else those that are not.
+    pub dead: bool,
 }
 
 /// One page of a scan.

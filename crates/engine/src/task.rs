@@ -26,7 +26,7 @@ pub struct Task {
     pub put_seq: Seq,
     /// The owner's last change (put, patch): the ETag. Lease, ack, nack and extend leave it alone.
     pub version: Seq,
-    /// When it is due. A nack with delay moves it.
+    /// When time has to do with it next: when it is due, which a nack with delay moves; of a dead task, when it is forgotten.
     pub due_at: Timestamp,
     /// When its put was received; of a row of debounced puts, the first.
     pub put_at: Timestamp,
@@ -65,14 +65,52 @@ impl Task {
     pub fn group(&self) -> Option<&Group> {
         self.extra.as_ref().and_then(|extra| extra.group.as_ref())
     }
+
+    /// How often and how soon it is tried again.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        self.extra.as_ref().and_then(|extra| extra.retry).unwrap_or_default()
+    }
+
+    /// When it is given up unless somebody has it or has finished it.
+    #[must_use]
+    pub fn expire_at(&self) -> Option<Timestamp> {
+        self.extra.as_ref().and_then(|extra| extra.expire_at)
+    }
+
+    /// What there is to say of it if it was given up.
+    #[must_use]
+    pub fn dead(&self) -> Option<&Dead> {
+        self.extra.as_ref().and_then(|extra| extra.dead.as_ref())
+    }
+
+    /// The attempts that failed last, the oldest first.
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.failures)
+    }
+
+    /// Whether its key leads to it. A key leads to one task at most: to the live one, else to the last that is dead.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        self.dead().is_none_or(|dead| !dead.keyless)
+    }
+
+    /// Its members that most tasks do not have, to be changed.
+    pub fn extra_mut(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
 }
 
 impl Extra {
-    /// Bytes of all its texts together.
+    /// Bytes of all its texts and failures together, about.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
-        let Self { group, trace, ttr_ms: _, origin: _, expire_at: _ } = self;
-        group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len)
+        let Self { group, trace, failures, ttr_ms: _, origin: _, expire_at: _, retry: _, dead: _ } = self;
+        let failures = failures.iter().map(|failure| 32 + failure.reason.as_deref().map_or(0, str::len));
+        let texts =
+            group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len);
+        texts + failures.sum::<usize>()
     }
 
     /// In a box, or nothing at all if no member says anything.
@@ -103,6 +141,80 @@ pub struct Extra {
     pub expire_at: Option<Timestamp>,
     /// W3C trace context of the put.
     pub trace: Option<Arc<str>>,
+    /// How often and how soon it is tried again.
+    pub retry: Option<Retry>,
+    /// The last attempts that failed, the oldest first, at most [`Failure::KEPT`].
+    pub failures: Vec<Failure>,
+    /// It was given up.
+    pub dead: Option<Dead>,
+}
+
+/// How often a task is tried, and how soon after a nack that names no delay.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Retry {
+    /// Dead after so many attempts that failed, at least 1; `None`: tried for ever.
+    pub max_attempts: Option<u32>,
+    /// How long to wait after a nack; `None`: not at all.
+    pub backoff: Option<Backoff>,
+}
+
+/// The wait between attempts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Backoff {
+    /// Whether it doubles with each attempt.
+    pub doubles: bool,
+    /// The first wait, milliseconds.
+    pub base_ms: u64,
+    /// The longest wait, milliseconds.
+    pub max_ms: u64,
+    /// Up to so much of a wait is left out by chance, percent, at most 100: tasks that failed together do not come back together.
+    pub jitter_percent: u8,
+}
+
+/// An attempt that failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Which attempt it was, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub how: Failed,
+    /// What its worker said.
+    pub reason: Option<Arc<str>>,
+}
+
+/// How an attempt failed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Failed {
+    /// Its worker gave it back.
+    Nacked,
+    /// Its lease ran out.
+    LeaseEnded,
+    /// Its owner took it back.
+    Revoked,
+}
+
+/// What there is to say of a task that was given up.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Dead {
+    /// When.
+    pub at: Timestamp,
+    /// When it had been due.
+    pub due_at: Timestamp,
+    /// Why.
+    pub why: Death,
+    /// Another task has had its key since: it is found by its id alone.
+    pub keyless: bool,
+}
+
+/// Why a task was given up.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Death {
+    /// It had failed as often as its retry policy allows.
+    MaxAttempts,
+    /// Nobody had finished it by its `expire_at`.
+    Expired,
 }
 
 /// The number of one lease, rising over all restarts of a shard: the epoch in the upper 24 bits, a count in the lower 40.
@@ -158,6 +270,8 @@ pub enum Outcome {
     Cancelled,
     /// Its owner took it back from the worker that held this lease. The lease's token answers `revoked`.
     Revoked(LeaseNo),
+    /// It was dead for so long that it is forgotten. Its key answers `not_found`.
+    Forgotten,
 }
 
 /// What is left of a task that ended: enough to tell `done` from `not_found`, and `revoked` from `expired`.
@@ -175,4 +289,50 @@ pub struct Ended {
     pub at: Timestamp,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl Failure {
+    /// Of one task so many are kept: the last ones say what is wrong now.
+    pub const KEPT: usize = 10;
+}
+
+impl Backoff {
+    /// How long to wait after the `attempts`th attempt failed, milliseconds. `chance` is any number; the same gives the same.
+    ///
+    /// ```
+    /// use tickwheel_engine::Backoff;
+    /// let backoff = Backoff { doubles: true, base_ms: 1_000, max_ms: 10_000, jitter_percent: 0 };
+    /// let waits = [1, 2, 3, 4, 5].map(|attempts| backoff.wait_ms(attempts, 7));
+    /// assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 10_000]);
+    /// ```
+    #[must_use]
+    pub fn wait_ms(&self, attempts: u32, chance: u64) -> u64 {
+        let Self { doubles, base_ms, max_ms, jitter_percent } = *self;
+        let doublings = if doubles { attempts.saturating_sub(1) } else { 0 };
+        let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+        let whole = base_ms.saturating_mul(factor).min(max_ms);
+        let left_out_max = u128::from(whole) * u128::from(jitter_percent.min(100)) / 100;
+        let left_out = u128::from(chance) % (left_out_max + 1);
+        whole - u64::try_from(left_out).expect("a part of what fits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_never_exceeds_its_limit_and_jitter_only_shortens_it() {
+        let fixed = Backoff { doubles: false, base_ms: 700, max_ms: 1_000, jitter_percent: 0 };
+        let longest = Backoff { doubles: true, base_ms: 1_000, max_ms: u64::MAX, jitter_percent: 0 };
+        assert_eq!((fixed.wait_ms(1, 9), fixed.wait_ms(99, 9)), (700, 700));
+        assert_eq!(longest.wait_ms(u32::MAX, 3), u64::MAX);
+        assert_eq!(longest.wait_ms(0, 3), 1_000);
+        for chance in [0, 1, 499, 500, 501, u64::MAX] {
+            let wait = Backoff { jitter_percent: 50, ..longest }.wait_ms(1, chance);
+            assert!((500..=1_000).contains(&wait), "{wait} by {chance}");
+        }
+        let all = Backoff { jitter_percent: 100, ..longest };
+        assert_eq!((all.wait_ms(1, 1_000), all.wait_ms(1, 1_001)), (0, 1_000));
+    }
 }

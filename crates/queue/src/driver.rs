@@ -27,7 +27,8 @@ pub const SHARD_THREAD: &str = "tickwheel-shard";
 pub(crate) enum Message {
     Call {
         call: CallId,
-        command: Command,
+        /// In a box: all messages are as long as the longest.
+        command: Box<Command>,
         /// For a lease: how long it waits, in real time.
         wait: Duration,
         reply: oneshot::Sender<Parcel>,
@@ -159,12 +160,12 @@ impl<S: ShardStore + Holds> Driver<S> {
     fn take(&mut self, message: Message) {
         match message {
             Message::Call { call, command, wait, reply } => {
-                let waits = !wait.is_zero() && matches!(command, Command::Lease(_));
+                let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
                 // Longer than the clock can count is for ever: nothing ends such a wait.
                 let until = if waits { Instant::now().checked_add(wait) } else { None };
                 self.waits.extend(until.map(|until| (until, call)));
                 self.replies.insert(call, (reply, until));
-                self.inputs.push(Input::Call { call, command });
+                self.inputs.push(Input::Call { call, command: *command });
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
             Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),

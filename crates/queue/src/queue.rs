@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     Ack, Answer, CallId, Cancel, CancelError, Cancelled, Command, Extend, Get, GetError, Lease, Leased, List,
-    Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, Stats, Stored, TaskPage, TaskView,
-    Timestamp, TokenAnswer, Unavailable,
+    Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, Redrive, RedriveError, Stats, Stored,
+    TaskPage, TaskView, Timestamp, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -165,6 +165,14 @@ impl Queue {
         })
     }
 
+    /// Gives a dead task another life: it is ready at once, with all its attempts before it.
+    pub fn redrive(&self, redrive: Redrive) -> Pending<TaskView, RedriveError> {
+        self.call(Command::Redrive(redrive), |answer| match answer {
+            Answer::Redrive(result) => result,
+            other => unreachable!("a redrive was answered with {other:?}"),
+        })
+    }
+
     /// Keeps leases for longer. One answer for each token, in their order.
     pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(Command::Extend(extend), |answer| match answer {
@@ -315,7 +323,7 @@ impl Queue {
 
     fn send(&self, call: CallId, command: Command, wait: Duration) -> oneshot::Receiver<Parcel> {
         let (reply, receiver) = oneshot::channel();
-        let message = Message::Call { call, command, wait, reply };
+        let message = Message::Call { call, command: Box::new(command), wait, reply };
         if let Err(refused) = self.handle.messages.send(message)
             && let Message::Call { command, reply, .. } = refused.0
         {

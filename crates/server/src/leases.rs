@@ -68,17 +68,8 @@ pub(crate) async fn nack(
     no_query(&query)?;
     let body = NackBody::parse(&body)?;
     let tokens = Tokens::read(&body.tokens);
-    let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms)).await;
+    let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms, body.reason)).await;
     let answers = answers.map_err(|error| translate::nack_refused(&error))?;
-    if let Some(reason) = &body.reason {
-        // A reason is the worker's own text and may quote a payload: its length is all that is logged.
-        tracing::debug!(
-            queue = queue.as_str(),
-            tokens = body.tokens.len(),
-            reason_bytes = reason.len(),
-            "nacked"
-        );
-    }
     Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
 }
 

@@ -19,6 +19,7 @@ mod body;
 mod clock;
 mod config;
 mod cursor;
+mod dead;
 mod deliveries;
 mod front;
 mod header;

@@ -4,12 +4,13 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, no_query,
+    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, TaskState,
+    no_query,
 };
 use tickwheel_queue::{Key, PutError, PutMode, QueueName, Stored};
 
 use crate::answer;
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::body::JsonBytes;
 use crate::cursor::Cursor;
 use crate::header::{IfMatch, idempotency_key};
@@ -122,15 +123,28 @@ pub(crate) async fn list(
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
-    let query = ListQuery::parse(&query)?;
+    page(&app, &queue, ListQuery::parse(&query)?).await
+}
+
+/// `GET` on the dead: one page of the tasks that were given up, those first that are forgotten first.
+pub(crate) async fn list_dead(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let query = ListQuery::parse_dead(&query)?;
+    page(&app, &queue, ListQuery { state: Some(TaskState::Dead), ..query }).await
+}
+
+async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
     let state = query.state.map(translate::state_wanted);
     let after = match &query.cursor {
-        Some(text) => Some(Cursor::read(text, &queue, query.state).ok_or_else(foreign_cursor)?.place),
+        Some(text) => Some(Cursor::read(text, queue, query.state).ok_or_else(foreign_cursor)?.place),
         None => None,
     };
-    let page = app.queue.list(translate::list(&queue, state, query.limit, after)).await;
+    let page = app.queue.list(translate::list(queue, state, query.limit, after)).await;
     let page = page.map_err(|error| translate::unavailable(&error))?;
-    let next = page.next.map(|place| Cursor { place }.write(&queue, query.state));
+    let next = page.next.map(|place| Cursor { place }.write(queue, query.state));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
     Ok(stream::tasks(page.tasks, |task| task.body.payload.len(), translate::task_body, rest))
 }

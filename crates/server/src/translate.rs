@@ -10,6 +10,7 @@ use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
 
 use crate::health::{ClockReport, Ready};
+use crate::problem::Refusal;
 
 // Requests.
 
@@ -32,7 +33,12 @@ pub(crate) fn put(
             content_type: body.payload.content_type.into(),
             tags: tags(&body.terms.tags),
         },
-        terms: queue::Terms { priority: body.terms.priority, group: body.terms.group.as_deref().map(group) },
+        terms: queue::Terms {
+            priority: body.terms.priority,
+            group: body.terms.group.as_deref().map(group),
+            retry: body.terms.retry.map(retry),
+            expire_after_ms: body.terms.expire_after_ms,
+        },
         mode: match query.mode {
             api::PutMode::Upsert => queue::PutMode::Upsert,
             api::PutMode::Create => queue::PutMode::Create,
@@ -67,6 +73,8 @@ pub(crate) fn patch(
         tags: body.terms.tags.as_deref().map(tags),
         priority: body.terms.priority,
         group: body.terms.group.map(|to| to.as_deref().map(group)),
+        retry: body.terms.retry.map(|to| to.map(retry)),
+        expire_after_ms: body.terms.expire_after_ms,
         if_version,
         on_lease: on_lease(revoke),
     })
@@ -95,6 +103,69 @@ pub(crate) fn state_wanted(state: api::TaskState) -> queue::State {
         api::TaskState::Ready => queue::State::Ready,
         api::TaskState::Leased => queue::State::Leased,
         api::TaskState::Dead => queue::State::Dead,
+    }
+}
+
+pub(crate) fn redrive(queue: &QueueName, id: u64) -> queue::Redrive {
+    queue::Redrive { queue: queue.clone(), id }
+}
+
+fn retry(retry: api::RetryBody) -> queue::Retry {
+    let api::RetryBody { max_attempts, exponential, base_ms, max_ms, jitter_percent } = retry;
+    let backoff = queue::Backoff { doubles: exponential, base_ms, max_ms, jitter_percent };
+    queue::Retry { max_attempts, backoff: Some(backoff) }
+}
+
+fn retry_body(retry: queue::Retry) -> api::RetryBody {
+    let queue::Retry { max_attempts, backoff } = retry;
+    match backoff {
+        Some(queue::Backoff { doubles: exponential, base_ms, max_ms, jitter_percent }) => {
+            api::RetryBody { max_attempts, exponential, base_ms, max_ms, jitter_percent }
+        }
+        // A program that embeds the queue may say so; over the wire it is a wait of no length.
+        None => api::RetryBody { max_attempts, exponential: false, base_ms: 0, max_ms: 0, jitter_percent: 0 },
+    }
+}
+
+fn failure(failure: &queue::Failure) -> api::FailureBody {
+    api::FailureBody {
+        at_ms: failure.at.as_ms(),
+        attempt: failure.attempt,
+        how: match failure.how {
+            queue::Failed::Nacked => api::FailureKind::Nacked,
+            queue::Failed::LeaseEnded => api::FailureKind::LeaseEnded,
+            queue::Failed::Revoked => api::FailureKind::Revoked,
+        },
+        reason: failure.reason.as_deref().map(str::to_owned),
+    }
+}
+
+fn death(why: queue::Death) -> api::DeathReason {
+    match why {
+        queue::Death::MaxAttempts => api::DeathReason::MaxAttempts,
+        queue::Death::Expired => api::DeathReason::Expired,
+    }
+}
+
+/// What became of one of several tasks, if that can be said.
+pub(crate) fn redrive_outcome(
+    redriven: Result<(), queue::RedriveError>,
+) -> Result<api::RedriveOutcome, Refusal> {
+    match redriven {
+        Ok(()) => Ok(api::RedriveOutcome::Redriven),
+        Err(queue::RedriveError::NotFound) => Ok(api::RedriveOutcome::NotFound),
+        Err(queue::RedriveError::Live { .. }) => Ok(api::RedriveOutcome::Live),
+        Err(queue::RedriveError::Unavailable(why)) => Err(unavailable(&why).into()),
+        Err(other) => Err(unknown(&other).into()),
+    }
+}
+
+pub(crate) fn redrive_refused(error: &queue::RedriveError, queue: &QueueName, id: u64) -> Problem {
+    match error {
+        queue::RedriveError::NotFound => Problem::not_dead(queue.as_str(), &format!("the id {id}")),
+        queue::RedriveError::Live { version, .. } => Problem::key_is_live(queue.as_str(), version.0),
+        queue::RedriveError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
     }
 }
 
@@ -142,8 +213,13 @@ impl Tokens {
         queue::Ack { queue: queue.clone(), tokens: self.known() }
     }
 
-    pub(crate) fn nack(&self, queue: &QueueName, delay_ms: Option<u64>) -> queue::Nack {
-        queue::Nack { queue: queue.clone(), tokens: self.known(), delay_ms }
+    pub(crate) fn nack(
+        &self,
+        queue: &QueueName,
+        delay_ms: Option<u64>,
+        reason: Option<String>,
+    ) -> queue::Nack {
+        queue::Nack { queue: queue.clone(), tokens: self.known(), delay_ms, reason: reason.map(Into::into) }
     }
 
     pub(crate) fn extend(&self, queue: &QueueName, lease_ms: u64) -> queue::Extend {
@@ -203,6 +279,10 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         priority: task.priority,
         group: group_text(task.group.as_ref()),
         attempt: task.attempt,
+        retry: task.retry.map(retry_body),
+        expire_at_ms: task.expire_at.map(Timestamp::as_ms),
+        failures: task.failures.iter().map(failure).collect(),
+        dead: task.dead.map(|dead| (dead.at.as_ms(), death(dead.why))),
     }
 }
 
@@ -355,6 +435,9 @@ pub(crate) fn put_refused(
         queue::PutError::Leased => Problem::leased(queue, key),
         queue::PutError::VersionMismatch { current } => version_mismatch(version, *current),
         queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PutError::ExpiresFirst { expire_at, due_at } => {
+            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
+        }
         queue::PutError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }
@@ -364,6 +447,9 @@ pub(crate) fn put_refused(
 pub(crate) fn post_refused(error: &queue::PutError) -> Problem {
     match error {
         queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PutError::ExpiresFirst { expire_at, due_at } => {
+            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
+        }
         queue::PutError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }
@@ -391,6 +477,10 @@ pub(crate) fn patch_refused(
         queue::PatchError::Leased => Problem::leased(queue, key),
         queue::PatchError::VersionMismatch { current } => version_mismatch(version, *current),
         queue::PatchError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::PatchError::ExpiresFirst { expire_at, due_at } => {
+            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
+        }
+        queue::PatchError::Dead => Problem::dead(queue, key),
         queue::PatchError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }

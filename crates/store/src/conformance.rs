@@ -7,9 +7,9 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Counters, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
-    PRIORITY_DEFAULT, Page, Place, QueueName, Reply, Request, RequestId, Seq, ShardStore, StoredLease, Task,
-    TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Body, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
+    PRIORITY_DEFAULT, Page, Place, Population, QueueName, Reply, Request, RequestId, Seq, ShardStore,
+    StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -42,7 +42,7 @@ pub trait Maker {
 /// # Panics
 /// If something does not hold.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 12] = [
+    let checks: [fn(Owner<S>); 13] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
         a_newer_record_replaces_and_an_older_one_does_not,
@@ -50,6 +50,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         the_history_is_bounded,
         scans_go_by_place_in_pages,
         a_filter_sees_one_queue_between_two_instants,
+        the_dead_stand_apart_and_give_their_key_away,
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
         counters_only_rise,
@@ -210,6 +211,15 @@ impl<S: ShardStore> Owner<S> {
     fn put(&mut self, id: u64, queue: &str, key: &str, due_ms: i64) -> Arc<Task> {
         let task = Arc::new(sample_task(id, self.next_seq(), queue, key, due_ms));
         self.done(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }]);
+        task
+    }
+
+    fn change(&mut self, task: &Task, change: impl FnOnce(&mut Task)) -> Arc<Task> {
+        let mut task = task.clone();
+        task.seq = Seq(self.next_seq());
+        change(&mut task);
+        let task = Arc::new(task);
+        self.done(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: true }]);
         task
     }
 
@@ -393,7 +403,7 @@ fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<
         owner.put(id, queue, &id.to_string(), due);
     }
     let mut ids = |queue: &str, from: i64, to: i64, after: Place, max: usize| {
-        let filter = Filter { queue: queue_name(queue), due_from: at(from), due_to: at(to) };
+        let filter = Filter { queue: queue_name(queue), due_from: at(from), due_to: at(to), dead: false };
         let page = owner.page(Request::ScanFilter { filter, after, max });
         (page.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), page.next)
     };
@@ -404,6 +414,48 @@ fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<
     let (first, next) = ids("q", 10, 20, Place::START, 2);
     assert_eq!(first, [1, 3]);
     assert_eq!(ids("q", 10, 20, next.expect("there is more"), 2), (vec![4], None));
+}
+
+/// Gives a task up until `until`.
+fn bury(task: &mut Task, until: i64, keyless: bool) {
+    let dead = Dead { at: at(100), due_at: task.due_at, why: Death::MaxAttempts, keyless };
+    task.extra_mut().dead = Some(dead);
+    task.due_at = at(until);
+}
+
+fn the_dead_stand_apart_and_give_their_key_away<S: ShardStore>(mut owner: Owner<S>) {
+    let first = owner.put(1, "q", "a", 10);
+    let other = owner.put(2, "q", "b", 500);
+    let first = owner.change(&first, |task| bury(task, 900, false));
+    let page = |owner: &mut Owner<S>, dead| {
+        let filter = Filter { queue: queue_name("q"), due_from: at(0), due_to: Timestamp::MAX, dead };
+        owner.page(Request::ScanFilter { filter, after: Place::START, max: 9 }).tasks
+    };
+    assert_eq!(page(&mut owner, true), [Arc::clone(&first)]);
+    assert_eq!(page(&mut owner, false), [Arc::clone(&other)]);
+    assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Live(Arc::clone(&first))], "its key leads to it");
+    // Another task gets the key, and dies too; the first one is found by its id alone.
+    let first = owner.change(&first, |task| bury(task, 900, true));
+    let second = owner.put(3, "q", "a", 20);
+    let found = vec![by_key("q", "a"), Wanted::Id(1)];
+    let [live, dead] = [&second, &first].map(|task| Found::Live(Arc::clone(task)));
+    assert_eq!(owner.find(found), [live, dead]);
+    let second = owner.change(&second, |task| bury(task, 800, false));
+    assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Live(Arc::clone(&second))]);
+    assert_eq!(page(&mut owner, true), [Arc::clone(&second), Arc::clone(&first)]);
+    // The older one lives again and has its key back, in the commit in which the younger is forgotten.
+    let seq = owner.next_seq();
+    let mut again = Task::clone(&first);
+    (again.extra_mut().dead, again.due_at, again.seq) = (None, at(30), Seq(seq));
+    let again = Arc::new(again);
+    let (queue, key) = (second.queue.clone(), second.key.clone());
+    let outcome = Outcome::Forgotten;
+    let ended = Ended { id: 3, queue, key, seq: Seq(seq + 1), at: at(100), outcome };
+    let stored = TaskEffect::Stored { task: Arc::clone(&again), body_known: true };
+    owner.done(vec![stored, TaskEffect::Ended(ended)]);
+    assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Live(Arc::clone(&again))]);
+    assert_eq!(page(&mut owner, true), []);
+    assert_eq!(page(&mut owner, false), [again, other]);
 }
 
 fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
@@ -438,7 +490,7 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     let Reply::Acquired(acquired) = reply else { panic!("a second Acquire was answered {reply:?}") };
     assert!(acquired.guard.epoch > old.epoch, "{} is not after {}", acquired.guard.epoch, old.epoch);
     assert_eq!(acquired.guard.last_seq, Seq(1));
-    assert_eq!(acquired.queues, [(queue_name("q"), 1)]);
+    assert_eq!(acquired.queues, [(queue_name("q"), Population { live: 1, dead: 0 })]);
     let task = Arc::new(sample_task(2, 2, "q", "b", 1));
     let effects = vec![TaskEffect::Stored { task, body_known: false }];
     let batch = Batch { effects, counters: None };
@@ -501,6 +553,8 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     let kept = owner.put(1, "q", "kept", 50);
     let gone = owner.put(2, "q", "gone", 60);
     let gone = owner.end(&gone, Outcome::Done);
+    let dead = owner.put(4, "q", "dead", 60);
+    let dead = owner.change(&dead, |task| bury(task, 900, false));
     let mut patched = (*kept).clone();
     patched.seq = Seq(owner.next_seq());
     patched.version = patched.seq;
@@ -522,12 +576,13 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
         assert_eq!(owner.acquired.counters, counters);
         assert_eq!(owner.acquired.secret, setup.secret);
         assert_eq!(owner.acquired.last_wall, at(2_000));
-        assert_eq!(owner.acquired.queues, [(queue_name("q"), 1)]);
-        let found = owner.find(vec![by_key("q", "kept"), by_key("q", "gone")]);
-        assert_eq!(found, [Found::Live(Arc::clone(&patched)), Found::Ended(gone.clone())]);
+        assert_eq!(owner.acquired.queues, [(queue_name("q"), Population { live: 1, dead: 1 })]);
+        let found = owner.find(vec![by_key("q", "kept"), by_key("q", "gone"), by_key("q", "dead")]);
+        let [live, dead] = [&patched, &dead].map(|task| Found::Live(Arc::clone(task)));
+        assert_eq!(found, [live, Found::Ended(gone.clone()), dead]);
     }
     let another = owner.put(3, "q", "gone", 1);
     let mut owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
     let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
-    assert_eq!(page, Page { tasks: vec![another, patched], next: None });
+    assert_eq!(page, Page { tasks: vec![another, patched, dead], next: None });
 }

@@ -115,7 +115,7 @@ impl MemoryStore {
             last_wall,
             counters: self.table.counters(),
             secret: self.secret,
-            queues: self.table.live_by_queue(),
+            queues: self.table.populations(),
             leased: self.table.leased(),
             room: self.room,
         })

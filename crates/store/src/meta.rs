@@ -8,7 +8,7 @@ use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 const SHARDS: u64 = 1;
 /// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
 const SEED: u32 = 0;
@@ -168,9 +168,9 @@ mod tests {
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 3, known: 2, .. })));
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 4, known: 3, .. })));
         let older = header(MAGIC, FORMAT - 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&older), Err(OpenError::OlderFormat { found: 1, oldest: 2, .. })));
+        assert!(matches!(Meta::from_bytes(&older), Err(OpenError::OlderFormat { found: 2, oldest: 3, .. })));
         let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));
         assert!(matches!(Meta::from_bytes(&bytes[..60]), Err(OpenError::Corrupt { .. })));

@@ -122,7 +122,7 @@ fn a_later_format_of_any_file() {
         seed(kind, number.parse().expect("a number"))
     }
     let cases: [(&str, u32, File, Seed); 4] = [
-        ("meta", 2, |dir| dir.join("meta"), |_| 0),
+        ("meta", 3, |dir| dir.join("meta"), |_| 0),
         ("log", 1, |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
         ("checkpoint", 2, |dir| shard_file(dir, "checkpoint-"), |path| numbered(3, path)),
         ("segment", 1, |dir| shard_file(dir, "segment-"), |path| numbered(4, path)),

@@ -343,7 +343,7 @@ fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
     life.finish(&cancelled);
 
     let queue = QueueName::new("other").expect("a good name");
-    let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX };
+    let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX, dead: false };
     let (mut after, mut pages, mut found) = (Place::START, 0, Vec::new());
     loop {
         let Reply::Page(page) =

@@ -198,7 +198,14 @@ impl Life {
         if id.is_multiple_of(7) {
             let (group, trace) = (Group::new("g").ok(), Some("00-ab".into()));
             let expire_at = Some(self.wall.saturating_plus_ms(DAY_MS));
-            task.extra = Some(Box::new(Extra { group, ttr_ms: Some(5), origin: 1, expire_at, trace }));
+            task.extra = Some(Box::new(Extra {
+                group,
+                ttr_ms: Some(5),
+                origin: 1,
+                expire_at,
+                trace,
+                ..Extra::default()
+            }));
             let body = Body {
                 tags: ["a", "b"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
                 ..(*task.body).clone()

@@ -23,6 +23,14 @@ pub fn priority_of(payload: u64) -> u32 {
     }
 }
 
+/// After how many failed attempts a task is dead, by the number of its payload; `None`: it is tried for ever.
+pub fn max_attempts_of(payload: u64) -> Option<u32> {
+    match payload >> 40 & 3 {
+        0 => None,
+        max => Some(max as u32),
+    }
+}
+
 /// How a put treats a live task of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -53,7 +61,7 @@ pub enum Verb {
     Put {
         /// `None` is now.
         due: Option<Due>,
-        /// Hash of the payload, and of priority, group and tags, see [`priority_of`].
+        /// Hash of the payload, and of priority, group, tags and retry policy, see [`priority_of`] and [`max_attempts_of`].
         payload: u64,
         /// What to do with a live task.
         mode: Mode,
@@ -143,6 +151,8 @@ pub enum Answer {
     NotFound,
     /// `create` on a live key (409).
     Live,
+    /// Refused: the task was given up (409).
+    Dead,
     /// `If-Match` failed (412).
     VersionMismatch,
     /// The tasks of a lease call, in the order of the answer.
@@ -213,6 +223,8 @@ pub enum State {
     Ready,
     /// In a worker's hands.
     Leased,
+    /// Given up.
+    Dead,
 }
 
 /// A task in a lease answer.

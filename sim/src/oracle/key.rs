@@ -145,8 +145,13 @@ impl Key {
             None => 1,
             Some(task) if task.leased => {
                 let by_wall = excuse == Excuse::LeaseByWall && task.ended_by_wall(clock.now(), clock);
-                let over = by_wall || world.after_expiry(clock.now(), clock).is_some();
-                if over { 8 | 4 } else { 8 }
+                let over = world.after_expiry(clock.now(), clock);
+                match over {
+                    Some(over) if over.task.is_none() => 8 | 1,
+                    Some(_) => 8 | 4,
+                    None if by_wall => 8 | 4,
+                    None => 8,
+                }
             }
             Some(task) => {
                 let ready = match (task.clone().become_ready(clock.now(), clock), excuse) {
@@ -158,6 +163,17 @@ impl Key {
             }
         };
         self.worlds.iter().fold(0, |bits, world| bits | states(world))
+    }
+
+    /// How many dead tasks a count may find of this key, at least or at most.
+    pub(super) fn graves(&self, clock: &Clock, most: bool) -> usize {
+        let expired = |world: &World| world.after_expiry(clock.now(), clock).map_or(0, |over| over.graves());
+        let of = self.worlds.iter().map(|world| match most {
+            true => world.graves().max(expired(world)),
+            false => world.graves(),
+        });
+        let found = if most { of.max() } else { of.min() };
+        found.unwrap_or(0)
     }
 
     /// Why the server may sleep too long: until these instants, though its task needs it before.

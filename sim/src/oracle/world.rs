@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::take;
 use std::rc::Rc;
 
-use super::call::{Answer, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View};
+use super::call::{Answer, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View, max_attempts_of};
 use super::clock::{Clock, Moment};
 
 /// A promise, and how it was broken.
@@ -30,6 +30,10 @@ pub(super) struct Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) task: Option<Task>,
+    /// The dead task that the key leads to, while there is no live one.
+    dead: Option<Task>,
+    /// Dead tasks whose key another task has had since.
+    buried: usize,
     /// How the last task ended, if there was one: by an ack?
     acked: Option<bool>,
     /// The highest version seen; the next one must be higher.
@@ -115,7 +119,22 @@ impl World {
         let lease = task.lease.as_ref()?;
         let by_wall = lease.written && clock.walls(task.since, to).1 >= lease.wall_until;
         (by_wall || clock.mono(to) >= lease.until).then(|| task.wait(1, Some(true)))?;
+        world.give_up();
         Some(world)
+    }
+
+    /// How many dead tasks there are.
+    pub(super) fn graves(&self) -> usize {
+        self.buried + usize::from(self.dead.is_some())
+    }
+
+    /// An attempt failed: it may have been the last that is allowed.
+    fn give_up(&mut self) {
+        let is_over =
+            |task: &mut Task| max_attempts_of(task.payload).is_some_and(|max| task.leases_ended >= max);
+        if let Some(task) = self.task.take_if(is_over) {
+            self.dead = Some(task);
+        }
     }
 
     /// The worlds that may come up again after the server went `down`.
@@ -171,6 +190,10 @@ impl World {
             Verb::Put { due, payload, revoke, .. } => {
                 self.take_back(*revoke);
                 let created = self.task.is_none();
+                if let Some(dead) = self.dead.take() {
+                    self.ids_ended.extend(dead.id);
+                    self.buried += 1;
+                }
                 let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
                 self.revoked_before.extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
@@ -184,6 +207,21 @@ impl World {
                     ..Task::default()
                 });
                 self.stored(created, op, clock)
+            }
+            Verb::Get if self.dead.is_some() => match &op.said {
+                Some(Answer::Task(view)) if view.state == State::Dead => self.see_dead(view),
+                said => Ok(said.is_none()),
+            },
+            Verb::Patch { .. } if self.dead.is_some() => is(Answer::Dead),
+            Verb::Cancel { if_match, .. } if self.dead.is_some() => {
+                let version = self.dead.as_ref().and_then(|dead| dead.version);
+                if if_match.is_some() && *if_match != version {
+                    return is(Answer::VersionMismatch);
+                }
+                self.ids_ended.extend(self.dead.take().and_then(|dead| dead.id));
+                self.revoked_before.extend(self.revoked.take());
+                self.acked = Some(false);
+                is(Answer::Cancelled)
             }
             Verb::Get | Verb::List => match (&op.said, &self.task) {
                 (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
@@ -275,9 +313,11 @@ impl World {
             (None, _) => &[Expired],
             (Some(task), Verb::Nack { delay_ms, .. }) => {
                 task.wait(1, Some(true));
+                // The instant of a task that dies is the one its worker asked for.
                 if let Some(delay_ms) = delay_ms {
                     task.due_again(Due::In(*delay_ms), op, clock);
                 }
+                self.give_up();
                 &[Nacked]
             }
             (Some(task), Verb::Extend { lease_ms, .. }) => {
@@ -322,12 +362,23 @@ impl World {
             (State::Scheduled, false) if task.ready != Some(true) => task.ready = Some(false),
             (State::Scheduled, false) => return Err(("P7", format!("scheduled again: {task:?}"))),
             (State::Leased, true) => {}
+            (State::Dead, _) => return Err(("P4", format!("shown dead, but {task:?}"))),
             (state, _) => {
                 let promise = if task.ended_by_wall(op.to, clock) { "P7" } else { "P4" };
                 return Err((promise, format!("shown {state:?}, but {task:?}")));
             }
         }
         task.attempt(Some(view.attempt))
+    }
+
+    /// A view of the dead task: compare what is known, learn what is not.
+    fn see_dead(&mut self, view: &View) -> Result<bool, Broken> {
+        let live = self.task.replace(self.dead.take().expect("it is dead"));
+        let learnt = self.learn(view.id, Some(view.version), view.due_at, view.payload, "P4");
+        self.dead = std::mem::replace(&mut self.task, live);
+        learnt?;
+        let dead = self.dead.as_ref().expect("it was put back");
+        dead.attempt(Some(view.attempt))
     }
 
     /// Another due instant than the task's breaks the promise `wrong_due`.

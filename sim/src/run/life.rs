@@ -157,6 +157,8 @@ impl World {
             horizon_ms: self.options.horizon_ms.max(2),
             near_bytes_max: self.options.near_bytes.max(512),
             scan_max: self.rng.pick(&[1, 3, 1_024]),
+            // Time leaps by years here: nobody is forgotten.
+            dead_ms: u64::MAX,
             ..EngineConfig::default()
         };
         let mut server = Shard::new(store, config, self.clocks.now());

@@ -13,6 +13,7 @@ pub(crate) mod nack;
 mod payload;
 pub(crate) mod put;
 pub(crate) mod queues;
+pub(crate) mod redrive;
 pub(crate) mod replay;
 pub(crate) mod restore;
 pub(crate) mod serve;

@@ -13,7 +13,7 @@ use crate::values;
 
 /// Give a lease back: the work is not done
 ///
-/// The task is ready again at once, or after --in. The exit code is 1 if a token had ended.
+/// The task waits as its retry policy says, or for --in; with neither it is ready again at once. The exit code is 1 if a token had ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -25,10 +25,10 @@ pub(crate) struct Nack {
     /// The tokens that `lease` printed
     #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
     tokens: Vec<String>,
-    /// Due again so long from now [default: ready at once]
+    /// Due again so long from now [default: as its retry policy says]
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
-    /// Why, for the server's log
+    /// Why; the task's owner sees it
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]

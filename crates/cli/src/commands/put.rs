@@ -6,7 +6,9 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tickwheel_api::client::Stored;
-use tickwheel_api::{Due, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
+use tickwheel_api::{
+    ATTEMPTS_MAX, Due, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, RetryBody, Terms, time,
+};
 
 use super::payload::Payload;
 use crate::output::{Format, Row};
@@ -81,6 +83,12 @@ struct Given {
     /// Tasks of one group share a limit of their queue
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
+    /// Dead after so many attempts; a nack waits 1 s, 2 s, 4 s and so on to 10 min, less up to half of it by chance
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ATTEMPTS_MAX)))]
+    max_attempts: Option<u32>,
+    /// Dead so long after this, unless a worker has the task then or has finished it
+    #[arg(long, value_name = "DURATION", value_parser = values::delay)]
+    expire_after: Option<u64>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -114,11 +122,12 @@ impl Put {
             Mode::Debounce => PutMode::Debounce,
         };
         let client = self.remote.client()?;
-        let Given { tags, priority, group } = self.given;
+        let Given { tags, priority, group, max_attempts, expire_after } = self.given;
+        let retry = max_attempts.map(|max| RetryBody { max_attempts: Some(max), ..RetryBody::default() });
         let body = PutBody {
             due,
             payload: self.payload.read()?,
-            terms: Terms { tags, priority, group },
+            terms: Terms { tags, priority, group, retry, expire_after_ms: expire_after },
             max_wait_ms: self.max_wait,
         };
         let query = PutQuery { mode, revoke: self.revoke };

@@ -164,3 +164,26 @@ fn a_reader_that_leaves_is_no_error() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stderr, b"", "quietly");
 }
+
+#[test]
+fn a_dead_task_is_listed_and_redriven() {
+    let world = World::new();
+    let kill = |key: &str| {
+        assert_eq!(world.run(&["put", "close", key, "--max-attempts", "1"]).code, 0);
+        let leased = world.run(&["lease", "close", "-o", "json"]);
+        let token = member(&leased.out, "token").to_owned();
+        assert_eq!(world.run(&["nack", "close", &token, "--reason", "no money"]).code, 0);
+    };
+    kill("a");
+    kill("b");
+    let listed = world.run(&["ls", "close", "--state", "dead", "-o", "json"]);
+    assert!(listed.out.contains("no money") && listed.out.contains("max_attempts"), "{}", listed.out);
+    let ran = world.run(&["redrive", "close", "a", "nobody"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.contains("redriven") && ran.out.contains("not_found"), "{}", ran.out);
+    let ran = world.run(&["redrive", "close", "--all"]);
+    assert_eq!((ran.code, ran.err.trim()), (0, "1 redriven"));
+    let listed = world.run(&["ls", "close", "--state", "ready", "-o", "json"]);
+    assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
+    assert_eq!(world.run(&["redrive", "close"]).code, 2, "it has to be said which");
+}

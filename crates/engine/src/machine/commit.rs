@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
-use crate::answer::{Answer, CancelError, GetError, NackError, PatchError, PutError, Unavailable};
+use crate::answer::{
+    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, Unavailable,
+};
 use crate::input::Effect;
 use crate::seam::{Reply, Request, RequestId};
 use crate::time::{Now, Seq};
@@ -218,6 +220,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::Lease(_) => Answer::Lease(Err(why)),
         Answer::Ack(_) => Answer::Ack(Err(why)),
         Answer::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
+        Answer::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
         Answer::Extend(_) => Answer::Extend(Err(why)),
         Answer::List(_) => Answer::List(Err(why)),
         Answer::Queues(_) => Answer::Queues(Err(why)),

@@ -70,18 +70,25 @@ impl Entry {
         Self { task, at: At::Far, dirty: None, filled: None, body_sealed, bulky, lingers: None }
     }
 
+    /// Whether it was given up and has not ended.
+    pub(super) fn is_dead(&self) -> bool {
+        self.state() == Some(State::Dead)
+    }
+
     /// The state its owner sees; `None` once it has ended.
     pub(super) fn state(&self) -> Option<State> {
         match self.at {
+            At::Ended(_) => None,
+            _ if self.task.dead().is_some() => Some(State::Dead),
             At::Far | At::Waiting(_) | At::Rewound => Some(State::Scheduled),
             At::Ready { .. } => Some(State::Ready),
             At::Leased(_) => Some(State::Leased),
-            At::Ended(_) => None,
         }
     }
 
+    /// Whether it has neither ended nor was given up.
     pub(super) fn is_live(&self) -> bool {
-        self.state().is_some()
+        self.state().is_some_and(|state| state != State::Dead)
     }
 }
 
@@ -139,11 +146,9 @@ impl Entries {
 
     /// Adds an entry whose id is not there yet. If its key is there, on a task that has ended, the key now finds this one.
     pub(super) fn insert(&mut self, entry: Entry) -> Slot {
-        let key_hash = hash_key(&self.secret, &entry.task.queue, &entry.task.key);
         let id_hash = hash_id(&self.secret, entry.task.id);
-        let before = self.by_key(&entry.task.queue, &entry.task.key);
-        assert!(before.is_none_or(|slot| !self.get(slot).is_live()), "one live task for each key");
         debug_assert!(self.by_id(entry.task.id).is_none());
+        let keyed = entry.task.is_keyed();
         self.bytes += entry_bytes(&entry.task);
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -156,16 +161,32 @@ impl Entries {
                 slot
             }
         };
-        let Self { slots, by_key, by_id, secret, .. } = self;
+        let Self { slots, by_id, secret, .. } = self;
         let task = |&slot: &Slot| &slots[slot as usize].as_ref().expect("indexed entries are there").task;
-        match before.and_then(|before| by_key.find_mut(key_hash, |&s| s == before)) {
+        by_id.insert_unique(id_hash, slot, |s| hash_id(secret, task(s).id));
+        if keyed {
+            self.index_key(slot);
+        }
+        slot
+    }
+
+    /// Lets the key of an entry lead to it. It may have led to one that has ended, or is dead and has lost its key.
+    pub(super) fn index_key(&mut self, slot: Slot) {
+        let task = Arc::clone(&self.get(slot).task);
+        let before = self.by_key(&task.queue, &task.key);
+        assert!(
+            before.is_none_or(|before| before == slot || !self.get(before).is_live()),
+            "one live task for each key"
+        );
+        let hash = hash_key(&self.secret, &task.queue, &task.key);
+        let Self { slots, by_key, secret, .. } = self;
+        let task = |&slot: &Slot| &slots[slot as usize].as_ref().expect("indexed entries are there").task;
+        match before.and_then(|before| by_key.find_mut(hash, |&s| s == before)) {
             Some(found) => *found = slot,
             None => {
-                by_key.insert_unique(key_hash, slot, |s| hash_key(secret, &task(s).queue, &task(s).key));
+                by_key.insert_unique(hash, slot, |s| hash_key(secret, &task(s).queue, &task(s).key));
             }
         }
-        by_id.insert_unique(id_hash, slot, |s| hash_id(secret, task(s).id));
-        slot
     }
 
     /// Takes an entry out of memory.

@@ -54,10 +54,11 @@ impl Engine {
             // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
             let latest =
                 Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
+            let dead = list.state == Some(State::Dead);
             let (due_from, due_to) = match list.state {
-                None => (Timestamp::EPOCH, Timestamp::MAX),
+                None | Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
                 Some(State::Scheduled) => (now.wall.saturating_plus_ms(1), Timestamp::MAX),
-                Some(State::Ready | State::Leased | State::Dead) => {
+                Some(State::Ready | State::Leased) => {
                     // Or it was leased over a restart, and the clock has gone back since.
                     let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
                     let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
@@ -65,7 +66,7 @@ impl Engine {
                     (Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
                 }
             };
-            let filter = Filter { queue: list.queue.clone(), due_from, due_to };
+            let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
             let after = list.after.unwrap_or(Place::START);
             let id = self.request(Request::ScanFilter { filter, after, max: list.max.max(1) }, out);
             self.lists.asked.insert(id, (call, list));
@@ -107,6 +108,9 @@ impl Engine {
             Some(slot) if matches!(self.entries.get(slot).at, At::Ended(_)) => return None,
             Some(slot) => return Some(self.view(slot)),
             None => {}
+        }
+        if task.dead().is_some() {
+            return Some(TaskView::new(task, State::Dead));
         }
         // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
         // back, as long as nobody has seen it ready.

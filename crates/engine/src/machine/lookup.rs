@@ -9,7 +9,7 @@ use super::heads::Fetch;
 use super::near::Met;
 use super::worker::TokenCall;
 use crate::answer::{Answer, Unavailable};
-use crate::command::{Cancel, Command, Get, Patch, Put};
+use crate::command::{Cancel, Command, Get, Patch, Put, Redrive};
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};
@@ -28,6 +28,11 @@ pub(super) enum Keyed {
     Get(Get),
     Patch(Patch),
     Cancel(Cancel),
+    Redrive {
+        redrive: Redrive,
+        /// The key of that task.
+        key: Key,
+    },
 }
 
 impl Keyed {
@@ -37,6 +42,7 @@ impl Keyed {
             Self::Get(get) => (get.queue.clone(), get.key.clone()),
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+            Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
         }
     }
 
@@ -47,6 +53,7 @@ impl Keyed {
             Self::Get(get) => Command::Get(get),
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
+            Self::Redrive { redrive, .. } => Command::Redrive(redrive),
         };
         command.unavailable(why)
     }
@@ -56,8 +63,20 @@ impl Keyed {
 #[derive(Clone, Debug)]
 enum Purpose {
     Key(QueueName, Key),
-    Token { call: CallId, index: usize, id: u64, no: LeaseNo },
+    Token {
+        call: CallId,
+        index: usize,
+        id: u64,
+        no: LeaseNo,
+    },
     Head(Fetch),
+    /// A dead task that is to be redriven.
+    Dead {
+        call: CallId,
+        redrive: Redrive,
+    },
+    /// A stub's task: it expired, or is to be forgotten.
+    Overdue(u64),
 }
 
 /// The look-ups under way and what waits for them.
@@ -69,6 +88,8 @@ pub(super) struct Lookups {
     /// To be asked at the end of the turn.
     wanted: Vec<Purpose>,
     asked: BTreeMap<RequestId, Vec<Purpose>>,
+    /// Tasks that time has to do with and whose records are on their way.
+    overdue: usize,
 }
 
 impl Lookups {
@@ -82,6 +103,24 @@ impl Lookups {
 
     pub(super) fn want_head(&mut self, fetch: Fetch) {
         self.wanted.push(Purpose::Head(fetch));
+    }
+
+    pub(super) fn want_dead(&mut self, call: CallId, redrive: Redrive) {
+        self.wanted.push(Purpose::Dead { call, redrive });
+    }
+
+    pub(super) fn want_overdue(&mut self, id: u64) {
+        self.overdue += 1;
+        self.wanted.push(Purpose::Overdue(id));
+    }
+
+    pub(super) fn overdue_done(&mut self) {
+        self.overdue -= 1;
+    }
+
+    /// Whether records of tasks are on their way that are dead or forgotten by now.
+    pub(super) fn has_overdue(&self) -> bool {
+        self.overdue > 0
     }
 
     pub(super) fn has_asked(&self, request: RequestId) -> bool {
@@ -124,6 +163,7 @@ impl Engine {
                 None => self.cancel(now, call, &cancel, gone),
                 Some(why) => self.answer(call, crate::Answer::Cancel(Err(why.into()))),
             },
+            Keyed::Redrive { redrive, .. } => self.redrive_keyed(now, call, redrive),
         }
     }
 
@@ -138,7 +178,10 @@ impl Engine {
             .iter()
             .map(|purpose| match purpose {
                 Purpose::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
-                Purpose::Token { id, .. } | Purpose::Head(Fetch { id, .. }) => Wanted::Id(*id),
+                Purpose::Token { id, .. }
+                | Purpose::Head(Fetch { id, .. })
+                | Purpose::Dead { redrive: Redrive { id, .. }, .. }
+                | Purpose::Overdue(id) => Wanted::Id(*id),
             })
             .collect();
         let id = self.request(Request::GetMany(wanted), out);
@@ -156,6 +199,8 @@ impl Engine {
                 Purpose::Key(queue, key) => self.key_found(now, &(queue, key), found),
                 Purpose::Token { call, index, id, no } => self.token_found(now, call, index, id, no, found),
                 Purpose::Head(fetch) => self.head_found(now, fetch, found),
+                Purpose::Dead { call, redrive } => self.dead_found(now, call, redrive, found),
+                Purpose::Overdue(_) => self.overdue_found(now, found),
             }
         }
         self.retire(now);
@@ -176,6 +221,11 @@ impl Engine {
                 Purpose::Head(fetch) => {
                     self.queues.fetched(fetch);
                 }
+                Purpose::Dead { call, redrive } => {
+                    let why = Unavailable::ReadOnly { why: Arc::clone(why) };
+                    self.answer(call, Command::Redrive(redrive).unavailable(why));
+                }
+                Purpose::Overdue(_) => self.lookups.overdue_done(),
             }
         }
         self.retire(now);
@@ -212,7 +262,8 @@ impl Engine {
         if self.entries.by_id(task.id).is_some() {
             return None;
         }
-        if let Some(slot) = self.entries.by_key(&task.queue, &task.key)
+        if task.is_keyed()
+            && let Some(slot) = self.entries.by_key(&task.queue, &task.key)
             && self.entries.get(slot).is_live()
         {
             unreachable!(
@@ -223,6 +274,7 @@ impl Engine {
         }
         let met = self.take_stub(&task);
         let stored = task.lease.filter(|_| self.goes_on(&task));
+        self.watch_expiry(&task);
         let slot = self.entries.insert(Entry::new(task, true));
         match (met, stored) {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),

@@ -1,6 +1,7 @@
 //! Near memory and its budget: which tasks are held whole, of which a stub is enough, and which leave.
 
 use super::Engine;
+use super::dead::EXPIRY_BYTES;
 use super::entries::{At, Slot, is_bulky};
 use super::queues::{QueueNo, ReadyPlace};
 use super::runs::{Ordered, Runs};
@@ -64,7 +65,7 @@ impl Engine {
     /// Bytes that near memory takes, about: tasks that are held whole, and 64 for each stub.
     #[must_use]
     pub fn near_bytes(&self) -> u64 {
-        self.entries.bytes() + self.near.stubs() * STUB_BYTES
+        self.entries.bytes() + self.near.stubs() * STUB_BYTES + self.expiries.len() as u64 * EXPIRY_BYTES
     }
 
     /// Three quarters of the budget are in use: nothing more is loaded ahead, and what lies beyond what is loaded leaves.
@@ -138,13 +139,16 @@ impl Engine {
             At::Ready { since } => Some(since),
             _ => None,
         };
-        let live = self.entries.get(slot).is_live();
+        let live = self.entries.get(slot).state().is_some();
         self.unplace(slot);
         let task = self.entries.remove(slot).task;
         match (rest, since) {
             (Rest::Stub, Some(since)) => self.add_ready_stub(&task.queue, ReadyStub::of(&task, since)),
             (Rest::Stub, None) => self.add_waiting_stub(&task),
-            (Rest::Out, _) if live => self.left(Place::of(&task)),
+            (Rest::Out, _) if live => {
+                self.unwatch_expiry(&task);
+                self.left(Place::of(&task));
+            }
             (Rest::Out | Rest::Whole, _) => {}
         }
     }
@@ -203,10 +207,14 @@ impl Engine {
         let whole = !is_bulky(&task) && !self.is_full();
         if whole || self.goes_on(&task) {
             self.load(now, task);
+        } else if task.dead().is_some() {
+            self.add_waiting_stub(&task);
         } else if task.due_at <= now.wall {
+            self.watch_expiry(&task);
             self.count_lateness(now.wall.ms_since(task.due_at));
             self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall));
         } else {
+            self.watch_expiry(&task);
             self.add_waiting_stub(&task);
         }
     }
@@ -215,6 +223,10 @@ impl Engine {
     pub(super) fn stubs_fall_due(&mut self, now: Now) {
         while let Some(stub) = self.near.waiting.first().copied().filter(|stub| stub.due_at <= now.wall) {
             self.near.waiting.pop_first();
+            if stub.dead {
+                self.lookups.want_overdue(stub.id);
+                continue;
+            }
             self.count_lateness(now.wall.ms_since(stub.due_at));
             self.join_line(stub.queue, stub.ready(now.wall));
         }

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::dead::fail;
 use super::entries::{At, Entry, Slot};
 use super::filling::task_bytes;
 use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
 };
-use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode};
+use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, Terms};
 use crate::input::CallId;
-use crate::name::{Key, Tag};
-use crate::task::{Body, Ended, Extra, LeaseNo, Outcome, Task};
+use crate::name::{Key, QueueName, Tag};
+use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
@@ -79,11 +80,15 @@ impl Engine {
             put_at = self.entries.get(slot).task.put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
+        let expire_at = put.terms.expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        if let Some(expire_at) = expire_at.filter(|&at| at <= due_at.max(now.wall)) {
+            return Err(PutError::ExpiresFirst { expire_at, due_at });
+        }
         let revoked = match live {
             Some(slot) => self.may_change(slot, put.on_lease).map_err(|Held| PutError::Leased)?,
             None => None,
         };
-
+        let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
         let task = Task {
             id: id.unwrap_or(0),
             queue: put.queue,
@@ -93,20 +98,27 @@ impl Engine {
             version: Seq::ZERO,
             due_at,
             put_at,
-            priority: put.terms.priority,
+            priority,
             attempts: 0,
             lease_fence: LeaseNo::default(),
             revoked,
             lease: None,
             body: Arc::new(put.body),
-            extra: Extra { group: put.terms.group, ..Extra::default() }.boxed(),
+            extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
         };
         self.take_room(task_bytes(&task, false))?;
         let slot = match live {
             Some(slot) => self.replace(slot, task),
-            None => self.create(task),
+            None => {
+                if let Some(dead) = self.dead(&task.queue, &task.key) {
+                    self.take_key_from(dead, now);
+                }
+                self.create(task)
+            }
         };
         self.stats.scheduled_total += 1;
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.watch_expiry(&task);
         self.place(slot, now);
         Ok(Stored { created: live.is_none(), task: self.view(slot) })
     }
@@ -130,6 +142,8 @@ impl Engine {
 
     fn replace(&mut self, slot: Slot, new: Task) -> Slot {
         self.unplace(slot);
+        let old = Arc::clone(&self.entries.get(slot).task);
+        self.unwatch_expiry(&old);
         let fence = self.next_lease;
         let put_seq = self.applied.next();
         self.record(slot, |task| {
@@ -142,7 +156,8 @@ impl Engine {
     pub(super) fn get(&mut self, call: CallId, get: &Get, gone: Option<&Ended>) {
         let known = self.entries.by_key(&get.queue, &get.key);
         let unsure = known.is_some_and(|slot| self.entries.get(slot).dirty.is_some());
-        let answer = match (&self.failed, self.live(&get.queue, &get.key)) {
+        let found = self.live(&get.queue, &get.key).or_else(|| self.dead(&get.queue, &get.key));
+        let answer = match (&self.failed, found) {
             // What memory knows may have been written down or not.
             (Some(why), _) if unsure => {
                 Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
@@ -161,6 +176,9 @@ impl Engine {
 
     fn decide_patch(&mut self, now: Now, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
         let Some(slot) = self.live(&patch.queue, &patch.key) else {
+            if self.dead(&patch.queue, &patch.key).is_some() {
+                return Err(PatchError::Dead);
+            }
             let done = self.is_done(&patch.queue, &patch.key, gone);
             return Err(if done { PatchError::Done } else { PatchError::NotFound });
         };
@@ -178,10 +196,18 @@ impl Engine {
         let mut new = Task::clone(old);
         new.body = patched_body(old, patch.payload, patch.tags);
         new.priority = patch.priority.unwrap_or(old.priority);
-        if let Some(group) = patch.group {
-            let extra = Extra { group, ..old.extra.as_deref().cloned().unwrap_or_default() };
-            new.extra = extra.boxed();
+        let mut extra = old.extra.as_deref().cloned().unwrap_or_default();
+        extra.group = patch.group.unwrap_or(extra.group);
+        extra.retry = patch.retry.unwrap_or(extra.retry);
+        if let Some(after_ms) = patch.expire_after_ms {
+            extra.expire_at = after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
         }
+        let expires = extra.expire_at.filter(|&at| at <= due_at.unwrap_or(old.due_at).max(now.wall));
+        if let Some(expire_at) = expires.filter(|_| due_at.is_some() || patch.expire_after_ms.is_some()) {
+            return Err(PatchError::ExpiresFirst { expire_at, due_at: due_at.unwrap_or(old.due_at) });
+        }
+        let old = Arc::clone(old);
+        new.extra = extra.boxed();
         let body_known = Arc::ptr_eq(&new.body, &old.body);
         let refused = self.take_room(task_bytes(&new, body_known)).err();
         if let Some(why) = &refused
@@ -196,6 +222,7 @@ impl Engine {
             _ => None,
         };
         self.unplace(slot);
+        self.unwatch_expiry(&old);
         let fence = self.next_lease;
         let version = self.applied.next();
         self.record(slot, |task| {
@@ -207,11 +234,14 @@ impl Engine {
             task.lease_fence = fence;
             task.lease = None;
             if revoked.is_some() {
+                fail(task, now, Failed::Revoked, None);
                 task.revoked = revoked;
                 task.attempts = task.attempts.saturating_add(1);
             }
         });
         self.stats.scheduled_total += 1;
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.watch_expiry(&task);
         match (due_at, was_ready_since) {
             // Only the body changed, and ready stays ready.
             (None, Some(since)) => self.make_ready(slot, since),
@@ -235,7 +265,8 @@ impl Engine {
         cancel: &Cancel,
         gone: Option<&Ended>,
     ) -> Result<Cancelled, CancelError> {
-        let Some(slot) = self.live(&cancel.queue, &cancel.key) else {
+        let found = self.live(&cancel.queue, &cancel.key).or_else(|| self.dead(&cancel.queue, &cancel.key));
+        let Some(slot) = found else {
             let done = self.is_done(&cancel.queue, &cancel.key, gone);
             return Err(if done { CancelError::Done } else { CancelError::NotFound });
         };
@@ -269,13 +300,21 @@ impl Engine {
         }
     }
 
+    /// The dead task of this key, if it is in memory.
+    pub(super) fn dead(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.entries.by_key(queue, key).filter(|&slot| {
+            let entry = self.entries.get(slot);
+            entry.is_dead() && entry.task.is_keyed()
+        })
+    }
+
     /// The live task of this key, if it is in memory.
-    fn live(&self, queue: &crate::name::QueueName, key: &Key) -> Option<Slot> {
+    pub(super) fn live(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.entries.by_key(queue, key).filter(|&slot| self.entries.get(slot).is_live())
     }
 
     /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
-    fn is_done(&self, queue: &crate::name::QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+    fn is_done(&self, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.entries.by_key(queue, key).map(|slot| &self.entries.get(slot).at) {
             Some(At::Ended(outcome)) => *outcome == Outcome::Done,
             _ => gone.is_some_and(|ended| ended.outcome == Outcome::Done),
@@ -303,7 +342,7 @@ impl Engine {
         self.instant(now, Due::After { ms: delay_ms }).ok()
     }
 
-    fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
+    pub(super) fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
             // Space may have come back since the last commit said how much there is.

@@ -55,6 +55,8 @@ pub(super) struct Queue {
     /// Tasks that have not ended, far ones included.
     pub(super) live: u64,
     pub(super) leased: u64,
+    /// Tasks that were given up and are not forgotten.
+    pub(super) dead: u64,
 }
 
 impl Queue {
@@ -69,11 +71,12 @@ impl Queue {
             impatient: 0,
             live: 0,
             leased: 0,
+            dead: 0,
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.live == 0 && self.waiters.is_empty()
+        self.live == 0 && self.dead == 0 && self.waiters.is_empty()
     }
 
     pub(super) fn ready_len(&self) -> usize {
@@ -131,7 +134,7 @@ impl Queue {
     }
 }
 
-/// All queues that have a live task or a waiting call. A queue appears on first use and vanishes when idle.
+/// All queues that have a live or a dead task, or a waiting call. A queue appears on first use and vanishes when idle.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,

@@ -59,10 +59,12 @@ impl Ordered for ReadyStub {
 pub(super) struct WaitingStub {
     pub(super) due_at: Timestamp,
     put_seq: Seq,
-    id: u64,
+    pub(super) id: u64,
     priority: u32,
     body_bytes: u32,
     pub(super) queue: QueueNo,
+    /// It was given up, and is forgotten when it is due.
+    pub(super) dead: bool,
 }
 
 impl WaitingStub {
@@ -74,12 +76,13 @@ impl WaitingStub {
             priority: task.priority,
             body_bytes: body_bytes(task),
             queue,
+            dead: task.dead().is_some(),
         }
     }
 
     /// It has become ready.
     pub(super) fn ready(self, since: Timestamp) -> ReadyStub {
-        let Self { due_at, put_seq, id, priority, body_bytes, queue: _ } = self;
+        let Self { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = self;
         ReadyStub { priority, body_bytes, due_at, put_seq, id, since }
     }
 }

@@ -3,10 +3,11 @@
 use tickwheel_core::{Handle, TimerQueue};
 
 use super::Engine;
+use super::dead::Lapse;
 use super::entries::{At, Held, Slot};
 use super::queues::ReadyPlace;
 use crate::planted;
-use crate::task::LeaseNo;
+use crate::task::{Failed, LeaseNo};
 use crate::time::{Now, Timestamp};
 
 impl Engine {
@@ -27,12 +28,12 @@ impl Engine {
             if planted::is("old-instant-fires") && left() {
                 continue;
             }
-            let late_ms = now.wall.ms_since(self.entries.get(slot).task.due_at);
-            self.count_lateness(late_ms);
-            self.make_ready(slot, now.wall);
+            self.entries.get_mut(slot).at = At::Far;
+            self.fall_due(slot, now);
         }
 
         self.stubs_fall_due(now);
+        self.expire(now);
 
         let mut ended: Vec<Slot> = Vec::new();
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
@@ -48,40 +49,25 @@ impl Engine {
         }
         for slot in ended {
             self.stats.expired_total += 1;
-            self.lease_ended(slot, now, None);
+            self.lease_ended(slot, now, Lapse { how: Failed::LeaseEnded, reason: None, due_at: None });
         }
     }
 
-    /// A lease ended without an ack: the attempt counts, and the task is ready in its old place, or due again later.
-    pub(super) fn lease_ended(&mut self, slot: Slot, now: Now, due_at: Option<Timestamp>) {
-        self.unplace(slot);
-        let fence = self.next_lease;
-        let counts = !planted::is("attempt-not-counted");
-        self.record(slot, |task| {
-            task.attempts = task.attempts.saturating_add(u32::from(counts));
-            task.lease_fence = fence;
-            task.lease = None;
-            if let Some(due_at) = due_at {
-                task.due_at = due_at;
-            }
-        });
-        if !counts {
-            // With this bug memory knows of the attempt, and the store does not.
-            std::sync::Arc::make_mut(&mut self.entries.get_mut(slot).task).attempts += 1;
+    /// The instant of an entry has come, which stands nowhere.
+    fn fall_due(&mut self, slot: Slot, now: Now) {
+        if self.entries.get(slot).is_dead() {
+            return self.forget(slot, now);
         }
-        match due_at {
-            // Ready stays ready, also if the wall clock has stepped back since.
-            None => self.make_ready(slot, now.wall),
-            Some(_) => self.place(slot, now),
-        }
+        let late_ms = now.wall.ms_since(self.entries.get(slot).task.due_at);
+        self.count_lateness(late_ms);
+        self.make_ready(slot, now.wall);
     }
 
     /// Puts an entry that stands nowhere where its `due_at` says.
     pub(super) fn place(&mut self, slot: Slot, now: Now) {
         let due_at = self.entries.get(slot).task.due_at;
         if due_at <= now.wall {
-            self.count_lateness(now.wall.ms_since(due_at));
-            return self.make_ready(slot, now.wall);
+            return self.fall_due(slot, now);
         }
         self.entries.get_mut(slot).at = if due_at > self.keep_until(now) {
             At::Far

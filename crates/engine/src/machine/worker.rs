@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::dead::Lapse;
 use super::entries::{At, Slot};
 use super::queues::Waiter;
 use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
@@ -10,17 +11,18 @@ use crate::command::{Lease, Nack};
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
-use crate::task::{LeaseNo, Outcome};
+use crate::task::{Death, Failed, LeaseNo, Outcome};
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
 /// What a worker wants done with its leases.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verb {
     Ack,
-    /// With the instant at which the task is due again; `None`: at once, in its old place.
     Nack {
+        /// When the task is due again; `None`: as its retry policy says.
         due_at: Option<Timestamp>,
+        reason: Option<Arc<str>>,
     },
     Extend {
         lease_ms: u64,
@@ -125,6 +127,12 @@ impl Engine {
         while granted.len() < max
             && let Some(place) = first(self)
         {
+            // It expired while its record was on its way.
+            if self.entries.get(place.slot).task.expire_at().is_some_and(|at| at <= now.wall) {
+                self.unplace(place.slot);
+                self.die(place.slot, now, Death::Expired);
+                continue;
+            }
             granted.push(self.grant_one(now, place.slot, lease_ms));
         }
         self.fetch_ahead(queue);
@@ -178,6 +186,9 @@ impl Engine {
             };
             self.unplace(slot);
             self.make_ready(slot, since.min(now.wall));
+            // It may have expired meanwhile.
+            let task = Arc::clone(&self.entries.get(slot).task);
+            self.watch_expiry(&task);
         }
     }
 
@@ -192,13 +203,25 @@ impl Engine {
                 }
             },
         };
-        self.tokens(now, call, &nack.queue, &nack.tokens, Verb::Nack { due_at });
+        let reason = nack.reason.clone();
+        self.tokens(now, call, &nack.queue, &nack.tokens, &Verb::Nack { due_at, reason });
     }
 
     /// Decides each token; those whose task is not in memory are looked up first.
-    pub(super) fn tokens(&mut self, now: Now, call: CallId, queue: &QueueName, tokens: &[Token], verb: Verb) {
-        let mut pending =
-            TokenCall { verb, queue: queue.clone(), answers: Vec::with_capacity(tokens.len()), undecided: 0 };
+    pub(super) fn tokens(
+        &mut self,
+        now: Now,
+        call: CallId,
+        queue: &QueueName,
+        tokens: &[Token],
+        verb: &Verb,
+    ) {
+        let mut pending = TokenCall {
+            verb: verb.clone(),
+            queue: queue.clone(),
+            answers: Vec::with_capacity(tokens.len()),
+            undecided: 0,
+        };
         for (index, token) in tokens.iter().enumerate() {
             let answer = match token.verify(&self.secret) {
                 None => Some(TokenAnswer::Expired),
@@ -230,7 +253,8 @@ impl Engine {
         no: LeaseNo,
         found: Found,
     ) {
-        let Some((queue, verb)) = self.lookups.token_calls.get(&call).map(|c| (c.queue.clone(), c.verb))
+        let Some((queue, verb)) =
+            self.lookups.token_calls.get(&call).map(|c| (c.queue.clone(), c.verb.clone()))
         else {
             return;
         };
@@ -242,7 +266,7 @@ impl Engine {
         let slot = known.or(loaded);
         let answer = match (slot, &found) {
             (Some(_), _) if self.refuses_changes().is_some() => TokenAnswer::Expired,
-            (Some(slot), _) => self.decide_token(now, slot, &queue, no, verb),
+            (Some(slot), _) => self.decide_token(now, slot, &queue, no, &verb),
             (None, Found::Ended(ended)) if ended.queue == queue && ended.outcome == Outcome::Revoked(no) => {
                 TokenAnswer::Revoked
             }
@@ -273,7 +297,7 @@ impl Engine {
 
     fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
         let answers = pending.answers.iter().copied().map(|a| a.expect("all tokens are decided")).collect();
-        let answer = match (pending.verb, self.refuses_changes()) {
+        let answer = match (&pending.verb, self.refuses_changes()) {
             (_, Some(why)) => pending.unavailable(Unavailable::Indeterminate { why }),
             (Verb::Ack, None) => Answer::Ack(Ok(answers)),
             (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),
@@ -288,7 +312,7 @@ impl Engine {
         slot: Slot,
         queue: &QueueName,
         no: LeaseNo,
-        verb: Verb,
+        verb: &Verb,
     ) -> TokenAnswer {
         let entry = self.entries.get(slot);
         if entry.task.queue != *queue {
@@ -301,6 +325,7 @@ impl Engine {
             At::Leased(held) => held.no == no || crate::planted::is("ack-by-old-token"),
             // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
             // and its owner left it as it was: either would have raised the fence.
+            At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
                 no >= entry.task.lease_fence && no.epoch() < self.guard.epoch
             }
@@ -314,13 +339,14 @@ impl Engine {
                 self.end(now, slot, Outcome::Done);
                 TokenAnswer::Acked
             }
-            Verb::Nack { due_at } => {
+            Verb::Nack { due_at, reason } => {
                 self.stats.nacked_total += 1;
-                self.lease_ended(slot, now, due_at);
+                let lapse = Lapse { how: Failed::Nacked, reason: reason.clone(), due_at: *due_at };
+                self.lease_ended(slot, now, lapse);
                 TokenAnswer::Nacked
             }
             Verb::Extend { lease_ms } => {
-                self.extend(now, slot, no, lease_ms);
+                self.extend(now, slot, no, *lease_ms);
                 TokenAnswer::Extended
             }
         }

@@ -48,7 +48,7 @@ fn a_patch_of_the_priority_moves_a_ready_task_in_its_line() {
 fn a_patch_changes_what_it_names_and_keeps_the_rest() {
     let mut world = World::new();
     let body = Body { tags: tags(&["vip", "eu"]), ..Body::bytes("old") };
-    let terms = Terms { priority: 7, group: group("user:7") };
+    let terms = Terms { priority: 7, group: group("user:7"), ..Terms::default() };
     world.put(Put { body, terms, ..Put::new(&queue("q"), key("a")) }).expect("taken");
     let patch = || Patch::new(&queue("q"), key("a"));
 
@@ -69,7 +69,7 @@ fn a_patch_changes_what_it_names_and_keeps_the_rest() {
 fn terms_survive_a_crash_and_come_with_the_delivery() {
     let mut world = World::new();
     let body = Body { tags: tags(&["vip"]), ..Body::bytes("x") };
-    let terms = Terms { priority: 7, group: group("g") };
+    let terms = Terms { priority: 7, group: group("g"), ..Terms::default() };
     world.put(Put { body, terms, ..Put::new(&queue("q"), key("a")).at(ms(10)) }).expect("taken");
     let mut world = world.crash();
     world.pass_ms(10);

@@ -38,6 +38,17 @@ impl Draw {
         self.below(most)
     }
 
+    fn terms(&mut self) -> Terms {
+        let backoff = Backoff { doubles: true, base_ms: 3, max_ms: 1_000, jitter_percent: 50 };
+        let retry = Retry { max_attempts: self.pick(&[None, Some(1), Some(2)]), backoff: Some(backoff) };
+        Terms {
+            priority: self.priority(),
+            group: None,
+            retry: self.pick(&[None, Some(retry)]),
+            expire_after_ms: self.pick(&[None, None, Some(700), Some(100_000)]),
+        }
+    }
+
     fn priority(&mut self) -> u32 {
         self.pick(&[PRIORITY_DEFAULT, PRIORITY_DEFAULT, 0, 7, u32::MAX])
     }
@@ -145,7 +156,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             twins.send(Command::Put(Put {
                 due,
                 body,
-                terms: Terms { priority: draw.priority(), group: None },
+                terms: draw.terms(),
                 mode,
                 on_lease: draw.on_lease(),
                 ..Put::new(&of, name)
@@ -180,7 +191,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             let delay_ms = draw.pick(&[None, Some(0), Some(700), Some(90_000)]);
             let command = match draw.below(5) {
                 0..3 => Command::Ack(Ack { queue, tokens }),
-                3 => Command::Nack(Nack { queue, tokens, delay_ms }),
+                3 => Command::Nack(Nack { queue, tokens, delay_ms, reason: None }),
                 _ => Command::Extend(Extend { queue, tokens, lease_ms: draw.pick(&[1, 5_000]) }),
             };
             twins.send(command);
@@ -194,7 +205,13 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             twins.both(|world| world.end_wait(back));
         }
         84 => {
-            let state = draw.pick(&[None, Some(State::Ready), Some(State::Scheduled), Some(State::Leased)]);
+            let state = draw.pick(&[
+                None,
+                Some(State::Ready),
+                Some(State::Scheduled),
+                Some(State::Leased),
+                Some(State::Dead),
+            ]);
             twins.send(Command::List(List { state, max: 1_000, ..List::new(&of) }));
         }
         85..97 => {
@@ -246,7 +263,8 @@ fn drain(mut twins: Twins) {
         }
         let counts = twins.ample.all_counts();
         assert_eq!(counts, twins.tiny.all_counts());
-        if counts.iter().all(|counts| counts.scheduled + counts.ready + counts.leased == 0) {
+        // The dead are forgotten in their time.
+        if counts.iter().all(|of| of.scheduled + of.ready + of.leased + of.dead == 0) {
             return;
         }
         if counts.iter().all(|counts| counts.ready == 0) {

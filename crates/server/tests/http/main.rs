@@ -2,6 +2,7 @@
 
 mod batches;
 mod clocks;
+mod dead;
 mod keys;
 mod leases;
 mod lists;

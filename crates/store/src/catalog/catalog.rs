@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Ended, Found, Key, QueueName, Seq, Task, TaskEffect, Wanted};
+use tickwheel_engine::{Counters, Ended, Found, Key, Population, QueueName, Seq, Task, TaskEffect, Wanted};
 
 use super::fresh::Fresh;
 use super::segments::Segments;
@@ -30,7 +30,9 @@ pub(crate) struct Catalog {
     keys: Keys,
     pub(crate) fresh: Fresh,
     pub(crate) segments: Segments,
-    live_by_queue: BTreeMap<QueueName, u64>,
+    queues: BTreeMap<QueueName, Population>,
+    /// Tasks that were given up.
+    dead: BTreeSet<u64>,
     /// Tasks whose record has a lease that a stop wrote down.
     leased: BTreeSet<u64>,
     histories: Histories,
@@ -54,7 +56,8 @@ impl Catalog {
             keys: Keys::new(),
             fresh: Fresh::default(),
             segments: Segments::default(),
-            live_by_queue: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            dead: BTreeSet::new(),
             leased: BTreeSet::new(),
             histories: Histories::new(secret, history_per_queue),
             counters: Counters::default(),
@@ -80,9 +83,9 @@ impl Catalog {
         self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
     }
 
-    /// Live tasks of each queue that has any, in the order of the queues' names.
-    pub(crate) fn live_by_queue(&self) -> Vec<(QueueName, u64)> {
-        self.live_by_queue.iter().map(|(name, live)| (name.clone(), *live)).collect()
+    /// How many tasks each queue has that has any, in the order of the queues' names.
+    pub(crate) fn populations(&self) -> Vec<(QueueName, Population)> {
+        self.queues.iter().map(|(name, population)| (name.clone(), *population)).collect()
     }
 
     /// Ids of the live tasks whose record has a lease, rising.
@@ -148,6 +151,7 @@ impl Catalog {
                 self.ids.add(task.id, Whereabouts::Fresh(slot));
             }
         }
+        self.note_death(task);
         match task.lease {
             Some(_) => self.leased.insert(task.id),
             None => self.leased.remove(&task.id),
@@ -195,15 +199,43 @@ impl Catalog {
         }
     }
 
+    /// Whether it is dead may have changed, and with that whether its key leads to it.
+    fn note_death(&mut self, task: &Task) {
+        let is_dead = task.dead().is_some();
+        let was_dead = self.dead.contains(&task.id);
+        if !is_dead && !was_dead {
+            return;
+        }
+        let key = self.naming.of_keyed(task);
+        if key != KeyHash::MADE {
+            self.keys.remove(key, task.id);
+            if task.is_keyed() {
+                self.keys.insert(key, task.id);
+            }
+        }
+        if is_dead != was_dead {
+            let population = self.queues.get_mut(&task.queue).expect("it has this task");
+            if is_dead {
+                population.live -= 1;
+                population.dead += 1;
+                self.dead.insert(task.id);
+            } else {
+                population.live += 1;
+                population.dead -= 1;
+                self.dead.remove(&task.id);
+            }
+        }
+    }
+
     /// A task is live that was not.
     fn welcome(&mut self, id: u64, key: KeyHash, queue: &QueueName) {
         if key != KeyHash::MADE {
             self.keys.insert(key, id);
         }
         // Not `entry`: it would copy the name each time.
-        match self.live_by_queue.get_mut(queue) {
-            Some(live) => *live += 1,
-            None => drop(self.live_by_queue.insert(queue.clone(), 1)),
+        match self.queues.get_mut(queue) {
+            Some(population) => population.live += 1,
+            None => drop(self.queues.insert(queue.clone(), Population { live: 1, dead: 0 })),
         }
     }
 
@@ -213,10 +245,11 @@ impl Catalog {
             self.keys.remove(key, id);
         }
         self.leased.remove(&id);
-        if let Some(live) = self.live_by_queue.get_mut(queue) {
-            *live -= 1;
-            if *live == 0 {
-                self.live_by_queue.remove(queue);
+        let was_dead = self.dead.remove(&id);
+        if let Some(population) = self.queues.get_mut(queue) {
+            *(if was_dead { &mut population.dead } else { &mut population.live }) -= 1;
+            if *population == Population::default() {
+                self.queues.remove(queue);
             }
         }
     }
@@ -242,7 +275,7 @@ impl Catalog {
             match self.ids.get(id) {
                 Some(Whereabouts::Fresh(slot)) => {
                     let task = self.fresh.get(slot);
-                    if task.key == *key && task.queue == *queue {
+                    if task.key == *key && task.queue == *queue && task.is_keyed() {
                         return Sought::Known(Found::Live(Arc::clone(task)));
                     }
                 }
@@ -264,7 +297,7 @@ impl Catalog {
         dead: &mut impl Iterator<Item = u64>,
     ) -> Result<(), String> {
         let mut next_dead = dead.next();
-        let mut live = vec![0_u64; footer.queues.len()];
+        let mut found = vec![Population::default(); footer.queues.len()];
         for entry in &footer.entries {
             let spot = Spot { segment, offset: start + u64::from(entry.at) };
             if next_dead == Some(spot.offset) {
@@ -281,13 +314,23 @@ impl Catalog {
             if entry.leased {
                 self.leased.insert(entry.id);
             }
-            live[entry.queue as usize] += 1;
+            let population = &mut found[entry.queue as usize];
+            if entry.dead {
+                self.dead.insert(entry.id);
+                population.dead += 1;
+            } else {
+                population.live += 1;
+            }
         }
         if let Some(offset) = next_dead {
             return Err(format!("the tombstone of byte {offset} stands for no record"));
         }
-        for (queue, live) in footer.queues.iter().zip(live).filter(|(_, live)| *live > 0) {
-            *self.live_by_queue.entry(queue.clone()).or_insert(0) += live;
+        for (queue, found) in footer.queues.iter().zip(found) {
+            if found != Population::default() {
+                let population = self.queues.entry(queue.clone()).or_default();
+                population.live += found.live;
+                population.dead += found.dead;
+            }
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ mod outcome {
     pub(super) const DONE: u8 = 0;
     pub(super) const CANCELLED: u8 = 1;
     pub(super) const REVOKED: u8 = 2;
+    pub(super) const FORGOTTEN: u8 = 3;
 }
 
 /// One record as it stands in a file.
@@ -68,6 +69,7 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
                 out.push(outcome::REVOKED);
                 put_varint(out, lease.0);
             }
+            Outcome::Forgotten => out.push(outcome::FORGOTTEN),
         }
     });
 }
@@ -132,6 +134,7 @@ fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, Decod
         outcome::DONE => Outcome::Done,
         outcome::CANCELLED => Outcome::Cancelled,
         outcome::REVOKED => Outcome::Revoked(LeaseNo(reader.varint()?)),
+        outcome::FORGOTTEN => Outcome::Forgotten,
         _ => return Err(reader.error("an outcome of a later format")),
     };
     Ok(Ended { id, queue, key, seq, at: ended_at, outcome })
@@ -141,7 +144,9 @@ fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, Decod
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use tickwheel_engine::{Body, Epoch, Extra, Group, StoredLease, Tag, Timestamp};
+    use tickwheel_engine::{
+        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Retry, StoredLease, Tag, Timestamp,
+    };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
         let mut ops = Vec::new();
@@ -150,6 +155,10 @@ mod tests {
             Ok::<(), DecodeError>(())
         })?;
         Ok(ops)
+    }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms).expect("not negative")
     }
 
     fn full_task() -> Task {
@@ -165,6 +174,21 @@ mod tests {
             ttr_ms: Some(0),
             origin: 9,
             expire_at: Some(Timestamp::EPOCH),
+            retry: Some(Retry {
+                max_attempts: Some(3),
+                backoff: Some(Backoff {
+                    doubles: true,
+                    base_ms: 1_000,
+                    max_ms: u64::MAX,
+                    jitter_percent: 50,
+                }),
+            }),
+            failures: vec![
+                Failure { at: at(5), attempt: 1, how: Failed::Nacked, reason: Some("no money".into()) },
+                Failure { at: at(6), attempt: 2, how: Failed::LeaseEnded, reason: None },
+                Failure { at: at(7), attempt: 3, how: Failed::Revoked, reason: Some("".into()) },
+            ],
+            dead: Some(Dead { at: at(8), due_at: at(4), why: Death::MaxAttempts, keyless: true }),
             trace: Some("00-ab".into()),
         }));
         task.body = Arc::new(Body {
@@ -178,7 +202,8 @@ mod tests {
     fn sample() -> (Vec<Op>, Vec<u8>) {
         let full = full_task();
         let mut plain = crate::conformance::sample_task(8, 301, "q", "k", 0);
-        plain.extra = Some(Box::default());
+        let retry = Some(Retry { max_attempts: None, backoff: None });
+        plain.extra = Some(Box::new(Extra { retry, ..Extra::default() }));
         let mut known = full.clone();
         known.body = Arc::default();
         let ended = |outcome| Ended {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Body, Epoch, Extra, Group, Key, LeaseNo, PRIORITY_DEFAULT, Seq, StoredLease, Tag, Task, Timestamp,
+    Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, PRIORITY_DEFAULT, Retry,
+    Seq, StoredLease, Tag, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -22,6 +23,9 @@ mod tag {
     pub(super) const EXPIRE_AT: u8 = 8;
     pub(super) const GROUP: u8 = 9;
     pub(super) const TRACE: u8 = 10;
+    pub(super) const RETRY: u8 = 11;
+    pub(super) const FAILURE: u8 = 12;
+    pub(super) const DEAD: u8 = 13;
     pub(super) const CONTENT_TYPE: u8 = 16;
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
@@ -106,7 +110,7 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
 }
 
 fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
-    let Extra { group, ttr_ms, origin, expire_at, trace } = extra;
+    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead } = extra;
     // Also if it is 0: it says that there are extra members at all.
     out.extend_from_slice(&[tag::ORIGIN, *origin]);
     if let Some(ttr_ms) = ttr_ms {
@@ -123,6 +127,89 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
             put_bytes(out, text.as_bytes());
         }
     }
+    if let Some(retry) = retry {
+        out.push(tag::RETRY);
+        put_retry(out, *retry);
+    }
+    for Failure { at, attempt, how, reason } in failures {
+        out.push(tag::FAILURE);
+        put_timestamp(out, *at);
+        put_varint(out, u64::from(*attempt));
+        let how = match how {
+            Failed::Nacked => 0,
+            Failed::LeaseEnded => 1,
+            Failed::Revoked => 2,
+        };
+        out.push(how << 1 | u8::from(reason.is_some()));
+        if let Some(reason) = reason {
+            put_bytes(out, reason.as_bytes());
+        }
+    }
+    if let Some(Dead { at, due_at, why, keyless }) = dead {
+        out.push(tag::DEAD);
+        put_timestamp(out, *at);
+        put_timestamp(out, *due_at);
+        let why = match why {
+            Death::MaxAttempts => 0,
+            Death::Expired => 1,
+        };
+        out.push(why << 1 | u8::from(*keyless));
+    }
+}
+
+/// 0 is no limit: no task may fail 0 times.
+fn put_retry(out: &mut Vec<u8>, retry: Retry) {
+    let Retry { max_attempts, backoff } = retry;
+    put_varint(out, u64::from(max_attempts.unwrap_or(0)));
+    let Some(Backoff { doubles, base_ms, max_ms, jitter_percent }) = backoff else { return out.push(0) };
+    out.push(if doubles { 2 } else { 1 });
+    put_varint(out, base_ms);
+    put_varint(out, max_ms);
+    out.push(jitter_percent);
+}
+
+fn retry(reader: &mut Reader<'_>) -> Result<Retry, DecodeError> {
+    let max_attempts = Some(reader.number::<u32>()?).filter(|&max| max > 0);
+    let doubles = match reader.u8()? {
+        0 => return Ok(Retry { max_attempts, backoff: None }),
+        1 => false,
+        2 => true,
+        _ => return Err(reader.error("a back-off of a later format")),
+    };
+    let (base_ms, max_ms) = (reader.varint()?, reader.varint()?);
+    let backoff = Backoff { doubles, base_ms, max_ms, jitter_percent: reader.u8()? };
+    Ok(Retry { max_attempts, backoff: Some(backoff) })
+}
+
+fn failure(reader: &mut Reader<'_>) -> Result<Failure, DecodeError> {
+    let at = timestamp(reader)?;
+    let attempt = reader.number()?;
+    let (how, has_reason) = flagged(reader)?;
+    let how = match how {
+        0 => Failed::Nacked,
+        1 => Failed::LeaseEnded,
+        2 => Failed::Revoked,
+        _ => return Err(reader.error("a failure of a later format")),
+    };
+    let reason = if has_reason { Some(reader.str()?.into()) } else { None };
+    Ok(Failure { at, attempt, how, reason })
+}
+
+fn dead(reader: &mut Reader<'_>) -> Result<Dead, DecodeError> {
+    let (at, due_at) = (timestamp(reader)?, timestamp(reader)?);
+    let (why, keyless) = flagged(reader)?;
+    let why = match why {
+        0 => Death::MaxAttempts,
+        1 => Death::Expired,
+        _ => return Err(reader.error("a death of a later format")),
+    };
+    Ok(Dead { at, due_at, why, keyless })
+}
+
+/// A byte of which the lowest bit says something of its own.
+fn flagged(reader: &mut Reader<'_>) -> Result<(u8, bool), DecodeError> {
+    let byte = reader.u8()?;
+    Ok((byte >> 1, byte & 1 == 1))
 }
 
 fn put_body(out: &mut Vec<u8>, body: &Body) {
@@ -173,8 +260,9 @@ pub(super) fn read_task(
     let mut last = 0;
     while !reader.is_empty() {
         let tag = reader.u8()?;
-        // Each member once, in order; only tags repeat. So one task has one record, bit by bit.
-        if tag < last || (tag == last && tag != tag::TAG) {
+        // Each member once, in order; only tags and failures repeat. So one task has one record, bit by bit.
+        let repeats = tag == tag::TAG || tag == tag::FAILURE;
+        if tag < last || (tag == last && !repeats) {
             return Err(reader.error("members out of order"));
         }
         last = tag;
@@ -193,6 +281,12 @@ pub(super) fn read_task(
             tag::EXPIRE_AT => extra(&mut task).expire_at = Some(timestamp(reader)?),
             tag::GROUP => extra(&mut task).group = Some(group(reader)?),
             tag::TRACE => extra(&mut task).trace = Some(reader.str()?.into()),
+            tag::RETRY => extra(&mut task).retry = Some(retry(reader)?),
+            tag::FAILURE => {
+                let failure = failure(reader)?;
+                extra(&mut task).failures.push(failure);
+            }
+            tag::DEAD => extra(&mut task).dead = Some(dead(reader)?),
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
             tag::TAG if with_body => body.tags.push(word(reader)?),
             tag::PAYLOAD if with_body => {

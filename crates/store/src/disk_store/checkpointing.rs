@@ -44,6 +44,10 @@ enum Stage {
     Flush {
         tasks: Vec<(Place, u32)>,
         next: usize,
+        /// Of these, the dead that were passed: they go to segments of their own, so they are written when all others are.
+        dead: Vec<(Place, u32)>,
+        /// Whether the dead are being written.
+        last: bool,
     },
     /// Records are copied from segment to segment.
     Move(Moving),
@@ -97,7 +101,7 @@ impl Checkpoint {
             start,
             number,
             log_bytes,
-            stage: Stage::Flush { tasks, next: 0 },
+            stage: Stage::Flush { tasks, next: 0, dead: Vec::new(), last: false },
             output: Output::new(now),
             sources,
             dropped: Vec::new(),
@@ -154,21 +158,30 @@ impl Checkpoint {
     }
 
     fn flush(&mut self, room: &mut Room<'_>, calls: &mut Vec<Call>) {
-        let Stage::Flush { tasks, next } = &mut self.stage else { return };
+        let Stage::Flush { tasks, next, dead, last } = &mut self.stage else { return };
         let mut bytes = 0;
         while bytes < room.step_bytes && calls.len() < CALLS_AT_ONCE {
             if *next % AHEAD == 0 {
                 room.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + AHEAD)]);
             }
-            let Some(entry) = tasks.get(*next) else {
+            let Some(entry) = tasks.get(*next).copied() else {
+                if !dead.is_empty() {
+                    *tasks = core::mem::take(dead);
+                    (*next, *last) = (0, true);
+                    continue;
+                }
                 self.output.close(room, calls);
                 self.stage = Stage::Move(Moving::new(&self.sources));
                 return;
             };
             *next += 1;
             // What was changed since the start is for the next one; the log still has it.
-            let task = room.catalog.fresh.at(*entry, self.start.seq).cloned();
+            let task = room.catalog.fresh.at(entry, self.start.seq).cloned();
             if let Some(task) = task {
+                if task.dead().is_some() && !*last {
+                    dead.push(entry);
+                    continue;
+                }
                 bytes += self.output.put(room, &task, Origin::Memory, calls);
             }
         }

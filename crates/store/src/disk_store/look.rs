@@ -108,7 +108,7 @@ impl Want {
         // A hash is not a key: the record says what it is.
         let is_it = |task: &Arc<Task>| match &self.wanted {
             Wanted::Id(id) => task.id == *id,
-            Wanted::Key(queue, key) => task.queue == *queue && task.key == *key,
+            Wanted::Key(queue, key) => task.queue == *queue && task.key == *key && task.is_keyed(),
         };
         let mut read = self.probes.into_iter().filter_map(|probe| probe.read);
         read.find(is_it).map_or(self.otherwise, Found::Live)

@@ -13,7 +13,7 @@ use crate::checksum::{Seeds, Use};
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
-use crate::segment::{BadRecord, read_record};
+use crate::segment::{BadRecord, Level, read_record};
 
 /// So many bytes may be read at once, beyond the block that is next: some pages.
 const BYTES_AT_ONCE: usize = 2 << 20;
@@ -86,6 +86,17 @@ impl Merge {
         let mut merge = Self::new(after, end);
         for (slot, segment) in catalog.segments.iter() {
             merge.add(slot, segment);
+        }
+        merge
+    }
+
+    /// The same of the dead alone, or of all but the dead, as far as segments tell.
+    pub(super) fn of_some(after: Place, end: Place, catalog: &Catalog, dead: bool) -> Self {
+        let mut merge = Self::new(after, end);
+        for (slot, segment) in catalog.segments.iter() {
+            if (segment.bucket.level == Level::Dead) == dead {
+                merge.add(slot, segment);
+            }
         }
         merge
     }

@@ -122,7 +122,7 @@ fn is_worth_it(segment: &Segment, now: Timestamp) -> bool {
     let half_dead = segment.live * 2 <= segment.records;
     let long_past = segment.bucket.end().saturating_plus_ms(OVERDUE_AFTER_MS) < now;
     match segment.bucket.level {
-        Level::Overdue => half_dead,
+        Level::Overdue | Level::Dead => half_dead,
         // What is being worked off goes as a whole soon.
         Level::Hour | Level::Day => half_dead && (long_past || segment.bucket.start() > now),
         Level::Month if segment.moved => half_dead,

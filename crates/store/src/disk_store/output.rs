@@ -90,7 +90,7 @@ impl Output {
         origin: Origin,
         calls: &mut Vec<Call>,
     ) -> usize {
-        let bucket = Bucket::of(task.due_at, self.now);
+        let bucket = Bucket::of(task, self.now);
         let fits = self.open.as_ref().is_some_and(|open| {
             open.bucket == bucket && open.origin == origin && open.writer.len() < room.segment_bytes
         });

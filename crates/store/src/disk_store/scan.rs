@@ -77,7 +77,7 @@ impl Scan {
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
-        let merge = Merge::of_all(after, end, catalog);
+        let merge = Merge::of_some(after, end, catalog, filter.dead);
         Self::new(Some(filter), end, max, LOOKS_MAX.max(max), Cursors { layout, merge })
     }
 
@@ -116,7 +116,10 @@ impl Scan {
                 (First::Nobody, Some((_, task))) => Arc::clone(task),
                 (First::Nobody, None) => return self.reply(None),
             };
-            let wanted = self.filter.as_ref().is_none_or(|filter| filter.queue == task.queue);
+            let wanted = self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some());
             // The one behind the last is only there to say that there is more.
             let full = self.page.tasks.len() == self.max || self.bytes >= PAGE_BYTES_MAX;
             if (wanted && full) || (self.looks == 0 && self.passed >= PASSES_MIN) {

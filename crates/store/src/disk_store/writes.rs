@@ -285,7 +285,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             last_wall,
             counters: self.catalog.counters(),
             secret: self.secret,
-            queues: self.catalog.live_by_queue(),
+            queues: self.catalog.populations(),
             leased: leased.collect(),
             room: self.room(),
         };

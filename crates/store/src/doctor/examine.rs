@@ -200,7 +200,8 @@ fn examine_segments<D: Disk>(
 fn take_recovered(recovered: &Recovered, found: &mut Examination) {
     let Recovered { catalog, last, removable, report, .. } = recovered;
     found.tasks = Some(catalog.len() as u64);
-    found.queues = catalog.live_by_queue().into_iter().collect();
+    let populations = catalog.populations().into_iter();
+    found.queues = populations.map(|(name, population)| (name, population.live + population.dead)).collect();
     found.ended = Some(catalog.histories().len() as u64);
     found.last_written = Some(last.wall).filter(|wall| wall.as_ms() > 0);
     found.torn = report.torn.clone();

@@ -117,7 +117,8 @@ impl Records<'_> {
         let agrees = task.id == entry.id
             && self.naming.of(&task) == entry.key
             && queue == Some(&task.queue)
-            && task.lease.is_some() == entry.leased;
+            && task.lease.is_some() == entry.leased
+            && task.dead().is_some() == entry.dead;
         if !agrees {
             return Err(format!("the footer has this as task {}, and it is another or differs", entry.id));
         }

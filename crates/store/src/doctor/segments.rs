@@ -40,7 +40,7 @@ fn of_list(listed: Listed) -> SegmentFile {
     let Listed { generation, bucket, moved, len, records } = listed;
     let span = match bucket.level {
         Level::Overdue => Span::Overdue,
-        Level::Hour | Level::Day | Level::Month => {
+        Level::Hour | Level::Day | Level::Month | Level::Dead => {
             Span::Between(bucket.start(), bucket.end().saturating_plus_ms(1))
         }
     };

@@ -10,7 +10,8 @@ use super::grid::{Cell, Grid};
 /// The hash of a queue and a key, keyed with the directory's secret, so that no client can choose keys that collide. It says
 /// which tasks may have the key; whether one does, its record says.
 ///
-/// 0 stands for a key that the server made: the decimal form of the task's id. Such a task is found by its id.
+/// 0 stands for a key that the server made, the decimal form of the task's id, and for one that leads to another task by now. Such a task
+/// is found by its id.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct KeyHash(pub(crate) u64);
 
@@ -31,6 +32,11 @@ impl Naming {
 
     /// The hash under which a task stands in the index.
     pub(crate) fn of(&self, task: &Task) -> KeyHash {
+        if task.is_keyed() { self.of_key(task.id, &task.queue, &task.key) } else { KeyHash::MADE }
+    }
+
+    /// The hash under which a task stands there as long as its key leads to it.
+    pub(crate) fn of_keyed(&self, task: &Task) -> KeyHash {
         self.of_key(task.id, &task.queue, &task.key)
     }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tickwheel_engine::Timestamp;
+use tickwheel_engine::{Task, Timestamp};
 
 /// How much time a segment covers.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -15,6 +15,8 @@ pub(crate) enum Level {
     Day,
     /// Thirty days: all others.
     Month,
+    /// Thirty days: tasks that were given up, by when they are forgotten. Apart from the others, so that they are found among millions.
+    Dead,
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -29,11 +31,13 @@ impl Level {
             Self::Hour => 1,
             Self::Day => 2,
             Self::Month => 3,
+            Self::Dead => 4,
         }
     }
 
     pub(crate) fn from_number(number: u64) -> Option<Self> {
-        [Self::Overdue, Self::Hour, Self::Day, Self::Month].into_iter().find(|level| level.number() == number)
+        let all = [Self::Overdue, Self::Hour, Self::Day, Self::Month, Self::Dead];
+        all.into_iter().find(|level| level.number() == number)
     }
 
     /// How much time one covers; `None`: any.
@@ -42,7 +46,7 @@ impl Level {
             Self::Overdue => None,
             Self::Hour => Some(HOUR_MS),
             Self::Day => Some(DAY_MS),
-            Self::Month => Some(MONTH_MS),
+            Self::Month | Self::Dead => Some(MONTH_MS),
         }
     }
 }
@@ -59,8 +63,16 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Where a task due then is put at `now`.
-    pub(crate) fn of(due_at: Timestamp, now: Timestamp) -> Self {
+    /// Where a task is put at `now`.
+    pub(crate) fn of(task: &Task, now: Timestamp) -> Self {
+        if task.dead().is_some() {
+            Self::at(Level::Dead, task.due_at)
+        } else {
+            Self::of_time(task.due_at, now)
+        }
+    }
+
+    fn of_time(due_at: Timestamp, now: Timestamp) -> Self {
         let ahead = due_at.as_ms().saturating_sub(now.as_ms());
         let level = if ahead <= 0 {
             Level::Overdue
@@ -71,6 +83,10 @@ impl Bucket {
         } else {
             Level::Month
         };
+        Self::at(level, due_at)
+    }
+
+    fn at(level: Level, due_at: Timestamp) -> Self {
         Self { level, index: level.width_ms().map_or(0, |width| (due_at.as_ms() / width).unsigned_abs()) }
     }
 
@@ -97,6 +113,7 @@ impl fmt::Display for Bucket {
             Level::Hour => write!(f, "hour {}", self.index),
             Level::Day => write!(f, "day {}", self.index),
             Level::Month => write!(f, "month {}", self.index),
+            Level::Dead => write!(f, "dead {}", self.index),
         }
     }
 }
@@ -115,7 +132,7 @@ mod tests {
         let mut before: Option<Bucket> = None;
         for step in 0..40_000_i64 {
             let due_at = now.saturating_plus_ms((step * step * 97) as u64);
-            let bucket = Bucket::of(due_at, now);
+            let bucket = Bucket::of_time(due_at, now);
             if bucket.level != Level::Overdue {
                 assert!(bucket.start() <= due_at && due_at <= bucket.end(), "{due_at} in {bucket}");
             }
@@ -125,8 +142,8 @@ mod tests {
             before = Some(bucket);
         }
         assert_eq!(before.map(|bucket| bucket.level), Some(Level::Month));
-        assert_eq!(Bucket::of(Timestamp::MAX, now).end(), Timestamp::MAX);
-        assert_eq!(Bucket::of(now, now).level, Level::Overdue);
-        assert_eq!(Bucket::of(Timestamp::EPOCH, now).level, Level::Overdue);
+        assert_eq!(Bucket::of_time(Timestamp::MAX, now).end(), Timestamp::MAX);
+        assert_eq!(Bucket::of_time(now, now).level, Level::Overdue);
+        assert_eq!(Bucket::of_time(Timestamp::EPOCH, now).level, Level::Overdue);
     }
 }

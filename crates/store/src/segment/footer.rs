@@ -28,11 +28,14 @@ pub(crate) struct Entry {
     pub(crate) queue: u32,
     /// Whether it has a lease that a stop wrote down.
     pub(crate) leased: bool,
+    /// Whether it was given up.
+    pub(crate) dead: bool,
 }
 
 /// Bytes of an entry in a file.
 const ENTRY_BYTES: usize = 24;
 const LEASED: u32 = 1 << 31;
+const DEAD: u32 = 1 << 30;
 
 /// What a run says of itself: with it an opening needs to read no record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,8 +63,8 @@ impl Footer {
             put_varint(out, u64::from(*records));
             put_place(out, *first);
         }
-        for Entry { id, key, at, queue, leased } in entries {
-            let queue = queue | if *leased { LEASED } else { 0 };
+        for Entry { id, key, at, queue, leased, dead } in entries {
+            let queue = queue | if *leased { LEASED } else { 0 } | if *dead { DEAD } else { 0 };
             out.extend_from_slice(&id.to_le_bytes());
             out.extend_from_slice(&key.0.to_le_bytes());
             out.extend_from_slice(&at.to_le_bytes());
@@ -102,8 +105,9 @@ impl Footer {
                 id: le_u64(entry, 0),
                 key: KeyHash(le_u64(entry, 8)),
                 at: le_u32(entry, 16),
-                queue: queue & !LEASED,
+                queue: queue & !(LEASED | DEAD),
                 leased: queue & LEASED != 0,
+                dead: queue & DEAD != 0,
             });
         }
         let known = entries.iter().all(|entry| (entry.queue as usize) < queues.len());
@@ -142,7 +146,7 @@ mod tests {
 
     fn footer() -> Footer {
         let place = |ms| Place { due_at: Timestamp::from_ms(ms).expect("after 1970"), put_seq: Seq(1) };
-        let entry = |id, at| Entry { id, key: KeyHash::MADE, at, queue: 0, leased: id == 2 };
+        let entry = |id, at| Entry { id, key: KeyHash::MADE, at, queue: 0, leased: id == 2, dead: id == 3 };
         Footer {
             blocks: vec![
                 Block { at: 0, records: 2, first: place(1) },

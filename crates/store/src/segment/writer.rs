@@ -71,7 +71,14 @@ impl RunWriter {
             _ => self.footer.blocks.push(Block { at, records: 1, first: place }),
         }
         let queue = self.queue(&task.queue);
-        self.footer.entries.push(Entry { id: task.id, key, at, queue, leased: task.lease.is_some() });
+        self.footer.entries.push(Entry {
+            id: task.id,
+            key,
+            at,
+            queue,
+            leased: task.lease.is_some(),
+            dead: task.dead().is_some(),
+        });
         self.footer.last = Some(place);
     }
 

@@ -6,7 +6,7 @@ use tickwheel_engine::{Key, Place, QueueName, Task};
 
 /// Where each live task stands: by place over all queues, and in its queue by place and by key.
 ///
-/// Those with a written lease stand in `leased` too. A key leads to the youngest live task that has it; there are two only in the middle of a replay.
+/// Those with a written lease stand in `leased` too.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Index {
     pub(super) by_place: BTreeMap<Place, u64>,
@@ -17,8 +17,24 @@ pub(super) struct Index {
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct QueueIndex {
-    pub(super) by_key: BTreeMap<Key, u64>,
+    /// Tasks that their keys lead to.
+    by_key: BTreeSet<(Key, u64)>,
+    /// All that are not dead.
     pub(super) by_place: BTreeMap<Place, u64>,
+    /// Those that are.
+    pub(super) dead_by_place: BTreeMap<Place, u64>,
+}
+
+impl QueueIndex {
+    /// The task that this key leads to. There are two only in the middle of a replay: then it is the younger.
+    pub(super) fn with_key(&self, key: &Key) -> Option<u64> {
+        let all = (key.clone(), 0)..=(key.clone(), u64::MAX);
+        self.by_key.range(all).next_back().map(|(_, id)| *id)
+    }
+
+    fn places(&mut self, task: &Task) -> &mut BTreeMap<Place, u64> {
+        if task.dead().is_some() { &mut self.dead_by_place } else { &mut self.by_place }
+    }
 }
 
 impl Index {
@@ -30,7 +46,8 @@ impl Index {
             None => self.leased.remove(&task.id),
         };
         if let Some(old) = old {
-            if old.queue == task.queue && old.key == task.key && Place::of(old) == place {
+            let stands = |task: &Task| (Place::of(task), task.dead().is_some(), task.is_keyed());
+            if old.queue == task.queue && old.key == task.key && stands(old) == stands(task) {
                 return;
             }
             self.forget_place_and_key(old);
@@ -42,11 +59,9 @@ impl Index {
             self.queues.insert(task.queue.clone(), QueueIndex::default());
         }
         let queue = self.queues.get_mut(&task.queue).expect("it was put in above");
-        queue.by_place.insert(place, task.id);
-        // Ids rise, so the larger one is the younger task: an old one that is only replayed does not take the key back.
-        match queue.by_key.get_mut(&task.key) {
-            Some(owner) => *owner = (*owner).max(task.id),
-            None => drop(queue.by_key.insert(task.key.clone(), task.id)),
+        queue.places(task).insert(place, task.id);
+        if task.is_keyed() {
+            queue.by_key.insert((task.key.clone(), task.id));
         }
     }
 
@@ -60,11 +75,9 @@ impl Index {
         let place = Place::of(task);
         self.by_place.remove(&place);
         let Some(queue) = self.queues.get_mut(&task.queue) else { return };
-        queue.by_place.remove(&place);
-        if queue.by_key.get(&task.key) == Some(&task.id) {
-            queue.by_key.remove(&task.key);
-        }
-        if queue.by_place.is_empty() {
+        queue.places(task).remove(&place);
+        queue.by_key.remove(&(task.key.clone(), task.id));
+        if queue.by_place.is_empty() && queue.dead_by_place.is_empty() {
             self.queues.remove(&task.queue);
         }
     }

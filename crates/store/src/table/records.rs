@@ -93,7 +93,7 @@ impl Records {
 pub(crate) fn record_bytes(task: &Task) -> u64 {
     // Each number at its longest: ten bytes and a tag.
     const FIXED: usize = 192;
-    let extra = task.extra.as_ref().map_or(0, |extra| 64 + extra.text_bytes());
+    let extra = task.extra.as_ref().map_or(0, |extra| 160 + extra.text_bytes());
     let tags: usize = task.body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
     let names = task.queue.as_str().len() + task.key.as_str().len() + task.body.content_type.len();
     (FIXED + names + extra + tags + task.body.payload.len()) as u64

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::index::Index;
+use super::index::{Index, QueueIndex};
 use super::records::{Change, Records};
 use tickwheel_engine::{
-    Counters, Ended, Filter, Found, Page, Place, QueueName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Seq, Task, TaskEffect, Timestamp,
+    Wanted,
 };
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the counters.
@@ -88,10 +89,14 @@ impl Table {
         self.records.get(id)
     }
 
-    /// Live tasks of each queue that has any, in the order of the queues' names.
+    /// How many tasks each queue has that has any, in the order of the queues' names.
     #[must_use]
-    pub fn live_by_queue(&self) -> Vec<(QueueName, u64)> {
-        self.index.queues.iter().map(|(name, queue)| (name.clone(), queue.by_place.len() as u64)).collect()
+    pub fn populations(&self) -> Vec<(QueueName, Population)> {
+        let population = |queue: &QueueIndex| Population {
+            live: queue.by_place.len() as u64,
+            dead: queue.dead_by_place.len() as u64,
+        };
+        self.index.queues.iter().map(|(name, queue)| (name.clone(), population(queue))).collect()
     }
 
     /// Live tasks whose record has a lease that a stop wrote down, in the order of their ids.
@@ -106,8 +111,8 @@ impl Table {
         let (live, ended) = match wanted {
             Wanted::Id(id) => (self.records.get(*id), self.records.histories().by_id(*id)),
             Wanted::Key(queue, key) => {
-                let id = self.index.queues.get(queue).and_then(|queue| queue.by_key.get(key));
-                (id.and_then(|id| self.records.get(*id)), self.records.histories().by_key(queue, key))
+                let id = self.index.queues.get(queue).and_then(|queue| queue.with_key(key));
+                (id.and_then(|id| self.records.get(id)), self.records.histories().by_key(queue, key))
             }
         };
         match (live, ended) {
@@ -131,7 +136,8 @@ impl Table {
         let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
-        self.page(&queue.by_place, after, filter.due_to, max)
+        let places = if filter.dead { &queue.dead_by_place } else { &queue.by_place };
+        self.page(places, after, filter.due_to, max)
     }
 
     /// Live tasks in the order of their ids, from `id` on.
@@ -167,7 +173,7 @@ impl Table {
 mod tests {
     use super::super::records::record_bytes;
     use super::*;
-    use tickwheel_engine::{Key, Outcome};
+    use tickwheel_engine::{Backoff, Dead, Death, Failed, Failure, Key, Outcome, Retry};
 
     fn task(id: u64, seq: u64, key: &str, due_ms: i64) -> Task {
         crate::conformance::sample_task(id, seq, "q", key, due_ms)
@@ -260,6 +266,30 @@ mod tests {
             origin: 255,
             expire_at: Some(Timestamp::MAX),
             trace: Some("t".repeat(55).into()),
+            retry: Some(Retry {
+                max_attempts: Some(u32::MAX),
+                backoff: Some(Backoff {
+                    doubles: true,
+                    base_ms: u64::MAX,
+                    max_ms: u64::MAX,
+                    jitter_percent: 100,
+                }),
+            }),
+            failures: vec![
+                Failure {
+                    at: Timestamp::MAX,
+                    attempt: u32::MAX,
+                    how: Failed::Nacked,
+                    reason: Some("r".repeat(1_024).into())
+                };
+                Failure::KEPT
+            ],
+            dead: Some(Dead {
+                at: Timestamp::MAX,
+                due_at: Timestamp::MAX,
+                why: Death::Expired,
+                keyless: true,
+            }),
         }));
         big.body = Arc::new(tickwheel_engine::Body {
             payload: vec![7; 1000],

@@ -34,6 +34,7 @@ pub(super) fn of(store: &mut Store) -> String {
             Outcome::Done => "done".to_owned(),
             Outcome::Cancelled => "cancelled".to_owned(),
             Outcome::Revoked(lease) => format!("revoked {}", lease.0),
+            Outcome::Forgotten => "forgotten".to_owned(),
         };
         line(&mut text, "ended", ended.id);
         line(&mut text, "  queue", ended.queue.as_str());
@@ -74,6 +75,9 @@ fn put_task(text: &mut String, task: &Task) {
         extra.ttr_ms.iter().for_each(|ttr_ms| line(text, "  ttr_ms", ttr_ms));
         extra.expire_at.iter().for_each(|at| line(text, "  expire_at", at.as_ms()));
         extra.group.iter().for_each(|group| line(text, "  group", group));
+        extra.retry.iter().for_each(|retry| line(text, "  retry", format!("{retry:?}")));
+        extra.failures.iter().for_each(|failure| line(text, "  failure", format!("{failure:?}")));
+        extra.dead.iter().for_each(|dead| line(text, "  dead", format!("{dead:?}")));
         extra.trace.iter().for_each(|trace| line(text, "  trace", trace));
     }
     line(text, "  content_type", &task.body.content_type);

@@ -1,6 +1,6 @@
 //! Directories that released versions wrote are opened for ever, and what was in them is found.
 //!
-//! `format-2/` was written by [`maker`], `format-2.txt` says what is in it. CONTRIBUTING.md says when they may change.
+//! `format-3/` was written by [`maker`], `format-3.txt` says what is in it. CONTRIBUTING.md says when they may change.
 
 mod listing;
 mod maker;
@@ -39,13 +39,13 @@ fn copy() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     fs::create_dir(dir.path().join("shard-0000")).expect("made");
     for name in files() {
-        fs::copy(golden("format-2").join(&name), dir.path().join(&name)).expect("copied");
+        fs::copy(golden("format-3").join(&name), dir.path().join(&name)).expect("copied");
     }
     dir
 }
 
 fn files() -> Vec<String> {
-    let folder = fs::read_dir(golden("format-2/shard-0000")).expect("the shard");
+    let folder = fs::read_dir(golden("format-3/shard-0000")).expect("the shard");
     let names = folder.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.map(|name| format!("shard-0000/{name}")).collect();
     names.push("meta".to_owned());
@@ -56,7 +56,7 @@ fn files() -> Vec<String> {
 #[test]
 fn it_is_found_as_it_was_left() {
     let dir = copy();
-    let expected = fs::read_to_string(golden("format-2.txt")).expect("the listing");
+    let expected = fs::read_to_string(golden("format-3.txt")).expect("the listing");
     let mut store = open(dir.path());
     assert_eq!(listing::of(&mut store), expected);
     drop(store);
@@ -124,7 +124,7 @@ fn it_is_gone_on_with() {
 fn it_has_something_of_everything() {
     let mut found = BTreeSet::new();
     for name in files() {
-        let bytes = fs::read(golden("format-2").join(&name)).expect("readable");
+        let bytes = fs::read(golden("format-3").join(&name)).expect("readable");
         let kind = String::from_utf8_lossy(&bytes[..8]).into_owned();
         match &*kind {
             "TWLOGFIL" => log_records(&bytes, &mut found),
@@ -147,6 +147,7 @@ fn it_has_something_of_everything() {
         "level 1",
         "level 2",
         "level 3",
+        "level 4",
         "moved 0",
         "moved 1",
         "new file",
@@ -159,12 +160,14 @@ fn it_has_something_of_everything() {
         "section 2",
     ];
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected);
-    let text = fs::read_to_string(golden("format-2.txt")).expect("the listing");
+    let text = fs::read_to_string(golden("format-3.txt")).expect("the listing");
     for member in [
         "attempts",
         "body_tag",
         "content_type",
+        "dead Dead",
         "expire_at",
+        "failure Failure",
         "group",
         "ids_reserved",
         "lease ",
@@ -172,9 +175,11 @@ fn it_has_something_of_everything() {
         "origin",
         "outcome cancelled",
         "outcome done",
+        "outcome forgotten",
         "outcome revoked",
         "payload",
         "priority",
+        "retry Retry",
         "revoked",
         "trace",
         "ttr_ms",

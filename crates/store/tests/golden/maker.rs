@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Epoch, Extra, Group, Key, LeaseNo, Outcome, QueueName, Reply, Request, Seq,
-    StoredLease, Tag, Task, TaskEffect, Timestamp,
+    Backoff, Batch, Body, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo,
+    Outcome, QueueName, Reply, Request, Retry, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
 
@@ -22,7 +22,7 @@ const AHEAD_MS: [i64; 6] = [0, 10 * MINUTE_MS, 300 * MINUTE_MS, 20 * DAY_MS, 75 
 #[test]
 #[ignore = "writes the golden directory; run by hand when the format changes"]
 fn make_the_golden_directory() {
-    let dir = golden("format-2");
+    let dir = golden("format-3");
     if dir.exists() {
         fs::remove_dir_all(&dir).expect("removed");
     }
@@ -30,7 +30,7 @@ fn make_the_golden_directory() {
     write(&dir);
     // What is read must not be made by what reads it: the listing comes from a copy, so the directory stays as the crash left it.
     let copy = super::copy();
-    fs::write(golden("format-2.txt"), listing::of(&mut open(copy.path()))).expect("written");
+    fs::write(golden("format-3.txt"), listing::of(&mut open(copy.path()))).expect("written");
 }
 
 struct Life {
@@ -126,9 +126,22 @@ impl Life {
         if id.is_multiple_of(7) {
             let group = Some(Group::new("customer 7").expect("a group"));
             let trace = Some("00-4bf92f3577b34da6-01".into());
-            let extra =
-                Extra { group, ttr_ms: Some(120_000), origin: 1, expire_at: Some(self.at(DAY_MS)), trace };
-            task.extra = Some(Box::new(extra));
+            let retry = Some(Retry {
+                max_attempts: Some(3),
+                backoff: Some(Backoff { doubles: true, base_ms: 1_000, max_ms: 600_000, jitter_percent: 50 }),
+            });
+            let reason = Some("out of paper".into());
+            let failure = Failure { at: self.at(0), attempt: 1, how: Failed::Nacked, reason };
+            task.extra = Some(Box::new(Extra {
+                group,
+                ttr_ms: Some(120_000),
+                origin: 1,
+                expire_at: Some(self.at(DAY_MS)),
+                trace,
+                retry,
+                failures: vec![failure],
+                dead: None,
+            }));
             let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
             let content_type = "application/octet-stream".into();
             task.body = Arc::new(Body {
@@ -136,6 +149,12 @@ impl Life {
                 content_type,
                 tags: ["red", "a b", "ü"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
             });
+        }
+        if id % 11 == 3 {
+            let why = Death::MaxAttempts;
+            let dead = Dead { at: self.at(0), due_at: task.due_at, why, keyless: id.is_multiple_of(2) };
+            task.extra_mut().dead = Some(dead);
+            task.due_at = self.at(30 * DAY_MS);
         }
         let task = Arc::new(task);
         self.live.push(Arc::clone(&task));
@@ -164,9 +183,10 @@ impl Life {
 
     fn end(&mut self, task: &Task) {
         self.seq += 1;
-        let outcome = match task.id % 3 {
+        let outcome = match task.id % 4 {
             0 => Outcome::Done,
             1 => Outcome::Cancelled,
+            2 => Outcome::Forgotten,
             _ => Outcome::Revoked(LeaseNo(task.id)),
         };
         let (queue, key): (QueueName, Key) = (task.queue.clone(), task.key.clone());

@@ -1,0 +1,122 @@
+//! `tickwheel redrive`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use tickwheel_api::{REDRIVE_MAX, RedriveBody, RedriveOutcome};
+
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Give dead tasks another life
+///
+/// They are ready at once, with all their attempts before them. `tickwheel ls QUEUE --state dead` lists them. The exit code is 1
+/// if one of them is not dead (`not_found`), or its key is a live task's by now (`live`).
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel redrive close order:1 order:2
+  tickwheel redrive close --id 7
+  tickwheel redrive close --all")]
+pub(crate) struct Redrive {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// The tasks' keys
+    #[arg(value_name = "KEY", value_parser = values::key, required_unless_present_any = ["ids", "all"])]
+    keys: Vec<String>,
+    /// A task's id, for one whose key another task has had since; may be given again
+    #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
+    ids: Vec<u64>,
+    /// All that are dead
+    #[arg(long, conflicts_with_all = ["keys", "ids"])]
+    all: bool,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Redrive {
+    /// Sends it and prints what became of each task.
+    ///
+    /// # Errors
+    /// No server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        if self.all {
+            return self.all_of(&client);
+        }
+        let mut rows = Vec::new();
+        let names: Vec<String> = match self.ids.is_empty() {
+            true => self.keys.clone(),
+            false => self.ids.iter().map(u64::to_string).collect(),
+        };
+        for (at, part) in names.chunks(REDRIVE_MAX).enumerate() {
+            let ids = self.ids.iter().skip(at * REDRIVE_MAX).take(part.len()).copied();
+            let body = match self.ids.is_empty() {
+                true => RedriveBody::Keys(part.to_vec()),
+                false => RedriveBody::Ids(ids.collect()),
+            };
+            let answer = client.redrive(&self.queue, &body)?;
+            rows.extend(part.iter().cloned().zip(answer.results));
+        }
+        let failed = rows.iter().any(|(_, result)| *result != RedriveOutcome::Redriven);
+        let queue = &self.queue;
+        self.format.print(rows.into_iter().map(|(task, result)| Outcome {
+            queue: queue.clone(),
+            task,
+            result,
+        }))?;
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// Call by call, until none is left but those whose keys are live.
+    fn all_of(&self, client: &tickwheel_api::client::Client) -> Result<ExitCode> {
+        let (mut redriven, mut left);
+        let mut sum = 0;
+        loop {
+            let answer = client.redrive(&self.queue, &RedriveBody::All).context("redrive")?;
+            (redriven, left) = (answer.redriven, answer.matched - answer.redriven);
+            sum += redriven;
+            if !answer.more || redriven == 0 {
+                break;
+            }
+        }
+        say(&format!("{sum} redriven"));
+        if left > 0 {
+            say(&format!(
+                "{left} stay dead: their keys are live tasks' by now; cancel those, or these by their id"
+            ));
+        }
+        Ok(if left > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    queue: String,
+    /// The key or the id, as it was named.
+    task: String,
+    result: RedriveOutcome,
+}
+
+impl Row for Outcome {
+    const HEADER: &'static [&'static str] = &["QUEUE", "TASK", "RESULT"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let result = match self.result {
+            RedriveOutcome::Redriven => "redriven",
+            RedriveOutcome::NotFound => "not_found",
+            RedriveOutcome::Live => "live",
+        };
+        vec![self.queue.clone(), self.task.clone(), result.to_owned()]
+    }
+}

@@ -1,0 +1,268 @@
+//! Tasks that are tried again, given up, looked at, redriven and forgotten.
+
+use tickwheel_engine::*;
+
+use crate::world::*;
+
+const DAY_MS: u64 = 86_400_000;
+
+fn tried(max_attempts: u32, backoff: Option<Backoff>) -> Terms {
+    let retry = Some(Retry { max_attempts: Some(max_attempts), backoff });
+    Terms { retry, ..Terms::default() }
+}
+
+fn expiring(after_ms: u64) -> Terms {
+    Terms { expire_after_ms: Some(after_ms), ..Terms::default() }
+}
+
+fn put(name: &str, terms: Terms) -> Put {
+    Put { terms, ..Put::new(&queue("q"), key(name)) }
+}
+
+/// scheduled, ready, leased, dead.
+fn counts(world: &mut World) -> (u64, u64, u64, u64) {
+    let all = world.all_counts();
+    let of = |counts: &QueueCounts| (counts.scheduled, counts.ready, counts.leased, counts.dead);
+    all.first().map_or((0, 0, 0, 0), of)
+}
+
+fn redrive(world: &mut World, id: u64) -> Result<TaskView, RedriveError> {
+    let command = Command::Redrive(Redrive { queue: queue("q"), id });
+    let Answer::Redrive(result) = world.ask(command) else { panic!("another answer") };
+    result
+}
+
+fn fail(world: &mut World, reason: Option<&str>) {
+    let leased = world.lease(1, 1_000);
+    let nack = Nack { reason: reason.map(Into::into), ..Nack::new(&queue("q"), [leased[0].token]) };
+    assert_eq!(world.ask(Command::Nack(nack)), Answer::Nack(Ok(vec![TokenAnswer::Nacked])));
+}
+
+/// Puts a task that fails once and is dead.
+fn dead(world: &mut World, name: &str) -> TaskView {
+    world.put(put(name, tried(1, None))).expect("taken");
+    fail(world, Some("no money"));
+    world.get(name).expect("it is shown")
+}
+
+#[test]
+fn a_task_is_dead_after_as_many_attempts_as_its_policy_allows() {
+    let mut world = World::new();
+    world.put(put("a", tried(3, None))).expect("taken");
+    fail(&mut world, Some("no money"));
+    let leased = world.lease(1, 1_000);
+    assert_eq!(leased[0].attempt, 2);
+    world.pass_ms(1_000);
+    let world_now = world.now.wall;
+    fail(&mut world, None);
+    let task = world.get("a").expect("it is shown");
+    assert_eq!((task.state, task.attempt, task.due_at), (State::Dead, 3, ms(0)));
+    let dead = task.dead.expect("it is dead");
+    assert_eq!((dead.at, dead.why), (world_now, Death::MaxAttempts));
+    let failures: Vec<_> = task.failures.iter().map(|f| (f.attempt, f.how, f.reason.as_deref())).collect();
+    assert_eq!(
+        failures,
+        [(1, Failed::Nacked, Some("no money")), (2, Failed::LeaseEnded, None), (3, Failed::Nacked, None)]
+    );
+    assert_eq!(counts(&mut world), (0, 0, 0, 1));
+    assert_eq!(world.lease(9, 1_000), []);
+    assert_eq!(world.list(None), [], "a list shows what lives");
+    assert_eq!(world.list(Some(State::Dead)), [("a".to_owned(), State::Dead)]);
+    let mut world = world.crash();
+    assert_eq!(world.get("a"), Ok(task), "also after a crash");
+    assert_eq!(counts(&mut world), (0, 0, 0, 1));
+    assert_eq!(world.lease(9, 1_000), []);
+}
+
+#[test]
+fn a_nack_waits_as_the_policy_says_unless_it_names_a_delay() {
+    let mut world = World::new();
+    let backoff = Backoff { doubles: true, base_ms: 100, max_ms: 250, jitter_percent: 0 };
+    world.put(put("a", tried(9, Some(backoff)))).expect("taken");
+    for (wait, attempt) in [(100, 2), (200, 3), (250, 4), (250, 5)] {
+        fail(&mut world, None);
+        assert_eq!(counts(&mut world), (1, 0, 0, 0), "attempt {attempt} waits");
+        world.pass_ms(wait - 1);
+        assert_eq!(world.lease(1, 1_000), [], "attempt {attempt} waits {wait} ms");
+        world.pass_ms(1);
+        assert_eq!(counts(&mut world), (0, 1, 0, 0));
+    }
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.nack(leased[0].token, Some(5)), TokenAnswer::Nacked);
+    world.pass_ms(5);
+    let leased = world.lease(1, 1_000);
+    assert_eq!(leased[0].attempt, 6);
+    // A lease that runs out does not wait.
+    world.pass_ms(1_000);
+    assert_eq!(world.lease(1, 1_000)[0].attempt, 7);
+}
+
+#[test]
+fn what_chance_leaves_out_of_a_wait_is_the_same_whenever_it_is_asked() {
+    let due = |name: &str| {
+        let mut world = World::new();
+        let backoff = Backoff { doubles: false, base_ms: 10_000, max_ms: 10_000, jitter_percent: 50 };
+        world.put(put(name, tried(9, Some(backoff)))).expect("taken");
+        fail(&mut world, None);
+        world.get(name).expect("live").due_at
+    };
+    assert_eq!(due("a"), due("a"), "the machine draws nothing");
+    assert!((ms(5_000)..=ms(10_000)).contains(&due("a")));
+}
+
+#[test]
+fn what_nobody_has_when_it_expires_is_dead() {
+    let mut world = World::new();
+    world.put(put("ready", expiring(500))).expect("taken");
+    world.put(put("later", expiring(500)).at(ms(400))).expect("taken");
+    world.put(put("leased", expiring(500))).expect("taken");
+    world.put_in("other", 0);
+    let leased = world.lease(9, 600);
+    assert_eq!(keys(&leased), ["ready", "leased", "other"]);
+    assert_eq!(world.nack(leased[0].token, None), TokenAnswer::Nacked);
+    world.pass_ms(499);
+    assert_eq!(counts(&mut world), (0, 2, 2, 0));
+    world.pass_ms(1);
+    assert_eq!(counts(&mut world), (0, 0, 2, 2), "to the millisecond, without anybody asking");
+    assert_eq!(world.get("later").expect("shown").dead.expect("dead").why, Death::Expired);
+    // What was leased by then may still be finished, but it is not tried again.
+    assert_eq!(world.nack(leased[1].token, None), TokenAnswer::Nacked);
+    let task = world.get("leased").expect("shown");
+    assert_eq!((task.state, task.dead.map(|dead| dead.why)), (State::Dead, Some(Death::Expired)));
+    assert_eq!(counts(&mut world), (0, 0, 1, 3));
+}
+
+#[test]
+fn a_nack_does_not_put_a_task_off_beyond_its_expiry() {
+    let mut world = World::new();
+    world.put(put("a", expiring(500))).expect("taken");
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.nack(leased[0].token, Some(10_000)), TokenAnswer::Nacked);
+    assert_eq!(world.get("a").expect("live").due_at, ms(500));
+    world.pass_ms(500);
+    assert_eq!(world.get("a").expect("shown").state, State::Dead);
+}
+
+#[test]
+fn expired_while_the_machine_was_down() {
+    for horizon_ms in [2, 3_600_000] {
+        let mut world = World::with(EngineConfig { horizon_ms, ..EngineConfig::default() });
+        world.put(put("a", expiring(60_000)).at(ms(30_000))).expect("taken");
+        world.now.wall = ms(100_000);
+        let mut world = world.crash();
+        world.pass_ms(0);
+        assert_eq!(counts(&mut world), (0, 0, 0, 1), "horizon {horizon_ms}");
+        assert_eq!(world.lease(1, 1_000), []);
+    }
+}
+
+#[test]
+fn what_would_expire_before_it_is_due_is_refused() {
+    let mut world = World::new();
+    let early = put("a", expiring(500)).at(ms(500));
+    let refused = PutError::ExpiresFirst { expire_at: ms(500), due_at: ms(500) };
+    assert_eq!(world.put(early), Err(refused));
+    assert_eq!(
+        world.put(put("a", expiring(0))),
+        Err(PutError::ExpiresFirst { expire_at: ms(0), due_at: ms(0) })
+    );
+    world.put(put("a", expiring(500)).at(ms(499))).expect("taken");
+    let patch = || Patch::new(&queue("q"), key("a"));
+    let refused = PatchError::ExpiresFirst { expire_at: ms(500), due_at: ms(600) };
+    assert_eq!(world.patch(patch().at(ms(600))), Err(refused));
+    let longer = Patch { expire_after_ms: Some(Some(700)), ..patch().at(ms(600)) };
+    assert_eq!(world.patch(longer).expect("taken").expire_at, Some(ms(700)));
+    let never = Patch { expire_after_ms: Some(None), ..patch() };
+    assert_eq!(world.patch(never).expect("taken").expire_at, None);
+    world.pass_ms(700);
+    assert_eq!(counts(&mut world), (0, 1, 0, 0));
+}
+
+#[test]
+fn the_key_of_a_dead_task_is_free() {
+    let mut world = World::new();
+    let first = dead(&mut world, "a");
+    let patch = Patch { due: Some(Due::Now), ..Patch::new(&queue("q"), key("a")) };
+    assert_eq!(world.patch(patch), Err(PatchError::Dead));
+    let replace = Put { mode: PutMode::Replace, ..Put::new(&queue("q"), key("a")) };
+    assert_eq!(world.put(replace), Err(PutError::NotFound));
+    let create = Put { mode: PutMode::Create, ..put("a", tried(1, None)) };
+    let second = world.put(create).expect("the key is free");
+    assert!(second.created && second.task.id != first.id);
+    assert_eq!(world.get("a").expect("live").id, second.task.id);
+    // The older one is found by its id alone; a redrive onto a live key is refused.
+    let version = second.task.version;
+    assert_eq!(redrive(&mut world, first.id), Err(RedriveError::Live { id: second.task.id, version }));
+    assert_eq!(world.list(Some(State::Dead)).len(), 1);
+    fail(&mut world, None);
+    assert_eq!(counts(&mut world), (0, 0, 0, 2));
+    let mut world = world.crash();
+    assert_eq!(world.get("a").expect("shown").id, second.task.id, "the key leads to the last");
+    // The older one takes the key again, and the younger is found by its id.
+    assert_eq!(redrive(&mut world, first.id).expect("the key is free").state, State::Ready);
+    assert_eq!(world.get("a").expect("live").id, first.id);
+    let mut world = world.crash();
+    assert_eq!(world.get("a").expect("live").id, first.id);
+    assert_eq!(counts(&mut world), (0, 1, 0, 1));
+    assert!(matches!(redrive(&mut world, second.task.id), Err(RedriveError::Live { .. })));
+}
+
+#[test]
+fn a_redriven_task_begins_anew_and_keeps_its_story() {
+    let mut world = World::new();
+    let before = dead(&mut world, "a");
+    world.pass_ms(5_000);
+    let after = redrive(&mut world, before.id).expect("it is dead");
+    assert_eq!((after.id, after.state, after.due_at, after.attempt), (before.id, State::Ready, ms(5_000), 0));
+    assert!(after.version > before.version && after.dead.is_none());
+    assert_eq!(after.failures, before.failures);
+    assert_eq!(redrive(&mut world, before.id), Err(RedriveError::NotFound), "it is not dead any more");
+    let leased = world.lease(1, 1_000);
+    assert_eq!(leased[0].attempt, 1);
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    assert_eq!(redrive(&mut world, before.id), Err(RedriveError::NotFound));
+    assert_eq!(redrive(&mut world, 99), Err(RedriveError::NotFound));
+}
+
+#[test]
+fn an_expired_task_that_is_redriven_expires_no_more() {
+    let mut world = World::new();
+    world.put(put("a", expiring(10))).expect("taken");
+    world.pass_ms(10);
+    let id = world.get("a").expect("shown").id;
+    assert_eq!(redrive(&mut world, id).expect("dead").expire_at, None);
+    world.pass_ms(100_000);
+    assert_eq!(counts(&mut world), (0, 1, 0, 0));
+}
+
+#[test]
+fn a_cancel_ends_a_dead_task_and_time_forgets_it() {
+    let mut world = World::new();
+    dead(&mut world, "a");
+    assert_eq!(world.cancel("a"), Ok(Cancelled::Cancelled));
+    assert_eq!((world.cancel("a"), counts(&mut world)), (Err(CancelError::NotFound), (0, 0, 0, 0)));
+    for budget in [512, 256 << 20] {
+        let mut world = World::with(EngineConfig { near_bytes_max: budget, ..EngineConfig::default() });
+        for n in 0..20 {
+            dead(&mut world, &format!("k{n}"));
+        }
+        world.pass_ms(30 * DAY_MS - 1);
+        assert_eq!(counts(&mut world), (0, 0, 0, 20), "budget {budget}");
+        world.pass_ms(1);
+        assert_eq!(counts(&mut world), (0, 0, 0, 0), "budget {budget}");
+        assert_eq!(world.get("k3"), Err(GetError::NotFound));
+        assert_eq!(world.list(Some(State::Dead)), []);
+    }
+}
+
+#[test]
+fn tokens_of_a_dead_task_are_expired() {
+    let mut world = World::new();
+    world.put(put("a", tried(1, None))).expect("taken");
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.nack(leased[0].token, None), TokenAnswer::Nacked);
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Expired);
+    let mut world = world.crash();
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Expired);
+    assert_eq!(counts(&mut world), (0, 0, 0, 1));
+}
