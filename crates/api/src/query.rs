@@ -1,6 +1,7 @@
 //! Query strings: a few known parameters, once each, the rest refused and named.
 
 use crate::bad_request::{BadRequest, nearest, shown};
+use crate::filter::{TaskFilter, instant, tag};
 use crate::json::list;
 use crate::task::TaskState;
 
@@ -67,11 +68,11 @@ pub struct CancelQuery {
     pub revoke: bool,
 }
 
-/// The query of `GET /v1/queues/{q}/tasks`: `?state=&limit=&cursor=`.
+/// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Only tasks in this state.
-    pub state: Option<TaskState>,
+    /// Only these tasks. Both ends of the span belong to it; on the wire they are RFC 3339 or milliseconds since 1970.
+    pub filter: TaskFilter,
     /// At most so many on the page: 1 to 1,000, by default 100.
     pub limit: usize,
     /// Where the page before ended, as its `next_cursor` said: 1 to 256 bytes that mean something to the
@@ -81,7 +82,7 @@ pub struct ListQuery {
 
 impl Default for ListQuery {
     fn default() -> Self {
-        Self { state: None, limit: LIST_LIMIT_DEFAULT, cursor: None }
+        Self { filter: TaskFilter::default(), limit: LIST_LIMIT_DEFAULT, cursor: None }
     }
 }
 
@@ -145,38 +146,30 @@ impl ListQuery {
     ///
     /// As [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["state", "limit", "cursor"], &["due_from", "due_to", "tag"])?;
+        let found = Parameters::read(query, &["state", "due_from", "due_to", "tag", "limit", "cursor"], &[])?;
         let state = found
             .get("state")
             .map(|given| word("state", given, &TaskState::ALL.map(|state| (state.name(), state))));
-        let limit = found.get("limit").map(limit);
-        let cursor = found.get("cursor").map(cursor);
-        Ok(Self {
-            state: state.transpose()?,
-            limit: limit.transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
-            cursor: cursor.transpose()?,
-        })
+        let filter = TaskFilter { state: state.transpose()?, ..found.filter()? };
+        found.list(filter)
     }
 
-    /// The same for a list that has one state only: `?limit=&cursor=`.
+    /// The same for a list of the dead alone: `?due_from=&due_to=&tag=&limit=&cursor=`.
     ///
     /// # Errors
     ///
     /// As [`PutQuery::parse`].
     pub fn parse_dead(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["limit", "cursor"], &["tag"])?;
-        Ok(Self {
-            state: None,
-            limit: found.get("limit").map(limit).transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
-            cursor: found.get("cursor").map(cursor).transpose()?,
-        })
+        let found = Parameters::read(query, &["due_from", "due_to", "tag", "limit", "cursor"], &[])?;
+        let filter = TaskFilter { state: Some(TaskState::Dead), ..found.filter()? };
+        found.list(filter)
     }
 
     /// The query as [`parse`](Self::parse) reads it, without the `?`.
     pub fn to_query(&self) -> String {
         let mut query = Query::default();
-        if let Some(state) = self.state {
-            query.add("state", state.name());
+        for (name, value) in self.filter.parameters() {
+            query.add(name, &value);
         }
         if self.limit != LIST_LIMIT_DEFAULT {
             query.add("limit", &self.limit.to_string());
@@ -230,6 +223,25 @@ impl Parameters {
             None => Ok(PutMode::default()),
             Some(given) => word("mode", given, &MODES),
         }
+    }
+
+    /// Without the state.
+    fn filter(&self) -> Result<TaskFilter, BadRequest> {
+        let filter = TaskFilter {
+            state: None,
+            due_from_ms: self.get("due_from").map(|given| instant("due_from", given)).transpose()?,
+            due_to_ms: self.get("due_to").map(|given| instant("due_to", given)).transpose()?,
+            tag: self.get("tag").map(tag).transpose()?,
+        };
+        filter.check()
+    }
+
+    fn list(&self, filter: TaskFilter) -> Result<ListQuery, BadRequest> {
+        Ok(ListQuery {
+            filter,
+            limit: self.get("limit").map(limit).transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
+            cursor: self.get("cursor").map(cursor).transpose()?,
+        })
     }
 
     fn revoke(&self) -> Result<bool, BadRequest> {

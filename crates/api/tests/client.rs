@@ -8,7 +8,7 @@ use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
     NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
-    TaskState, TokenResult,
+    TaskFilter, TaskState, TokenResult,
 };
 
 /// A request as it arrived.
@@ -140,7 +140,11 @@ fn every_call_as_it_goes_out() {
     assert_eq!(client.nack("q", &nack).expect("nack"), expected);
     let extend = ExtendBody { tokens: vec!["t".into()], lease_ms: 60_000 };
     assert_eq!(client.extend("q", &extend).expect("extend"), expected);
-    let list = ListQuery { state: Some(TaskState::Ready), limit: 5, cursor: Some("a=b&c".into()) };
+    let list = ListQuery {
+        filter: TaskFilter { state: Some(TaskState::Ready), ..TaskFilter::default() },
+        limit: 5,
+        cursor: Some("a=b&c".into()),
+    };
     assert_eq!(client.list("q", &list).expect("list").tasks.len(), 1);
     assert_eq!(client.queues().expect("queues")[0].leased, 3);
     assert_eq!(client.advance(15 * 86_400_000).expect("advance"), 1_508_237_793_000);

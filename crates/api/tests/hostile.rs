@@ -7,8 +7,8 @@ use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
 use tickwheel_api::{
     AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskState, Terms,
-    TermsPatch, if_match, no_query,
+    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
+    TaskState, Terms, TermsPatch, if_match, no_query,
 };
 
 /// Every parser on the same bytes. What it says must hold no control character and must not grow with the
@@ -125,6 +125,16 @@ fn terms_patch() -> impl Strategy<Value = TermsPatch> {
             expire_after_ms,
         },
     )
+}
+
+fn filter() -> impl Strategy<Value = TaskFilter> {
+    use proptest::option::of;
+    let state = prop::sample::select(TaskState::ALL.to_vec());
+    (of(state), of(0..=INSTANT_MS_MAX), of(0..=INSTANT_MS_MAX), of(word())).prop_map(|(state, a, b, tag)| {
+        let in_order = a.zip(b).is_none_or(|(a, b)| a <= b);
+        let (due_from_ms, due_to_ms) = if in_order { (a, b) } else { (b, a) };
+        TaskFilter { state, due_from_ms, due_to_ms, tag }
+    })
 }
 
 fn put_body() -> impl Strategy<Value = PutBody> {
@@ -278,7 +288,7 @@ proptest! {
     fn query_round_trip(
         mode in mode(),
         revoke in any::<bool>(),
-        state in proptest::option::of(prop::sample::select(TaskState::ALL.to_vec())),
+        filter in filter(),
         limit in 1_usize..=1_000,
         cursor in proptest::option::of(".{1,60}"),
     ) {
@@ -286,7 +296,7 @@ proptest! {
         prop_assert_eq!(PutQuery::parse(&put.to_query()), Ok(put));
         let cancel = CancelQuery { revoke };
         prop_assert_eq!(CancelQuery::parse(&cancel.to_query()), Ok(cancel));
-        let list = ListQuery { state, limit, cursor };
+        let list = ListQuery { filter, limit, cursor };
         prop_assert_eq!(ListQuery::parse(&list.to_query()), Ok(list));
     }
 }

@@ -2,8 +2,8 @@
 
 use tickwheel_api::{
     AckBody, AdvanceBody, BadRequest, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody, TaskState, Terms,
-    TermsPatch, etag, if_match, no_query,
+    PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody, TaskFilter, TaskState,
+    Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -330,11 +330,29 @@ fn queries() {
     assert_eq!(PutQuery::parse("mode=debounce"), put(PutMode::Debounce, false));
     assert_eq!(PatchQuery::parse("revoke=true"), Ok(PatchQuery { revoke: true }));
     assert_eq!(CancelQuery::parse("revoke=true"), Ok(CancelQuery { revoke: true }));
-    assert_eq!(ListQuery::parse(""), Ok(ListQuery { state: None, limit: 100, cursor: None }));
+    assert_eq!(
+        ListQuery::parse(""),
+        Ok(ListQuery { filter: TaskFilter::default(), limit: 100, cursor: None })
+    );
     assert_eq!(
         ListQuery::parse("state=dead&limit=1000&cursor=a%2Bb%3D+c"),
-        Ok(ListQuery { state: Some(TaskState::Dead), limit: 1_000, cursor: Some("a+b= c".to_owned()) })
+        Ok(ListQuery {
+            filter: TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() },
+            limit: 1_000,
+            cursor: Some("a+b= c".to_owned())
+        })
     );
+    let filter = TaskFilter {
+        state: Some(TaskState::Ready),
+        due_from_ms: Some(1_506_943_593_000),
+        due_to_ms: Some(1_506_943_593_001),
+        tag: Some("a b&c".to_owned()),
+    };
+    let query = ListQuery { filter, ..ListQuery::default() };
+    let text = "state=ready&due_from=2017-10-02T11:26:33Z&due_to=1506943593001&tag=a%20b%26c";
+    assert_eq!(ListQuery::parse(text), Ok(query.clone()));
+    assert_eq!(ListQuery::parse(&query.to_query()), Ok(query));
+    assert_eq!(ListQuery::parse_dead("tag=x").expect("a query").filter.state, Some(TaskState::Dead));
     assert_eq!(no_query(""), Ok(()));
 
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("the cases are UTF-8");
@@ -369,8 +387,16 @@ fn queries() {
             ),
             ("cursor=", "parameter `cursor`: has 0 bytes, not from 1 to 256"),
             (&format!("cursor={}", "x".repeat(257)), "parameter `cursor`: has 257 bytes, not from 1 to 256"),
-            ("tag=x", "parameter `tag`: is not supported by this version"),
-            ("due_from=x", "parameter `due_from`: is not supported by this version"),
+            ("tag=", "parameter `tag`: `` is no tag"),
+            (
+                "due_from=2017-10-02",
+                "parameter `due_from`: `2017-10-02` is not an RFC 3339 time: expected `T` between date and time",
+            ),
+            ("due_to=253402207201000", "parameter `due_to`: 253402207201000 is after the year 9999"),
+            (
+                "due_from=2000&due_to=1999",
+                "parameter `due_to`: 1970-01-01T00:00:01.999Z is before `due_from`, 1970-01-01T00:00:02.000Z",
+            ),
         ],
     );
     refused(

@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, Unavailable,
+    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, State, TaskView,
+    Unavailable,
 };
 use crate::name::{Group, Key, QueueName, Tag};
 use crate::task::{Body, PRIORITY_DEFAULT, Retry};
@@ -258,13 +259,45 @@ pub struct Extend {
     pub lease_ms: u64,
 }
 
+/// Tasks that have all of these; what is `None` does not matter. All `None`: every task that is not dead.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TaskFilter {
+    /// In this state.
+    pub state: Option<State>,
+    /// Due then or later.
+    pub due_from: Option<Timestamp>,
+    /// Due then or earlier.
+    pub due_to: Option<Timestamp>,
+    /// With this tag.
+    pub tag: Option<Tag>,
+}
+
+impl TaskFilter {
+    /// Tasks in this state.
+    #[must_use]
+    pub fn in_state(state: State) -> Self {
+        Self { state: Some(state), ..Self::default() }
+    }
+
+    /// Whether a task as it is shown is one of them.
+    #[must_use]
+    pub fn matches(&self, task: &TaskView) -> bool {
+        let Self { state, due_from, due_to, tag } = self;
+        let in_state = state.map_or(task.state != State::Dead, |state| state == task.state);
+        in_state
+            && due_from.is_none_or(|from| from <= task.due_at)
+            && due_to.is_none_or(|to| task.due_at <= to)
+            && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
+    }
+}
+
 /// Pages through the live tasks of a queue in the order of `due_at`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct List {
     /// The queue.
     pub queue: QueueName,
-    /// Only tasks in this state.
-    pub state: Option<crate::answer::State>,
+    /// Only these tasks.
+    pub filter: TaskFilter,
     /// Looks at no more than so many tasks; a page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
@@ -445,7 +478,7 @@ impl List {
     /// The first page, all states, 100 tasks looked at.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
-        Self { queue: queue.clone(), state: None, max: 100, after: None }
+        Self { queue: queue.clone(), filter: TaskFilter::default(), max: 100, after: None }
     }
 }
 

@@ -22,7 +22,7 @@ pub use answer::{
 };
 pub use command::{
     Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Payload,
-    Put, PutMode, Redrive, Terms,
+    Put, PutMode, Redrive, TaskFilter, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};

@@ -1,11 +1,11 @@
 //! Where a page of a list ended, as opaque text that knows which list it belongs to.
 
-use tickwheel_api::TaskState;
+use tickwheel_api::TaskFilter;
 use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 /// A cursor is `1-<due_at>-<put_seq>-<check>`, in hexadecimal; the 1 is the version of this form.
 ///
-/// The check covers the place, the queue and the state asked for, so that a cursor taken to another list is refused
+/// The check covers the place, the queue and the filter, so that a cursor taken to another list is refused
 /// and does not silently skip tasks. It guards against mix-ups; there is nothing to protect against forgers, who can
 /// list everything anyway.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -16,28 +16,28 @@ pub(crate) struct Cursor {
 const VERSION: &str = "1";
 
 impl Cursor {
-    /// The text for the list of `queue` in `state`.
-    pub(crate) fn write(self, queue: &QueueName, state: Option<TaskState>) -> String {
+    /// The text for the list of `queue` by `filter`.
+    pub(crate) fn write(self, queue: &QueueName, filter: &TaskFilter) -> String {
         let (due, seq) = (self.place.due_at.as_ms(), self.place.put_seq.0);
-        format!("{VERSION}-{due:x}-{seq:x}-{:016x}", self.check(queue, state))
+        format!("{VERSION}-{due:x}-{seq:x}-{:016x}", self.check(queue, filter))
     }
 
-    /// Reads a text; `None` unless [`write`](Self::write) made it for the same queue and state.
-    pub(crate) fn read(text: &str, queue: &QueueName, state: Option<TaskState>) -> Option<Self> {
+    /// Reads a text; `None` unless [`write`](Self::write) made it for the same queue and filter.
+    pub(crate) fn read(text: &str, queue: &QueueName, filter: &TaskFilter) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, due, seq) = (parts.next()?, parts.next()?, parts.next()?);
         let due_at = Timestamp::from_ms(i64::from_str_radix(due, 16).ok()?)?;
         let put_seq = Seq(u64::from_str_radix(seq, 16).ok()?);
         let cursor = Self { place: Place { due_at, put_seq } };
         // Comparing the whole text leaves each cursor one spelling.
-        (version == VERSION && cursor.write(queue, state) == text).then_some(cursor)
+        (version == VERSION && cursor.write(queue, filter) == text).then_some(cursor)
     }
 
-    fn check(self, queue: &QueueName, state: Option<TaskState>) -> u64 {
+    fn check(self, queue: &QueueName, filter: &TaskFilter) -> u64 {
         let due = self.place.due_at.as_ms().to_be_bytes();
         let seq = self.place.put_seq.0.to_be_bytes();
-        let state = state.map_or("", TaskState::name);
-        fnv1a([&due, &seq, queue.as_str().as_bytes(), b"?", state.as_bytes()].concat())
+        let filter = filter.fingerprint();
+        fnv1a([&due, &seq, queue.as_str().as_bytes(), b"?", filter.as_bytes()].concat())
     }
 }
 
@@ -51,6 +51,7 @@ fn fnv1a(bytes: Vec<u8>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tickwheel_api::TaskState;
 
     fn queue(name: &str) -> QueueName {
         QueueName::new(name).expect("a name")
@@ -60,24 +61,28 @@ mod tests {
     fn a_cursor_is_read_back_by_its_own_list_only() {
         let due_at = Timestamp::from_ms(1_506_943_593_000).expect("not negative");
         let cursor = Cursor { place: Place { due_at, put_seq: Seq(41) } };
-        let ready = Some(TaskState::Ready);
-        let text = cursor.write(&queue("close"), ready);
+        let all = TaskFilter::default();
+        let ready = TaskFilter { state: Some(TaskState::Ready), ..all.clone() };
+        let text = cursor.write(&queue("close"), &ready);
         assert!(text.len() <= tickwheel_api::CURSOR_BYTES_MAX, "{text} is too long for the query parser");
-        assert_eq!(Cursor::read(&text, &queue("close"), ready), Some(cursor));
-        assert_eq!(Cursor::read(&text, &queue("confirm"), ready), None);
-        assert_eq!(Cursor::read(&text, &queue("close"), None), None);
-        assert_eq!(Cursor::read(&text, &queue("close"), Some(TaskState::Leased)), None);
+        assert_eq!(Cursor::read(&text, &queue("close"), &ready), Some(cursor));
+        assert_eq!(Cursor::read(&text, &queue("confirm"), &ready), None);
+        assert_eq!(Cursor::read(&text, &queue("close"), &all), None);
+        let tagged = TaskFilter { tag: Some("vip".to_owned()), ..ready.clone() };
+        let later = TaskFilter { due_from_ms: Some(5), ..ready };
+        assert_eq!(Cursor::read(&text, &queue("close"), &tagged), None);
+        assert_eq!(Cursor::read(&text, &queue("close"), &later), None);
     }
 
     #[test]
     fn a_changed_cursor_is_refused() {
         let cursor = Cursor { place: Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) } };
-        let text = cursor.write(&queue("q"), None);
+        let text = cursor.write(&queue("q"), &TaskFilter::default());
         for at in 0..text.len() {
             let mut other = text.clone().into_bytes();
             other[at] = if other[at] == b'7' { b'8' } else { b'7' };
             let other = String::from_utf8(other).expect("ASCII");
-            assert_eq!(Cursor::read(&other, &queue("q"), None), None, "{other}");
+            assert_eq!(Cursor::read(&other, &queue("q"), &TaskFilter::default()), None, "{other}");
         }
         for bad in [
             "",
@@ -90,7 +95,7 @@ mod tests {
             &text.to_uppercase(),
             &format!("{text}-"),
         ] {
-            assert_eq!(Cursor::read(bad, &queue("q"), None), None, "{bad}");
+            assert_eq!(Cursor::read(bad, &queue("q"), &TaskFilter::default()), None, "{bad}");
         }
     }
 }

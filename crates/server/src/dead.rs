@@ -2,7 +2,9 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, no_query};
+use tickwheel_api::{
+    Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState, no_query,
+};
 use tickwheel_queue::{Key, Pending, QueueName, RedriveError, State, TaskView};
 
 use crate::answer;
@@ -73,9 +75,10 @@ async fn dead_id(app: &App, queue: &QueueName, key: &Key) -> Result<Option<u64>,
 
 /// The ids of all that are dead, as many as one call takes, and whether there are more.
 async fn all(app: &App, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
+    let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
-        let page = app.queue.list(translate::list(queue, Some(State::Dead), REDRIVE_MAX, after)).await;
+        let page = app.queue.list(translate::list(queue, &dead, REDRIVE_MAX, after)).await;
         let page = page.map_err(|error| translate::unavailable(&error))?;
         ids.extend(page.tasks.iter().map(|task| Some(task.id)));
         after = page.next;

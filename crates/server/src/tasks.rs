@@ -4,8 +4,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, TaskState,
-    no_query,
+    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, no_query,
 };
 use tickwheel_queue::{Key, PutError, PutMode, QueueName, Stored};
 
@@ -132,19 +131,18 @@ pub(crate) async fn list_dead(
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
-    let query = ListQuery::parse_dead(&query)?;
-    page(&app, &queue, ListQuery { state: Some(TaskState::Dead), ..query }).await
+    page(&app, &queue, ListQuery::parse_dead(&query)?).await
 }
 
 async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
-    let state = query.state.map(translate::state_wanted);
+    let filter = &query.filter;
     let after = match &query.cursor {
-        Some(text) => Some(Cursor::read(text, queue, query.state).ok_or_else(foreign_cursor)?.place),
+        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
         None => None,
     };
-    let page = app.queue.list(translate::list(queue, state, query.limit, after)).await;
+    let page = app.queue.list(translate::list(queue, filter, query.limit, after)).await;
     let page = page.map_err(|error| translate::unavailable(&error))?;
-    let next = page.next.map(|place| Cursor { place }.write(queue, query.state));
+    let next = page.next.map(|place| Cursor { place }.write(queue, filter));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
     Ok(stream::tasks(page.tasks, |task| task.body.payload.len(), translate::task_body, rest))
 }
@@ -158,7 +156,7 @@ fn foreign_cursor() -> BadRequest {
     BadRequest::parameter(
         "cursor",
         "is not a cursor of this list",
-        "send the `next_cursor` of the page before as it is, with the same queue and state",
+        "send the `next_cursor` of the page before as it is, with the same queue and filter",
     )
 }
 

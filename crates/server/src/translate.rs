@@ -90,14 +90,22 @@ pub(crate) fn lease(queue: &QueueName, body: &api::LeaseBody, wait: Duration) ->
 
 pub(crate) fn list(
     queue: &QueueName,
-    state: Option<queue::State>,
+    filter: &api::TaskFilter,
     max: usize,
     after: Option<queue::Place>,
 ) -> queue::List {
-    queue::List { queue: queue.clone(), state, max, after }
+    let api::TaskFilter { state, due_from_ms, due_to_ms, tag } = filter;
+    let instant = |ms: i64| Timestamp::from_ms(ms).expect("parsed instants are not before 1970");
+    let filter = queue::TaskFilter {
+        state: state.map(state_wanted),
+        due_from: due_from_ms.map(instant),
+        due_to: due_to_ms.map(instant),
+        tag: tag.as_deref().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")),
+    };
+    queue::List { queue: queue.clone(), filter, max, after }
 }
 
-pub(crate) fn state_wanted(state: api::TaskState) -> queue::State {
+fn state_wanted(state: api::TaskState) -> queue::State {
     match state {
         api::TaskState::Scheduled => queue::State::Scheduled,
         api::TaskState::Ready => queue::State::Ready,

@@ -1,7 +1,7 @@
 //! Lists, taken page by page while nothing else goes on.
 
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
-use tickwheel_queue::{List, State};
+use tickwheel_queue::{List, State, TaskFilter};
 
 use super::{Step, World};
 use crate::oracle::{Answer, Call, Verb, Violation};
@@ -27,7 +27,8 @@ impl World {
             let mut after = None;
             loop {
                 let max = self.rng.pick(&[1, 2, 100]);
-                let list = List { max, after, state, ..List::new(&words::queue(queue)) };
+                let filter = TaskFilter { state, ..TaskFilter::default() };
+                let list = List { max, after, filter, ..List::new(&words::queue(queue)) };
                 let lives = self.coverage.crashes;
                 let Some(answer) = self.call_through(Command::List(list))? else {
                     assert!(self.coverage.crashes > lives, "only a crash leaves a page unanswered");

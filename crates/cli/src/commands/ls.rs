@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tickwheel_api::client::Client;
-use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskState};
+use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter, TaskState};
 
 use crate::output::{Format, say};
 use crate::remote::Remote;
@@ -19,6 +19,7 @@ use crate::values;
 Examples:
   tickwheel ls close
   tickwheel ls close --state ready --limit 1000
+  tickwheel ls close --tag vip --due-to 2030-01-01T00:00:00Z
   tickwheel ls --all -o json | jq -r .key")]
 pub(crate) struct Ls {
     /// The queue [default: every queue]
@@ -27,6 +28,15 @@ pub(crate) struct Ls {
     /// Only tasks in this state
     #[arg(long, value_enum)]
     state: Option<State>,
+    /// Only tasks due at this time or later, RFC 3339 or milliseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    due_from: Option<i64>,
+    /// Only tasks due at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    due_to: Option<i64>,
+    /// Only tasks with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
     /// At most so many tasks of each queue
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
     limit: usize,
@@ -60,6 +70,8 @@ impl Ls {
             State::Leased => TaskState::Leased,
             State::Dead => TaskState::Dead,
         });
+        let (due_from_ms, due_to_ms) = (self.due_from, self.due_to);
+        let filter = TaskFilter { state, due_from_ms, due_to_ms, tag: self.tag };
         let limit = if self.all { usize::MAX } else { self.limit };
         let queues = match self.queue {
             Some(queue) => vec![queue],
@@ -67,7 +79,7 @@ impl Ls {
         };
         let mut tasks = Vec::new();
         for queue in queues {
-            let mut listing = Listing::new(&client, queue, state, limit);
+            let mut listing = Listing::new(&client, queue, filter.clone(), limit);
             while let Some(page) = listing.next_page()? {
                 if self.format.is_json() {
                     // Printed as they come: a list may be longer than memory.
@@ -103,8 +115,8 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn new(client: &'a Client, queue: String, state: Option<TaskState>, limit: usize) -> Self {
-        let query = ListQuery { state, ..ListQuery::default() };
+    fn new(client: &'a Client, queue: String, filter: TaskFilter, limit: usize) -> Self {
+        let query = ListQuery { filter, ..ListQuery::default() };
         Self { client, queue, query, left: limit, ended: false, has_more: false }
     }
 

@@ -145,7 +145,7 @@ impl<'a> Caller<'a> {
     /// All live tasks of a queue, page by page.
     pub(crate) fn list(&self, queue: &str) -> Said<Vec<(Key, Answer)>> {
         let mut listed = Vec::new();
-        let mut query = ListQuery { state: None, limit: 1_000, cursor: None };
+        let mut query = ListQuery { limit: 1_000, ..ListQuery::default() };
         loop {
             let page = self.history.during(|| self.client.list(queue, &query));
             let page = page.map_err(|error| self.silence(&error))?;

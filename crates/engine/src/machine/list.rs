@@ -8,7 +8,7 @@ use tickwheel_core::TimerQueue;
 use super::Engine;
 use super::entries::At;
 use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
-use crate::command::List;
+use crate::command::{List, TaskFilter};
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
 use crate::task::Task;
@@ -20,6 +20,14 @@ pub(super) struct Lists {
     /// Wait until the store has all that had been applied when they came.
     waiting: VecDeque<(Seq, CallId, List)>,
     asked: BTreeMap<RequestId, (CallId, List)>,
+}
+
+impl List {
+    /// What the list asks for of this span of due times, both ends included.
+    fn span(&self, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
+        let TaskFilter { due_from, due_to, .. } = self.filter;
+        (due_from.map_or(from, |wanted| wanted.max(from)), due_to.map_or(to, |wanted| wanted.min(to)))
+    }
 }
 
 impl Lists {
@@ -54,16 +62,18 @@ impl Engine {
             // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
             let latest =
                 Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
-            let dead = list.state == Some(State::Dead);
-            let (due_from, due_to) = match list.state {
-                None | Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
-                Some(State::Scheduled) => (now.wall.saturating_plus_ms(1), Timestamp::MAX),
+            let dead = list.filter.state == Some(State::Dead);
+            let (due_from, due_to) = match list.filter.state {
+                // Of the dead the store knows when they are forgotten.
+                Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
+                None => list.span(Timestamp::EPOCH, Timestamp::MAX),
+                Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
                 Some(State::Ready | State::Leased) => {
                     // Or it was leased over a restart, and the clock has gone back since.
                     let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
                     let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
                     let held = leased.chain(ready).max();
-                    (Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
+                    list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
                 }
             };
             let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
@@ -82,7 +92,7 @@ impl Engine {
             }
             _ => {
                 let views = page.tasks.iter().filter_map(|task| self.view_of(task));
-                let tasks = views.filter(|view| list.state.is_none_or(|state| state == view.state)).collect();
+                let tasks = views.filter(|view| list.filter.matches(view)).collect();
                 Ok(TaskPage { tasks, next: page.next })
             }
         };

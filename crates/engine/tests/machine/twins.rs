@@ -212,7 +212,13 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 Some(State::Leased),
                 Some(State::Dead),
             ]);
-            twins.send(Command::List(List { state, max: 1_000, ..List::new(&of) }));
+            let filter = TaskFilter {
+                state,
+                due_from: draw.pick(&[None, None, Some(ms(500))]),
+                due_to: draw.pick(&[None, None, Some(ms(5_000))]),
+                tag: None,
+            };
+            twins.send(Command::List(List { filter, max: 1_000, ..List::new(&of) }));
         }
         85..97 => {
             let by_ms = draw.delay_ms();

@@ -287,7 +287,8 @@ impl World {
         let mut all = Vec::new();
         let mut after = None;
         loop {
-            let list = List { state, max: 3, after, ..List::new(&queue("q")) };
+            let filter = TaskFilter { state, ..TaskFilter::default() };
+            let list = List { filter, max: 3, after, ..List::new(&queue("q")) };
             let Answer::List(Ok(page)) = self.ask(Command::List(list)) else { panic!("no page") };
             all.extend(page.tasks.into_iter().map(|task| (task.key.as_str().to_owned(), task.state)));
             after = page.next;

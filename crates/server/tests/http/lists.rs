@@ -82,3 +82,47 @@ fn a_cursor_of_another_list_is_refused() {
         assert_eq!(reply.json()["parameter"], "cursor", "{target}");
     }
 }
+
+fn keys_of(page: &serde_json::Value) -> Vec<String> {
+    let tasks = page["tasks"].as_array().expect("an array");
+    tasks.iter().map(|task| task["key"].as_str().expect("a key").to_owned()).collect()
+}
+
+#[test]
+fn a_list_by_tag_and_span_shows_those_tasks_alone() {
+    let served = Served::memory();
+    for (key, at_ms, tags) in [
+        ("a", 4_000_000_000_000_i64, "[\"vip\"]"),
+        ("b", 4_000_000_001_000, "[]"),
+        ("c", 4_000_000_002_000, "[\"eu\",\"vip\"]"),
+        ("d", 4_000_000_003_000, "[\"vip\"]"),
+    ] {
+        let body = format!(r#"{{"at_ms":{at_ms},"tags":{tags}}}"#);
+        served.expect(201, "PUT", &format!("/v1/queues/close/tasks/{key}"), &body);
+    }
+    let list =
+        |query: &str| keys_of(&served.expect(200, "GET", &format!("/v1/queues/close/tasks?{query}"), ""));
+    assert_eq!(list("tag=vip"), ["a", "c", "d"]);
+    assert_eq!(list("tag=eu"), ["c"]);
+    assert_eq!(
+        list("due_from=4000000001000&due_to=2096-10-02T07:06:42Z"),
+        ["b", "c"],
+        "both ends belong to it"
+    );
+    assert_eq!(list("due_from=4000000001000&tag=vip&state=scheduled"), ["c", "d"]);
+    assert_eq!(list("tag=vip&state=ready"), Vec::<String>::new());
+    // Page by page, and a cursor belongs to its filter.
+    let first = served.expect(200, "GET", "/v1/queues/close/tasks?tag=vip&limit=2", "");
+    let cursor = first["next_cursor"].as_str().expect("there is more");
+    let mut found = keys_of(&first);
+    let mut next = Some(cursor.to_owned());
+    while let Some(cursor) = next {
+        let target = format!("/v1/queues/close/tasks?tag=vip&limit=2&cursor={cursor}");
+        let page = served.expect(200, "GET", &target, "");
+        found.extend(keys_of(&page));
+        next = page["next_cursor"].as_str().map(str::to_owned);
+    }
+    assert_eq!(found, ["a", "c", "d"]);
+    let other = format!("/v1/queues/close/tasks?tag=eu&limit=2&cursor={cursor}");
+    served.call("GET", &other, "").assert_problem(400, "bad-request", "cursor");
+}
