@@ -142,6 +142,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 key: named(),
                 due: due.map(due_of),
                 payload: given.as_ref().map(|given| product::Payload::bytes(given.body.payload.clone())),
+                timeline: None,
                 tags: given.as_ref().map(|given| given.body.tags.clone()),
                 priority: given.as_ref().map(|given| given.terms.priority),
                 group: given.as_ref().map(|given| given.terms.group.clone()),

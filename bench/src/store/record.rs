@@ -61,7 +61,7 @@ impl Records {
     /// Number `n`, put at `put_at` and due at least two hours later.
     pub(crate) fn get(&self, n: u64, put_at: Timestamp) -> anyhow::Result<Record> {
         let body =
-            Body { payload: payload(n), content_type: Arc::clone(&self.content_type), tags: Vec::new() };
+            Body { payload: payload(n), content_type: Arc::clone(&self.content_type), ..Body::default() };
         Ok(Record {
             id: id(n),
             queue: self.queue.clone(),

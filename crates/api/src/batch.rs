@@ -7,8 +7,8 @@ use crate::json::{self, Members, Shape, find_text};
 use crate::problem::Problem;
 use crate::put::{LATER, PatchBody, PutBody};
 use crate::query::{MODES, PutMode};
-use crate::time;
 use crate::value;
+use crate::{time, timeline};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,6 +21,7 @@ const SHAPE: Shape = Shape {
         "at",
         "at_ms",
         "level",
+        "timeline",
         "payload",
         "payload_base64",
         "content_type",
@@ -170,7 +171,11 @@ impl Serialize for BatchLine {
         match &self.op {
             BatchOp::Put { body, mode } => {
                 body.write_due(&mut map)?;
-                body.payload.write_on_one_line(&mut map)?;
+                if body.timeline.is_empty() {
+                    body.payload.write_on_one_line(&mut map)?;
+                } else {
+                    timeline::write_on_one_line(&body.timeline, &mut map)?;
+                }
                 body.write_max_wait(&mut map)?;
                 body.terms.write(&mut map)?;
                 if *mode != PutMode::default() {
@@ -181,6 +186,9 @@ impl Serialize for BatchLine {
                 body.write_due(&mut map)?;
                 if let Some(payload) = &body.payload {
                     payload.write_on_one_line(&mut map)?;
+                }
+                if let Some(timeline) = &body.timeline {
+                    timeline::write_on_one_line(timeline, &mut map)?;
                 }
                 body.terms.write(&mut map)?;
             }

@@ -58,6 +58,7 @@ mod retry;
 mod task;
 mod terms;
 pub mod time;
+mod timeline;
 mod tokens;
 mod value;
 
@@ -83,6 +84,7 @@ pub use task::{
     DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage,
 };
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
+pub use timeline::{MOMENTS_MAX, MomentBody};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
 
 /// The content type of a batch, request and answer: one JSON object a line.

@@ -42,6 +42,8 @@ pub enum ProblemKind {
     Live,
     /// The task was given up.
     Dead,
+    /// The task has a timeline, and the request would change one of its instants.
+    Timeline,
     /// A worker has the task.
     Leased,
     /// The task's version is another than `If-Match` says.
@@ -73,7 +75,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -88,6 +90,7 @@ impl ProblemKind {
         Self::Timeout,
         Self::Live,
         Self::Dead,
+        Self::Timeline,
         Self::Leased,
         Self::VersionMismatch,
         Self::BodyTooLarge,
@@ -122,6 +125,7 @@ impl ProblemKind {
             Self::Timeout => ("/problems/timeout", 408, "the request did not arrive in time"),
             Self::Live => ("/problems/live", 409, "a live task has this key"),
             Self::Dead => ("/problems/dead", 409, "the task is dead"),
+            Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),
             Self::VersionMismatch => ("/problems/version-mismatch", 412, "the task has another version"),
             Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
@@ -296,6 +300,14 @@ impl Problem {
             format!("the task with the key `{}` in queue `{}` was given up", shown(key), shown(queue));
         Self::new(ProblemKind::Dead, detail)
             .with_hint("redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key")
+    }
+
+    /// 409: a timeline is replaced as a whole.
+    pub fn timeline(queue: &str, key: &str) -> Self {
+        let detail =
+            format!("the task with the key `{}` in queue `{}` has a timeline", shown(key), shown(queue));
+        Self::new(ProblemKind::Timeline, detail)
+            .with_hint("send the whole `timeline` as it is to be, with all its instants")
     }
 
     /// 404: no dead task of the queue is what `which` says, such as "the id 7".

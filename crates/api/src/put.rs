@@ -6,11 +6,12 @@ use crate::json::{self, Members, Shape};
 use crate::payload::PayloadBody;
 use crate::query::PutMode;
 use crate::terms::{Terms, TermsPatch};
+use crate::timeline::{MomentBody, timeline};
 use crate::{duration, value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Members of a task that the documents promise and this version does not have yet.
-pub(crate) const LATER: [&str; 1] = ["timeline"];
+pub(crate) const LATER: [&str; 0] = [];
 
 /// Where members stand that people look for in the body.
 pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
@@ -35,6 +36,7 @@ const SHAPE: Shape = Shape {
         "at",
         "at_ms",
         "level",
+        "timeline",
         "payload",
         "payload_base64",
         "content_type",
@@ -52,14 +54,16 @@ const SHAPE: Shape = Shape {
 /// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`.
 ///
 /// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000 | "level": 3, "payload": any JSON, "tags": ["vip"], "priority": 1024,
-/// "group": "user:7", "retry": {...}, "expire_after": "1h"}`, every member optional and at most one of the four that say a time. Instead of `payload` there may be
+/// "group": "user:7", "retry": {...}, "expire_after": "1h"}`, every member optional and at most one of the four that say a time. In place of time and payload there may be a `timeline`: `[{"at": ..., "payload": ...}, ...]`. Instead of `payload` there may be
 /// `payload_base64` with `content_type`. An empty body is an empty object: due now, with the payload `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PutBody {
     /// When the task is to become due.
     pub due: Due,
-    /// What the worker gets.
+    /// What the worker gets; with a timeline each instant has its own.
     pub payload: PayloadBody,
+    /// The instants at which the task is due, one after the other; empty if it is due once.
+    pub timeline: Vec<MomentBody>,
     /// Tags, priority, group.
     pub terms: Terms,
     /// Of a debounced put: the task is due so many ms after the first put of the row at the latest (`max_wait`).
@@ -79,9 +83,11 @@ impl PutBody {
     }
 
     pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
+        let (due, payload, timeline) = what(members)?;
         Ok(Self {
-            due: Due::of(members)?.unwrap_or_default(),
-            payload: PayloadBody::of(members)?.unwrap_or_default(),
+            due: due.unwrap_or_default(),
+            payload: payload.unwrap_or_default(),
+            timeline: timeline.unwrap_or_default(),
             terms: Terms::of(members)?,
             max_wait_ms: members
                 .get("max_wait")
@@ -101,6 +107,10 @@ impl PutBody {
     ///
     /// A `max_wait` in a put that is not debounced.
     pub fn check(&self, mode: PutMode) -> Result<(), BadRequest> {
+        if !self.timeline.is_empty() && self.max_wait_ms.is_some() {
+            let hint = "a timeline says itself when the task is due";
+            return Err(BadRequest::member("max_wait", "means nothing beside a `timeline`", hint));
+        }
         if self.max_wait_ms.is_none() || mode == PutMode::Debounce {
             return Ok(());
         }
@@ -114,15 +124,36 @@ impl PutBody {
 
     /// Writes the member that says the time, if there is one to write.
     pub(crate) fn write_due<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        if self.due == Due::Now { Ok(()) } else { self.due.write(map) }
+        if self.due == Due::Now || !self.timeline.is_empty() { Ok(()) } else { self.due.write(map) }
     }
+}
+
+/// When and what: a time and a payload, or a timeline, which has both.
+type What = (Option<Due>, Option<PayloadBody>, Option<Vec<MomentBody>>);
+
+fn what(members: &Members<'_>) -> Result<What, BadRequest> {
+    let (due, payload) = (Due::of(members)?, PayloadBody::of(members)?);
+    let timeline = members.get("timeline").map(timeline).transpose()?;
+    if timeline.is_some() && (due.is_some() || payload.is_some()) {
+        let what = if due.is_some() { "a second time" } else { "a second payload" };
+        return Err(BadRequest::member(
+            "timeline",
+            format!("stands beside {what}"),
+            "each instant of a timeline has its time and its payload: leave the others out",
+        ));
+    }
+    Ok((due, payload, timeline))
 }
 
 impl Serialize for PutBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         self.write_due(&mut map)?;
-        self.payload.write(&mut map)?;
+        if self.timeline.is_empty() {
+            self.payload.write(&mut map)?;
+        } else {
+            map.serialize_entry("timeline", &self.timeline)?;
+        }
         self.write_max_wait(&mut map)?;
         self.terms.write(&mut map)?;
         map.end()
@@ -139,6 +170,8 @@ pub struct PatchBody {
     pub due: Option<Due>,
     /// What the worker gets from now on.
     pub payload: Option<PayloadBody>,
+    /// Another timeline, from its first instant on.
+    pub timeline: Option<Vec<MomentBody>>,
     /// Tags, priority, group from now on.
     pub terms: TermsPatch,
 }
@@ -154,12 +187,12 @@ impl PatchBody {
     }
 
     pub(crate) fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
-        let (due, payload) = (Due::of(members)?, PayloadBody::of(members)?);
-        let patch = Self { due, payload, terms: TermsPatch::of(members)? };
-        if patch.due.is_none() && patch.payload.is_none() && patch.terms.is_empty() {
+        let (due, payload, timeline) = what(members)?;
+        let patch = Self { due, payload, timeline, terms: TermsPatch::of(members)? };
+        if patch == Self::default() {
             return Err(BadRequest::body(
                 "changes nothing",
-                "name a time (`delay`, `at`, `at_ms` or `level`; `\"delay\": \"0s\"` for now), a `payload`, `tags`, a `priority`, a `group`, `retry` or `expire_after`",
+                "name a time (`delay`, `at`, `at_ms` or `level`; `\"delay\": \"0s\"` for now), a `payload`, a `timeline`, `tags`, a `priority`, a `group`, `retry` or `expire_after`",
             ));
         }
         Ok(patch)
@@ -182,6 +215,9 @@ impl Serialize for PatchBody {
         self.write_due(&mut map)?;
         if let Some(payload) = &self.payload {
             payload.write(&mut map)?;
+        }
+        if let Some(timeline) = &self.timeline {
+            map.serialize_entry("timeline", timeline)?;
         }
         self.terms.write(&mut map)?;
         map.end()

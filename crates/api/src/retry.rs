@@ -1,7 +1,8 @@
 //! How often and how soon a task that failed is tried again.
 
-use crate::bad_request::{BadRequest, Place};
+use crate::bad_request::BadRequest;
 use crate::json::{Members, Shape};
+use crate::timeline::inside;
 use crate::{duration, value};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -116,16 +117,6 @@ fn jitter(raw: &RawValue) -> Result<u8, BadRequest> {
             "write the part of a wait that chance may leave out, such as `0.5`",
         )
     })
-}
-
-/// A refusal about a member of the object that stands in `path`.
-fn inside(path: &str, refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Member(member) => Place::Member(format!("{path}.{member}")),
-        Place::Body => Place::Member(path.to_owned()),
-        other => other,
-    };
-    BadRequest { place, ..refused }
 }
 
 impl Serialize for RetryBody {

@@ -4,6 +4,7 @@ use crate::payload::PayloadBody;
 use crate::retry::RetryBody;
 use crate::terms::PRIORITY_DEFAULT;
 use crate::time;
+use crate::timeline::MomentBody;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -40,7 +41,7 @@ impl TaskState {
 
 /// A task as its owner sees it: the answer to GET, and a line of a list.
 ///
-/// As JSON: `queue key id version state due_at payload tags priority group attempt retry expire_at failures dead_at reason`, in this order,
+/// As JSON: `queue key id version state due_at payload tags priority group attempt retry expire_at failures dead_at reason timeline`, in this order,
 /// those of them only that there are, but for the first eight and `attempt`; `payload_base64` and `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
 /// keeps the payload's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct TaskBody {
     pub failures: Vec<FailureBody>,
     /// When and why it was given up, in ms since 1970.
     pub dead: Option<(i64, DeathReason)>,
+    /// The instants of its timeline that come after the present one.
+    pub timeline: Vec<MomentBody>,
 }
 
 /// An attempt that failed: `{"at", "attempt", "how", "reason"}`.
@@ -229,6 +232,9 @@ impl Serialize for TaskBody {
             map.serialize_entry("dead_at", &time::format(*at_ms))?;
             map.serialize_entry("reason", reason)?;
         }
+        if !self.timeline.is_empty() {
+            map.serialize_entry("timeline", &self.timeline)?;
+        }
         map.end()
     }
 }
@@ -275,6 +281,8 @@ impl<'de> Deserialize<'de> for TaskBody {
             #[serde(default, with = "time::rfc3339_option")]
             dead_at: Option<i64>,
             reason: Option<DeathReason>,
+            #[serde(default)]
+            timeline: Vec<MomentBody>,
         }
         let wire = Wire::deserialize(deserializer)?;
         let payload = PayloadBody::of_answer(
@@ -299,6 +307,7 @@ impl<'de> Deserialize<'de> for TaskBody {
             expire_at_ms: wire.expire_at,
             failures: wire.failures,
             dead: wire.dead_at.zip(wire.reason),
+            timeline: wire.timeline,
         })
     }
 }

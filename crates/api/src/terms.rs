@@ -102,10 +102,6 @@ impl TermsPatch {
         })
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     pub(crate) fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         if let Some(tags) = &self.tags {
             map.serialize_entry("tags", tags)?;

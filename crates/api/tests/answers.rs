@@ -31,6 +31,7 @@ fn task(payload: PayloadBody) -> TaskBody {
         expire_at_ms: None,
         failures: Vec::new(),
         dead: None,
+        timeline: Vec::new(),
     }
 }
 

@@ -6,8 +6,8 @@ use tickwheel_api::duration::DURATION_MS_MAX;
 use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
 use tickwheel_api::{
-    AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
+    AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, MomentBody,
+    NackBody, PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
     TaskState, Terms, TermsPatch, if_match, no_query,
 };
 
@@ -137,22 +137,32 @@ fn filter() -> impl Strategy<Value = TaskFilter> {
     })
 }
 
-fn put_body() -> impl Strategy<Value = PutBody> {
-    let max_wait_ms = proptest::option::of(0..=DURATION_MS_MAX);
-    (due_or_none(), payload(), terms(), max_wait_ms).prop_map(|(due, payload, terms, max_wait_ms)| PutBody {
-        due,
-        payload,
-        terms,
-        max_wait_ms,
+fn timeline() -> impl Strategy<Value = Vec<MomentBody>> {
+    proptest::collection::btree_map(0..=INSTANT_MS_MAX, payload(), 1..4).prop_map(|moments| {
+        moments.into_iter().map(|(at_ms, payload)| MomentBody { at_ms, payload }).collect()
     })
 }
 
+fn put_body() -> impl Strategy<Value = PutBody> {
+    let max_wait_ms = proptest::option::of(0..=DURATION_MS_MAX);
+    let once =
+        (due_or_none(), payload(), terms(), max_wait_ms).prop_map(|(due, payload, terms, max_wait_ms)| {
+            PutBody { due, payload, terms, max_wait_ms, timeline: Vec::new() }
+        });
+    let often =
+        (timeline(), terms()).prop_map(|(timeline, terms)| PutBody { timeline, terms, ..PutBody::default() });
+    prop_oneof![once, often]
+}
+
 fn patch_body() -> impl Strategy<Value = PatchBody> {
-    (due(), proptest::option::of(payload()), terms_patch()).prop_map(|(due, payload, terms)| PatchBody {
-        due: Some(due),
-        payload,
+    let once = (due(), proptest::option::of(payload()), terms_patch())
+        .prop_map(|(due, payload, terms)| PatchBody { due: Some(due), payload, terms, timeline: None });
+    let often = (timeline(), terms_patch()).prop_map(|(timeline, terms)| PatchBody {
+        timeline: Some(timeline),
         terms,
-    })
+        ..PatchBody::default()
+    });
+    prop_oneof![once, often]
 }
 
 fn payload() -> impl Strategy<Value = PayloadBody> {

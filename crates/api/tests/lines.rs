@@ -22,6 +22,7 @@ fn batch_operations() {
                 body: PutBody {
                     due: Due::After(1_800_000),
                     payload: PayloadBody::json(b"{}".to_vec()),
+                    timeline: Vec::new(),
                     terms: Terms {
                         tags: vec!["vip".to_owned()],
                         priority: 7,
@@ -186,7 +187,7 @@ fn replay_operations() {
         (format!(r#"{{{head},"op":"put","at":"2017-10-02T10:56:33Z"}}"#), "`at`: is given twice"),
         (format!(r#"{{{head},"op":"cancel","payload":1}}"#), "`payload`: means nothing to a cancel"),
         (format!(r#"{{{head},"op":"cancel","delay":"1s"}}"#), "`delay`: means nothing to a cancel"),
-        (format!(r#"{{{head},"op":"put","timeline":1}}"#), "`timeline`: is not supported by this version"),
+        (format!(r#"{{{head},"op":"put","timeline":1}}"#), "`timeline`: is not a member of this request"),
     ] {
         let error = ReplayLine::parse(text.as_bytes()).expect_err(&text);
         assert_eq!(error.to_string(), what, "{text}");

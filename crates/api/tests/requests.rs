@@ -1,9 +1,9 @@
 //! What each request accepts, and how each refusal reads.
 
 use tickwheel_api::{
-    AckBody, AdvanceBody, BadRequest, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody, TaskFilter, TaskState,
-    Terms, TermsPatch, etag, if_match, no_query,
+    AckBody, AdvanceBody, BadRequest, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, MomentBody,
+    NackBody, PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
+    TaskState, Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -93,10 +93,7 @@ fn put_times_refused() {
 }
 
 #[test]
-fn put_members_of_later_versions_and_of_other_places() {
-    let later = [(r#"{"timeline":1}"#, "`timeline`: is not supported by this version")];
-    refused(PutBody::parse, &later);
-    refused(PatchBody::parse, &later);
+fn put_members_of_other_places() {
     for (name, hint) in [
         ("mode", "it is a query parameter: `?mode=create`"),
         ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
@@ -104,7 +101,7 @@ fn put_members_of_later_versions_and_of_other_places() {
         ("paylod", "did you mean `payload`?"),
         (
             "ttl",
-            "it may have `delay`, `at`, `at_ms`, `level`, `payload`, `payload_base64`, `content_type`, `tags`, `priority`, `group`, `retry`, `expire_after` and `max_wait`",
+            "it may have `delay`, `at`, `at_ms`, `level`, `timeline`, `payload`, `payload_base64`, `content_type`, `tags`, `priority`, `group`, `retry`, `expire_after` and `max_wait`",
         ),
     ] {
         let error = PutBody::parse(format!(r#"{{"{name}":1}}"#).as_bytes()).expect_err(name);
@@ -169,6 +166,22 @@ fn only_a_debounced_put_has_a_longest_wait() {
     assert_eq!(refused.to_string(), "`max_wait`: means nothing to a put of the mode `upsert`");
     let refused = PatchBody::parse(br#"{"max_wait":"1m"}"#).expect_err("a patch is no put");
     assert_eq!(refused.to_string(), "`max_wait`: is not a member of this request");
+}
+
+#[test]
+fn a_timeline_stands_in_the_place_of_time_and_payload() {
+    let body = put(r#"{"timeline":[{"at_ms":5,"payload":1},{"at_ms":6}]}"#);
+    let moment =
+        |at_ms, json: &str| MomentBody { at_ms, payload: PayloadBody::json(json.as_bytes().to_vec()) };
+    assert_eq!(body.timeline, [moment(5, "1"), moment(6, "null")]);
+    for (text, what) in [
+        (r#"{"timeline":[{"at_ms":5}],"delay":"1s"}"#, "`timeline`: stands beside a second time"),
+        (r#"{"timeline":[{"at_ms":5}],"payload":1}"#, "`timeline`: stands beside a second payload"),
+        (r#"{"timeline":[]}"#, "`timeline`: has 0 instants, not from 1 to 1000"),
+    ] {
+        refused(PutBody::parse, &[(text, what)]);
+        refused(PatchBody::parse, &[(text, what)]);
+    }
 }
 
 #[test]

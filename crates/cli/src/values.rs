@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tickwheel_api::{
     LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
-use tickwheel_queue::{Key, QueueName};
+use tickwheel_queue::{Group, Key, QueueName, Tag};
 
 /// `30m`: how long until the task is due, in ms.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
@@ -54,6 +54,16 @@ pub(crate) fn instant(text: &str) -> Result<i64, String> {
             "{text} is after the year 9999; write milliseconds since 1970, not micro- or nanoseconds"
         )),
     }
+}
+
+/// A word to find tasks by.
+pub(crate) fn tag(text: &str) -> Result<String, String> {
+    Tag::new(text).map(|tag| tag.as_str().to_owned()).map_err(|error| error.to_string())
+}
+
+/// A group of tasks.
+pub(crate) fn group(text: &str) -> Result<String, String> {
+    Group::new(text).map(|group| group.as_str().to_owned()).map_err(|error| error.to_string())
 }
 
 /// The name of a queue.

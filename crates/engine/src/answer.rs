@@ -79,7 +79,9 @@ pub struct TaskView {
     pub failures: Vec<Failure>,
     /// When and why it was given up.
     pub dead: Option<Dead>,
-    /// Payload, content type, tags.
+    /// Which instant of its timeline it is due at, from 0.
+    pub step: usize,
+    /// Payload, content type, tags, timeline.
     pub body: Arc<Body>,
 }
 
@@ -100,6 +102,7 @@ impl TaskView {
             expire_at: task.expire_at(),
             failures: task.failures().to_vec(),
             dead: task.dead().copied(),
+            step: task.step(),
             body: Arc::clone(&task.body),
         }
     }
@@ -146,7 +149,9 @@ pub struct Leased {
     pub priority: u32,
     /// The group it is in.
     pub group: Option<Group>,
-    /// What to work on.
+    /// Which instant of its timeline this is, from 0.
+    pub step: usize,
+    /// What to work on: what [`Body::payload_at`] says of this step.
     pub body: Arc<Body>,
 }
 
@@ -291,6 +296,12 @@ pub enum PutError {
         /// The farthest allowed, milliseconds from now.
         limit_ms: u64,
     },
+    /// The instants of a timeline do not rise.
+    #[error("instant {index} of the timeline is not after the one before")]
+    NotRising {
+        /// Which one, from 0.
+        index: usize,
+    },
     /// Given up before it is due.
     #[error("the task would expire at {expire_at}, and is due at {due_at}")]
     ExpiresFirst {
@@ -347,6 +358,15 @@ pub enum PatchError {
         /// The farthest allowed, milliseconds from now.
         limit_ms: u64,
     },
+    /// The instants of a timeline do not rise.
+    #[error("instant {index} of the timeline is not after the one before")]
+    NotRising {
+        /// Which one, from 0.
+        index: usize,
+    },
+    /// It has a timeline, which is replaced as a whole.
+    #[error("the task has a timeline: it is replaced as a whole")]
+    Timeline,
     /// Given up before it is due.
     #[error("the task would expire at {expire_at}, and is due at {due_at}")]
     ExpiresFirst {

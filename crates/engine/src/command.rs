@@ -8,7 +8,7 @@ use crate::answer::{
     Unavailable,
 };
 use crate::name::{Group, Key, QueueName, Tag};
-use crate::task::{Body, PRIORITY_DEFAULT, Retry};
+use crate::task::{Body, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -132,7 +132,7 @@ pub struct Put {
     pub queue: QueueName,
     /// The user's name for the task; `None`: the server's id in decimal.
     pub key: Option<Key>,
-    /// When.
+    /// When; of a body with a timeline the timeline says it.
     pub due: Due,
     /// What the worker gets.
     pub body: Body,
@@ -175,6 +175,8 @@ pub struct Patch {
     pub due: Option<Due>,
     /// A new payload.
     pub payload: Option<Payload>,
+    /// Another timeline in place of the one it has, or of its instant: at least one moment.
+    pub timeline: Option<Vec<Moment>>,
     /// Other tags, all of them.
     pub tags: Option<Vec<Tag>>,
     /// Another priority.
@@ -381,6 +383,7 @@ impl Patch {
             key,
             due: None,
             payload: None,
+            timeline: None,
             tags: None,
             priority: None,
             group: None,

@@ -32,8 +32,8 @@ pub use seam::{
     ShardStore, TaskEffect, Wanted,
 };
 pub use task::{
-    Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Outcome, PRIORITY_DEFAULT, Retry,
-    StoredLease, Task,
+    Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
+    Retry, StoredLease, Task,
 };
 pub use time::{Epoch, Now, Seq, Timestamp};
 pub use token::{NotAToken, Token};

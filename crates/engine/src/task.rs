@@ -57,6 +57,19 @@ pub struct Body {
     pub content_type: Arc<str>,
     /// Words to find the task by, in the owner's order.
     pub tags: Vec<Tag>,
+    /// Of a task that is due again and again: its instants, rising. Empty: it is due once.
+    pub timeline: Vec<Moment>,
+}
+
+/// One instant of a timeline, and what the worker gets then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// When.
+    pub at: Timestamp,
+    /// The bytes.
+    pub payload: Vec<u8>,
+    /// What they are.
+    pub content_type: Arc<str>,
 }
 
 impl Task {
@@ -96,6 +109,18 @@ impl Task {
         self.dead().is_none_or(|dead| !dead.keyless)
     }
 
+    /// Which instant of its timeline it is due at, from 0; 0 without a timeline.
+    #[must_use]
+    pub fn step(&self) -> usize {
+        self.extra.as_ref().map_or(0, |extra| extra.step as usize)
+    }
+
+    /// When it is due once this instant of its timeline is done; `None`: then it is done.
+    #[must_use]
+    pub fn next_moment(&self) -> Option<&Moment> {
+        self.body.timeline.get(self.step() + 1)
+    }
+
     /// Its members that most tasks do not have, to be changed.
     pub fn extra_mut(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
@@ -106,7 +131,8 @@ impl Extra {
     /// Bytes of all its texts and failures together, about.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
-        let Self { group, trace, failures, ttr_ms: _, origin: _, expire_at: _, retry: _, dead: _ } = self;
+        let Self { group, trace, failures, ttr_ms: _, origin: _, expire_at: _, retry: _, dead: _, step: _ } =
+            self;
         let failures = failures.iter().map(|failure| 32 + failure.reason.as_deref().map_or(0, str::len));
         let texts =
             group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len);
@@ -121,10 +147,24 @@ impl Extra {
 }
 
 impl Body {
+    /// What the worker gets at this step of the timeline, and what it is. Without a timeline there is one step, 0.
+    #[must_use]
+    pub fn payload_at(&self, step: usize) -> (&[u8], &Arc<str>) {
+        let moment = self.timeline.get(step).map(|moment| (&moment.payload[..], &moment.content_type));
+        moment.unwrap_or((&self.payload, &self.content_type))
+    }
+
+    /// Bytes of its payloads, the timeline's among them with what goes with each, about.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        let of_moment = |moment: &Moment| 40 + moment.payload.len() + moment.content_type.len();
+        self.payload.len() + self.timeline.iter().map(of_moment).sum::<usize>()
+    }
+
     /// Plain bytes, of the type `application/octet-stream`.
     #[must_use]
     pub fn bytes(payload: impl Into<Vec<u8>>) -> Self {
-        Self { payload: payload.into(), content_type: "application/octet-stream".into(), tags: Vec::new() }
+        Self { payload: payload.into(), content_type: "application/octet-stream".into(), ..Self::default() }
     }
 }
 
@@ -147,6 +187,8 @@ pub struct Extra {
     pub failures: Vec<Failure>,
     /// It was given up.
     pub dead: Option<Dead>,
+    /// Which instant of its timeline it is due at, from 0.
+    pub step: u32,
 }
 
 /// How often a task is tried, and how soon after a nack that names no delay.

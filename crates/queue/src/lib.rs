@@ -30,9 +30,9 @@ pub use shard::Shard;
 
 pub use tickwheel_engine::{
     Ack, Answer, Backoff, Body, CallId, Cancel, CancelError, Cancelled, Command, Dead, Death, Due, Extend,
-    Failed, Failure, Get, GetError, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List, Nack, NackError,
-    NameError, NotAToken, OnLease, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put, PutError,
-    PutMode, QueueCounts, QueueName, Redrive, RedriveError, Retry, Seq, State, Stats, Stored, Tag,
+    Failed, Failure, Get, GetError, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List, Moment, Nack,
+    NackError, NameError, NotAToken, OnLease, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put,
+    PutError, PutMode, QueueCounts, QueueName, Redrive, RedriveError, Retry, Seq, State, Stats, Stored, Tag,
     TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable,
 };
 pub use tickwheel_store::doctor;

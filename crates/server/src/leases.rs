@@ -41,7 +41,12 @@ pub(crate) async fn lease(
         () = app.stopping.wait(), if !wait.is_zero() => Vec::new(),
     };
     app.deliveries.count(&leased, asked, app.queue.now());
-    Ok(stream::tasks(leased, |task| task.body.payload.len(), translate::leased_task, String::new()))
+    Ok(stream::tasks(
+        leased,
+        |task| task.body.payload_at(task.step).0.len(),
+        translate::leased_task,
+        String::new(),
+    ))
 }
 
 /// `POST ack`: the work is done.

@@ -144,7 +144,7 @@ async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response
     let page = page.map_err(|error| translate::unavailable(&error))?;
     let next = page.next.map(|place| Cursor { place }.write(queue, filter));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
-    Ok(stream::tasks(page.tasks, |task| task.body.payload.len(), translate::task_body, rest))
+    Ok(stream::tasks(page.tasks, |task| task.body.payload_bytes(), translate::task_body, rest))
 }
 
 fn no_version_yet() -> BadRequest {

@@ -1,7 +1,6 @@
 //! The one file that knows both languages: requests of the API become commands of the queue, and what the queue answers
 //! becomes bodies and problems. It decides nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_api as api;
@@ -32,6 +31,7 @@ pub(crate) fn put(
             payload: body.payload.bytes,
             content_type: body.payload.content_type.into(),
             tags: tags(&body.terms.tags),
+            timeline: timeline(body.timeline),
         },
         terms: queue::Terms {
             priority: body.terms.priority,
@@ -70,6 +70,7 @@ pub(crate) fn patch(
             bytes: payload.bytes,
             content_type: payload.content_type.into(),
         }),
+        timeline: body.timeline.map(timeline),
         tags: body.terms.tags.as_deref().map(tags),
         priority: body.terms.priority,
         group: body.terms.group.map(|to| to.as_deref().map(group)),
@@ -193,6 +194,27 @@ fn due(due: api::Due, levels: &api::Levels) -> Result<queue::Due, BadRequest> {
     })
 }
 
+fn timeline(moments: Vec<api::MomentBody>) -> Vec<queue::Moment> {
+    let moment = |api::MomentBody { at_ms, payload }| queue::Moment {
+        at: Timestamp::from_ms(at_ms).expect("parsed instants are not before 1970"),
+        payload: payload.bytes,
+        content_type: payload.content_type.into(),
+    };
+    moments.into_iter().map(moment).collect()
+}
+
+/// What is still to come behind this step.
+fn moments_after(body: &queue::Body, step: usize) -> Vec<api::MomentBody> {
+    let moment = |moment: &queue::Moment| api::MomentBody {
+        at_ms: moment.at.as_ms(),
+        payload: api::PayloadBody {
+            bytes: moment.payload.clone(),
+            content_type: moment.content_type.to_string(),
+        },
+    };
+    body.timeline.iter().skip(step + 1).map(moment).collect()
+}
+
 fn tags(tags: &[String]) -> Vec<queue::Tag> {
     tags.iter().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")).collect()
 }
@@ -282,7 +304,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         version: task.version.0,
         state: task_state(task.state),
         due_at_ms: task.due_at.as_ms(),
-        payload: payload_body(&task.body),
+        payload: payload_body(&task.body, task.step),
         tags: tag_texts(&task.body),
         priority: task.priority,
         group: group_text(task.group.as_ref()),
@@ -291,6 +313,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
         failures: task.failures.iter().map(failure).collect(),
         dead: task.dead.map(|dead| (dead.at.as_ms(), death(dead.why))),
+        timeline: moments_after(&task.body, task.step),
     }
 }
 
@@ -298,7 +321,7 @@ pub(crate) fn leased_task(leased: &queue::Leased) -> api::LeasedTask {
     api::LeasedTask {
         key: leased.key.as_str().to_owned(),
         id: leased.id,
-        payload: payload_body(&leased.body),
+        payload: payload_body(&leased.body, leased.step),
         tags: tag_texts(&leased.body),
         priority: leased.priority,
         group: group_text(leased.group.as_ref()),
@@ -374,8 +397,9 @@ fn task_state(state: queue::State) -> api::TaskState {
     }
 }
 
-fn payload_body(body: &Arc<queue::Body>) -> api::PayloadBody {
-    api::PayloadBody { bytes: body.payload.clone(), content_type: body.content_type.to_string() }
+fn payload_body(body: &queue::Body, step: usize) -> api::PayloadBody {
+    let (bytes, content_type) = body.payload_at(step);
+    api::PayloadBody { bytes: bytes.to_vec(), content_type: content_type.to_string() }
 }
 
 fn tag_texts(body: &queue::Body) -> Vec<String> {
@@ -489,6 +513,7 @@ pub(crate) fn patch_refused(
             Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
         }
         queue::PatchError::Dead => Problem::dead(queue, key),
+        queue::PatchError::Timeline => Problem::timeline(queue, key),
         queue::PatchError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }

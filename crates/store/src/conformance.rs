@@ -99,7 +99,7 @@ pub fn sample_task(id: u64, seq: u64, queue: &str, key: &str, due_ms: i64) -> Ta
         body: Arc::new(Body {
             payload: format!("{{\"seq\":{seq}}}").into_bytes(),
             content_type: "application/json".into(),
-            tags: Vec::new(),
+            ..Body::default()
         }),
         extra: None,
     }

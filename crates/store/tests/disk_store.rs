@@ -137,7 +137,7 @@ fn a_commit_larger_than_a_file_is_kept() {
         task.body = std::sync::Arc::new(tickwheel_engine::Body {
             payload: vec![n as u8; if n % 2 == 0 { 100_000 } else { 10 }],
             content_type: "application/octet-stream".into(),
-            tags: Vec::new(),
+            ..tickwheel_engine::Body::default()
         });
         let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");

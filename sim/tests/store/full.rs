@@ -49,7 +49,7 @@ impl Owner {
         task.body = Arc::new(tickwheel_engine::Body {
             payload: vec![b'x'; 400],
             content_type: "text/plain".into(),
-            tags: Vec::new(),
+            ..tickwheel_engine::Body::default()
         });
         let task = Arc::new(task);
         self.live.push(Arc::clone(&task));

@@ -187,7 +187,7 @@ fn body(rng: &mut Rng) -> Arc<Body> {
         _ => rng.below(200),
     };
     let payload = (0..bytes).map(|_| rng.next_u64() as u8).collect();
-    Arc::new(Body { payload, content_type: "application/octet-stream".into(), tags: Vec::new() })
+    Arc::new(Body { payload, content_type: "application/octet-stream".into(), ..Body::default() })
 }
 
 /// What came of a request.

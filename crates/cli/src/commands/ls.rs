@@ -35,7 +35,7 @@ pub(crate) struct Ls {
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     due_to: Option<i64>,
     /// Only tasks with this tag
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", value_parser = values::tag)]
     tag: Option<String>,
     /// At most so many tasks of each queue
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]

@@ -75,13 +75,13 @@ struct When {
 #[derive(Args, Debug)]
 struct Given {
     /// A word to find the task by; may be given again
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
     tags: Vec<String>,
     /// Of what is ready, smaller goes first
     #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT)]
     priority: u32,
     /// Tasks of one group share a limit of their queue
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", value_parser = values::group)]
     group: Option<String>,
     /// Dead after so many attempts; a nack waits 1 s, 2 s, 4 s and so on to 10 min, less up to half of it by chance
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ATTEMPTS_MAX)))]
@@ -129,6 +129,7 @@ impl Put {
             payload: self.payload.read()?,
             terms: Terms { tags, priority, group, retry, expire_after_ms: expire_after },
             max_wait_ms: self.max_wait,
+            ..PutBody::default()
         };
         let query = PutQuery { mode, revoke: self.revoke };
         let stored = client.put(&self.queue, &self.key, &body, query, self.if_match)?;

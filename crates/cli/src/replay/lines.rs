@@ -91,6 +91,7 @@ impl<R: BufRead> Lines<R> {
                     payload: payload.bytes,
                     content_type: payload.content_type.into(),
                     tags: vec![Tag::new(&self.number.to_string()).expect("digits are a tag")],
+                    ..Body::default()
                 };
                 Op::Put { put: Put { body, ..Put::new(&queue, key).at(due_at) }, due_at }
             }

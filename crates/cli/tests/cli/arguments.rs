@@ -5,7 +5,7 @@ use crate::run::run;
 #[test]
 fn bad_arguments_are_usage_errors_with_a_hint() {
     let long_key = "k".repeat(257);
-    let cases: [(&[&str], &[&str]); 24] = [
+    let cases: [(&[&str], &[&str]); 29] = [
         (&["put", "q", "k", "--in", "30"], &["--in <DURATION>", "has no unit after 30", "`30m`"]),
         (&["put", "q", "k", "--in", "-5s"], &["--in <DURATION>", "is negative", "`0s`"]),
         (&["put", "q", "k", "--in", ""], &["--in <DURATION>"]),
@@ -14,7 +14,12 @@ fn bad_arguments_are_usage_errors_with_a_hint() {
         (&["put", "q", "k", "--at", "-1"], &["--at <TIME>", "not an RFC 3339 time"]),
         (&["put", "q", "k", "--in", "1s", "--at", "0"], &["cannot be used with"]),
         (&["put", "q", "k", "--payload", "1", "--payload-file", "-"], &["cannot be used with"]),
-        (&["put", "q", "k", "--mode", "debounce"], &["upsert, create, replace"]),
+        (&["put", "q", "k", "--mode", "insert"], &["upsert, create, replace, debounce"]),
+        (&["put", "q", "k", "--tag", ""], &["--tag <TAG>", "1 to 128"]),
+        (&["put", "q", "k", "--level", "0"], &["--level <N>"]),
+        (&["put", "q", "k", "--max-attempts", "0"], &["--max-attempts <N>"]),
+        (&["serve", "--levels", "1s 5"], &["--levels <DELAYS>", "level 2"]),
+        (&["redrive", "q"], &["<KEY>"]),
         (
             &["put", "q", "k", "--if-match", "x"],
             &["--if-match <VERSION>", "the number that `put` and `get` print"],

@@ -246,7 +246,7 @@ fn entry_bytes(task: &Task) -> u64 {
     let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
     let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + size_of::<Tag>()).sum();
     let extra = task.extra.as_ref().map_or(0, |extra| size_of::<Extra>() + extra.text_bytes());
-    (ENTRY_BYTES + texts + tags + extra + body.payload.len()) as u64
+    (ENTRY_BYTES + texts + tags + extra + body.payload_bytes()) as u64
 }
 
 /// A body of more bytes stays in memory only while it is new, or somebody works on its task, or is about to.
@@ -254,7 +254,7 @@ const BODY_BYTES_MAX: usize = 4_096;
 
 /// Whether the task's body is one of those.
 pub(super) fn is_bulky(task: &Task) -> bool {
-    task.body.payload.len() > BODY_BYTES_MAX
+    task.body.payload_bytes() > BODY_BYTES_MAX
 }
 
 fn hash_key(secret: &[u8; 16], queue: &QueueName, key: &Key) -> u64 {

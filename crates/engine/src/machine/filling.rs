@@ -150,5 +150,5 @@ pub(super) fn task_bytes(task: &Task, body_known: bool) -> u64 {
 
 fn body_bytes(body: &Body) -> usize {
     let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
-    body.payload.len() + body.content_type.len() + tags
+    body.payload_bytes() + body.content_type.len() + tags
 }

@@ -13,7 +13,7 @@ use crate::answer::{
 use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, Terms};
 use crate::input::CallId;
 use crate::name::{Key, QueueName, Tag};
-use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Outcome, Task};
+use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
@@ -74,7 +74,12 @@ impl Engine {
             _ => {}
         }
         let limit_ms = self.config.farthest_ms;
-        let mut due_at = self.instant(now, put.due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        check_timeline(&put.body.timeline).map_err(|NotRising(index)| PutError::NotRising { index })?;
+        let due = due_of(&put.body.timeline).unwrap_or(put.due);
+        let mut due_at = self.instant(now, due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        if let Some(last) = put.body.timeline.last() {
+            self.instant(now, Due::At(last.at)).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        }
         let mut put_at = now.wall;
         if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
             put_at = self.entries.get(slot).task.put_at;
@@ -187,16 +192,29 @@ impl Engine {
             return Err(PatchError::VersionMismatch { current });
         }
         let limit_ms = self.config.farthest_ms;
-        let due_at = match patch.due {
+        let has_timeline = !self.entries.get(slot).task.body.timeline.is_empty();
+        if has_timeline && patch.timeline.is_none() && (patch.due.is_some() || patch.payload.is_some()) {
+            return Err(PatchError::Timeline);
+        }
+        let timeline = patch.timeline.as_deref().unwrap_or(&[]);
+        check_timeline(timeline).map_err(|NotRising(index)| PatchError::NotRising { index })?;
+        if let Some(last) = timeline.last() {
+            self.instant(now, Due::At(last.at)).map_err(|TooFar| PatchError::TooFar { limit_ms })?;
+        }
+        let due_at = match due_of(timeline).or(patch.due) {
             Some(due) => Some(self.instant(now, due).map_err(|TooFar| PatchError::TooFar { limit_ms })?),
             None => None,
         };
         let revoked = self.may_change(slot, patch.on_lease).map_err(|Held| PatchError::Leased)?;
         let old = &self.entries.get(slot).task;
         let mut new = Task::clone(old);
-        new.body = patched_body(old, patch.payload, patch.tags);
+        let steps_back = patch.timeline.is_some();
+        new.body = patched_body(old, patch.payload, patch.tags, patch.timeline);
         new.priority = patch.priority.unwrap_or(old.priority);
         let mut extra = old.extra.as_deref().cloned().unwrap_or_default();
+        if steps_back {
+            extra.step = 0;
+        }
         extra.group = patch.group.unwrap_or(extra.group);
         extra.retry = patch.retry.unwrap_or(extra.retry);
         if let Some(after_ms) = patch.expire_after_ms {
@@ -367,16 +385,35 @@ impl Engine {
 /// A worker has the task.
 struct Held;
 
-/// The body with another payload, other tags, or both; the same one if neither is given.
-fn patched_body(old: &Task, payload: Option<Payload>, tags: Option<Vec<Tag>>) -> Arc<Body> {
-    if payload.is_none() && tags.is_none() {
+/// An instant of a timeline that is not after the one before.
+struct NotRising(usize);
+
+fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
+    let falls = timeline.windows(2).position(|pair| pair[1].at <= pair[0].at);
+    falls.map_or(Ok(()), |index| Err(NotRising(index + 1)))
+}
+
+/// When a task with this timeline is due first.
+fn due_of(timeline: &[Moment]) -> Option<Due> {
+    timeline.first().map(|moment| Due::At(moment.at))
+}
+
+/// The body with another payload, other tags, another timeline, or several of them; the same one if none is given.
+fn patched_body(
+    old: &Task,
+    payload: Option<Payload>,
+    tags: Option<Vec<Tag>>,
+    timeline: Option<Vec<Moment>>,
+) -> Arc<Body> {
+    if payload.is_none() && tags.is_none() && timeline.is_none() {
         return Arc::clone(&old.body);
     }
-    let Body { payload: bytes, content_type, tags: old_tags } = Body::clone(&old.body);
-    let payload = payload.unwrap_or(Payload { bytes, content_type });
+    let body = Body::clone(&old.body);
+    let payload = payload.unwrap_or(Payload { bytes: body.payload, content_type: body.content_type });
     Arc::new(Body {
         payload: payload.bytes,
         content_type: payload.content_type,
-        tags: tags.unwrap_or(old_tags),
+        tags: tags.unwrap_or(body.tags),
+        timeline: timeline.unwrap_or(body.timeline),
     })
 }

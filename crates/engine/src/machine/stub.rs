@@ -96,7 +96,7 @@ impl Ordered for WaitingStub {
 }
 
 fn body_bytes(task: &Task) -> u32 {
-    u32::try_from(task.body.payload.len()).unwrap_or(u32::MAX)
+    u32::try_from(task.body.payload_bytes()).unwrap_or(u32::MAX)
 }
 
 /// What a stub takes, bytes: 40 in a run that may be no more than two thirds full.

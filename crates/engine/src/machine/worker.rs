@@ -171,6 +171,7 @@ impl Engine {
             lease_until: held.until,
             priority: task.priority,
             group: task.group().cloned(),
+            step: task.step(),
             body: Arc::clone(&task.body),
         }
     }
@@ -336,7 +337,10 @@ impl Engine {
         match verb {
             Verb::Ack => {
                 self.stats.acked_total += 1;
-                self.end(now, slot, Outcome::Done);
+                match self.entries.get(slot).task.next_moment().map(|moment| moment.at) {
+                    Some(at) => self.step_on(now, slot, at),
+                    None => self.end(now, slot, Outcome::Done),
+                }
                 TokenAnswer::Acked
             }
             Verb::Nack { due_at, reason } => {
@@ -350,6 +354,22 @@ impl Engine {
                 TokenAnswer::Extended
             }
         }
+    }
+
+    /// The work of one instant of a timeline is done: the task waits for the next, with all its attempts before it.
+    fn step_on(&mut self, now: Now, slot: Slot, at: Timestamp) {
+        self.unplace(slot);
+        let fence = self.next_lease;
+        self.record(slot, |task| {
+            let extra = task.extra_mut();
+            extra.step += 1;
+            extra.failures.clear();
+            task.attempts = 0;
+            task.due_at = at;
+            task.lease_fence = fence;
+            task.lease = None;
+        });
+        self.place(slot, now);
     }
 
     /// Keeps a lease for longer; one of an earlier life is taken up again.

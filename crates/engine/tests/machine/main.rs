@@ -4,5 +4,6 @@ mod dead;
 mod near;
 mod rules;
 mod terms;
+mod timeline;
 mod twins;
 mod world;

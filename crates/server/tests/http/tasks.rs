@@ -283,3 +283,27 @@ fn a_debounced_task_moves_with_each_put_but_not_for_ever() {
     assert_eq!(served.counts("close"), [1, 0, 0]);
     served.call("PUT", TASK, r#"{"max_wait":"1s"}"#).assert_problem(400, "bad-request", "debounce");
 }
+
+#[test]
+fn a_timeline_is_one_task_with_many_instants() {
+    let served = Served::memory();
+    let plan = r#"{"timeline":[{"at_ms":4000000000000,"payload":{"price":9}},{"at":"2096-10-02T08:06:40Z","payload":{"price":7}}]}"#;
+    let made = served.expect(201, "PUT", TASK, plan);
+    assert_eq!(made["due_at"], "2096-10-02T07:06:40.000Z");
+    let task = served.expect(200, "GET", TASK, "");
+    assert_eq!(task["payload"], json!({"price":9}));
+    assert_eq!(task["timeline"], json!([{"at":"2096-10-02T08:06:40.000Z","payload":{"price":7}}]));
+    served.call("PATCH", TASK, r#"{"delay":"1h"}"#).assert_problem(409, "timeline", "whole");
+    let now = served.advance("0s")["now"].as_str().expect("an instant").to_owned();
+    let now_ms = tickwheel_api::time::parse(&now).expect("RFC 3339");
+    served.advance(&format!("{}ms", 4_000_000_000_000 - now_ms));
+    let leased = served.lease("close", 9);
+    assert_eq!(leased[0]["payload"], json!({"price":9}));
+    assert_eq!(served.say("close", "ack", &[&leased[0]["token"]]), ["acked"]);
+    assert_eq!(served.counts("close"), [1, 0, 0]);
+    served.advance("1h");
+    let leased = served.lease("close", 9);
+    assert_eq!(leased[0]["payload"], json!({"price":7}));
+    assert_eq!(served.say("close", "ack", &[&leased[0]["token"]]), ["acked"]);
+    served.call("GET", TASK, "").assert_problem(404, "done", "");
+}

@@ -145,7 +145,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use tickwheel_engine::{
-        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Retry, StoredLease, Tag, Timestamp,
+        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, Retry, StoredLease, Tag,
+        Timestamp,
     };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
@@ -190,11 +191,16 @@ mod tests {
             ],
             dead: Some(Dead { at: at(8), due_at: at(4), why: Death::MaxAttempts, keyless: true }),
             trace: Some("00-ab".into()),
+            step: 1,
         }));
         task.body = Arc::new(Body {
             payload: (0..=255).collect(),
             content_type: "application/octet-stream".into(),
             tags: ["a", "b", "a"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
+            timeline: vec![
+                Moment { at: at(1), payload: vec![1, 2], content_type: "a/b".into() },
+                Moment { at: at(2), payload: Vec::new(), content_type: "".into() },
+            ],
         });
         task
     }

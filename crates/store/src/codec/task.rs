@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, PRIORITY_DEFAULT, Retry,
-    Seq, StoredLease, Tag, Task, Timestamp,
+    Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, Moment, PRIORITY_DEFAULT,
+    Retry, Seq, StoredLease, Tag, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -26,9 +26,11 @@ mod tag {
     pub(super) const RETRY: u8 = 11;
     pub(super) const FAILURE: u8 = 12;
     pub(super) const DEAD: u8 = 13;
+    pub(super) const STEP: u8 = 14;
     pub(super) const CONTENT_TYPE: u8 = 16;
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
+    pub(super) const MOMENT: u8 = 19;
 }
 
 pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
@@ -110,7 +112,7 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
 }
 
 fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
-    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead } = extra;
+    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step } = extra;
     // Also if it is 0: it says that there are extra members at all.
     out.extend_from_slice(&[tag::ORIGIN, *origin]);
     if let Some(ttr_ms) = ttr_ms {
@@ -154,6 +156,10 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
             Death::Expired => 1,
         };
         out.push(why << 1 | u8::from(*keyless));
+    }
+    if *step > 0 {
+        out.push(tag::STEP);
+        put_varint(out, u64::from(*step));
     }
 }
 
@@ -213,7 +219,7 @@ fn flagged(reader: &mut Reader<'_>) -> Result<(u8, bool), DecodeError> {
 }
 
 fn put_body(out: &mut Vec<u8>, body: &Body) {
-    let Body { payload, content_type, tags } = body;
+    let Body { payload, content_type, tags, timeline } = body;
     if !content_type.is_empty() {
         out.push(tag::CONTENT_TYPE);
         put_bytes(out, content_type.as_bytes());
@@ -224,6 +230,12 @@ fn put_body(out: &mut Vec<u8>, body: &Body) {
     }
     out.push(tag::PAYLOAD);
     put_bytes(out, payload);
+    for Moment { at, payload, content_type } in timeline {
+        out.push(tag::MOMENT);
+        put_timestamp(out, *at);
+        put_bytes(out, content_type.as_bytes());
+        put_bytes(out, payload);
+    }
 }
 
 /// Reads a record to its end. One without a body gets an empty one.
@@ -260,8 +272,8 @@ pub(super) fn read_task(
     let mut last = 0;
     while !reader.is_empty() {
         let tag = reader.u8()?;
-        // Each member once, in order; only tags and failures repeat. So one task has one record, bit by bit.
-        let repeats = tag == tag::TAG || tag == tag::FAILURE;
+        // Each member once, in order; only lists repeat. So one task has one record, bit by bit.
+        let repeats = matches!(tag, tag::TAG | tag::FAILURE | tag::MOMENT);
         if tag < last || (tag == last && !repeats) {
             return Err(reader.error("members out of order"));
         }
@@ -287,11 +299,17 @@ pub(super) fn read_task(
                 extra(&mut task).failures.push(failure);
             }
             tag::DEAD => extra(&mut task).dead = Some(dead(reader)?),
+            tag::STEP => extra(&mut task).step = reader.number()?,
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
             tag::TAG if with_body => body.tags.push(word(reader)?),
             tag::PAYLOAD if with_body => {
                 body.payload = reader.bytes()?.to_vec();
                 has_payload = true;
+            }
+            tag::MOMENT if with_body => {
+                let at = timestamp(reader)?;
+                let content_type = names.content_type(reader.str()?);
+                body.timeline.push(Moment { at, payload: reader.bytes()?.to_vec(), content_type });
             }
             _ => return Err(reader.error("a member of a later format")),
         }

@@ -130,7 +130,7 @@ impl Scan {
             self.passed += 1;
             merge.pass(&task);
             if wanted {
-                self.bytes += task.body.payload.len();
+                self.bytes += task.body.payload_bytes();
                 self.page.tasks.push(task);
             }
         }

@@ -96,5 +96,5 @@ pub(crate) fn record_bytes(task: &Task) -> u64 {
     let extra = task.extra.as_ref().map_or(0, |extra| 160 + extra.text_bytes());
     let tags: usize = task.body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
     let names = task.queue.as_str().len() + task.key.as_str().len() + task.body.content_type.len();
-    (FIXED + names + extra + tags + task.body.payload.len()) as u64
+    (FIXED + names + extra + tags + task.body.payload_bytes()) as u64
 }

@@ -173,7 +173,7 @@ impl Table {
 mod tests {
     use super::super::records::record_bytes;
     use super::*;
-    use tickwheel_engine::{Backoff, Dead, Death, Failed, Failure, Key, Outcome, Retry};
+    use tickwheel_engine::{Backoff, Dead, Death, Failed, Failure, Key, Moment, Outcome, Retry};
 
     fn task(id: u64, seq: u64, key: &str, due_ms: i64) -> Task {
         crate::conformance::sample_task(id, seq, "q", key, due_ms)
@@ -266,6 +266,7 @@ mod tests {
             origin: 255,
             expire_at: Some(Timestamp::MAX),
             trace: Some("t".repeat(55).into()),
+            step: u32::MAX,
             retry: Some(Retry {
                 max_attempts: Some(u32::MAX),
                 backoff: Some(Backoff {
@@ -295,6 +296,10 @@ mod tests {
             payload: vec![7; 1000],
             content_type: "application/json".into(),
             tags: vec![tickwheel_engine::Tag::new("x").expect("a tag"); 20],
+            timeline: vec![
+                Moment { at: Timestamp::MAX, payload: vec![7; 100], content_type: "a/b".into() };
+                20
+            ],
         });
         let mut bytes = Vec::new();
         crate::codec::put_stored(&mut bytes, &big, true);

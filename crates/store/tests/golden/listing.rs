@@ -78,9 +78,11 @@ fn put_task(text: &mut String, task: &Task) {
         extra.retry.iter().for_each(|retry| line(text, "  retry", format!("{retry:?}")));
         extra.failures.iter().for_each(|failure| line(text, "  failure", format!("{failure:?}")));
         extra.dead.iter().for_each(|dead| line(text, "  dead", format!("{dead:?}")));
+        line(text, "  step", extra.step);
         extra.trace.iter().for_each(|trace| line(text, "  trace", trace));
     }
     line(text, "  content_type", &task.body.content_type);
+    task.body.timeline.iter().for_each(|moment| line(text, "  moment", format!("{moment:?}")));
     task.body.tags.iter().for_each(|tag| line(text, "  body_tag", tag));
     line(text, "  payload", task.body.payload.escape_ascii());
 }

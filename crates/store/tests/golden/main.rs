@@ -171,6 +171,7 @@ fn it_has_something_of_everything() {
         "group",
         "ids_reserved",
         "lease ",
+        "moment Moment",
         "lease_fence",
         "origin",
         "outcome cancelled",

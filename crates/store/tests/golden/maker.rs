@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Backoff, Batch, Body, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo,
-    Outcome, QueueName, Reply, Request, Retry, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
+    Moment, Outcome, QueueName, Reply, Request, Retry, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
 
@@ -141,6 +141,7 @@ impl Life {
                 retry,
                 failures: vec![failure],
                 dead: None,
+                step: u32::from(id.is_multiple_of(2)),
             }));
             let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
             let content_type = "application/octet-stream".into();
@@ -148,6 +149,11 @@ impl Life {
                 payload,
                 content_type,
                 tags: ["red", "a b", "ü"].map(|tag| Tag::new(tag).expect("a tag")).to_vec(),
+                timeline: if id.is_multiple_of(2) {
+                    vec![self.moment(0), self.moment(1)]
+                } else {
+                    Vec::new()
+                },
             });
         }
         if id % 11 == 3 {
@@ -159,6 +165,10 @@ impl Life {
         let task = Arc::new(task);
         self.live.push(Arc::clone(&task));
         self.commit(vec![TaskEffect::Stored { task, body_known: false }], None);
+    }
+
+    fn moment(&self, days: i64) -> Moment {
+        Moment { at: self.at(days * DAY_MS), payload: vec![b'm'; 3], content_type: "text/plain".into() }
     }
 
     /// A record that no log file takes which was used before: it gets one of its own size.
