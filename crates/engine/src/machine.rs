@@ -36,7 +36,7 @@ use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
 use crate::command::Command;
 use crate::input::{CallId, Effect, Input, NextWake};
-use crate::name::QueueName;
+use crate::name::{Key, QueueName};
 use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
@@ -111,6 +111,10 @@ pub struct Engine {
     lease_wheel: Wheel<Slot>,
     /// Tasks in memory that expire, whole or as stubs; some may have left it.
     expiries: BTreeSet<Expiry>,
+    /// Stubs whose records are to be fetched: expired, in this queue, or to be forgotten.
+    overdue: VecDeque<(u64, Option<QueueName>)>,
+    /// What is noted belongs into one batch.
+    together: bool,
     /// Running leases, by number.
     leases: BTreeMap<LeaseNo, Slot>,
     next_lease: LeaseNo,
@@ -169,6 +173,8 @@ impl Engine {
             rewound: BTreeSet::new(),
             lease_wheel: Wheel::new(now.mono_tick()),
             expiries: BTreeSet::new(),
+            overdue: VecDeque::new(),
+            together: false,
             leases: BTreeMap::new(),
             next_lease: LeaseNo::first_of(guard.epoch).next(),
             next_id: acquired.counters.ids_reserved.max(1),
@@ -246,7 +252,7 @@ impl Engine {
         });
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
         // Nobody is given up any more once that cannot be written down.
-        let expiry = self.expiries.first().map(|&(at, _)| at).filter(|_| self.refuses_changes().is_none());
+        let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| self.refuses_changes().is_none());
         NextWake {
             wall: [due, rewound, expiry, self.near.next_due(), self.load_at()].into_iter().flatten().min(),
             mono_ms: self.lease_wheel.next_wake(),
@@ -265,7 +271,11 @@ impl Engine {
     pub fn is_idle(&self) -> bool {
         let settled = self.in_flight.is_none() && !self.filling.has_work();
         let asked = self.lookups.is_empty() && self.lists.is_empty() && !self.window.is_scanning();
-        (settled || self.failed.is_some()) && asked && self.counting.is_empty() && self.gate.is_empty()
+        (settled || self.failed.is_some())
+            && asked
+            && self.counting.is_empty()
+            && self.gate.is_empty()
+            && !self.has_overdue()
     }
 
     /// The right to commit that this machine holds.
@@ -367,7 +377,9 @@ impl Engine {
         self.unplace(slot);
         let seq = self.next_seq();
         let task = Arc::clone(&self.entries.get(slot).task);
-        let (queue, key) = (task.queue.clone(), task.key.clone());
+        // The key of a keyless task is another's: that it ended says nothing of it.
+        let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
+        let queue = task.queue.clone();
         self.unwatch_expiry(&task);
         let of = self.queues.open(&queue);
         *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
@@ -387,9 +399,20 @@ impl Engine {
         let entry = self.entries.get_mut(slot);
         entry.filled = Some(filled);
         entry.dirty = Some(seq);
+        if self.filling.is_full() && !self.together {
+            self.seal();
+        }
+    }
+
+    /// Does what has to be durable as a whole or not at all.
+    fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.together = true;
+        let done = act(self);
+        self.together = false;
         if self.filling.is_full() {
             self.seal();
         }
+        done
     }
 
     /// Answers those who want counts, unless it is still to be learned what is due.
@@ -414,14 +437,16 @@ impl Engine {
         self.queues
             .iter()
             .map(|queue| {
-                let ready = queue.ready_len() as u64;
-                let scheduled = queue.live - ready - queue.leased;
+                // What has expired is dead, whether or not its record says so.
+                let expired = queue.expired.len() as u64;
+                let ready = (queue.ready_len() as u64).saturating_sub(expired);
+                let scheduled = queue.live.saturating_sub(expired + ready + queue.leased);
                 QueueCounts {
                     queue: queue.name.clone(),
                     scheduled,
                     ready,
                     leased: queue.leased,
-                    dead: queue.dead,
+                    dead: queue.dead + expired,
                 }
             })
             .collect()

@@ -5,7 +5,7 @@ use axum::response::Response;
 use tickwheel_api::{
     Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState, no_query,
 };
-use tickwheel_queue::{Key, Pending, QueueName, RedriveError, State, TaskView};
+use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -14,6 +14,9 @@ use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::translate;
+
+/// A call for all looks at so many pages at most: some seconds where there are millions.
+const PAGES_MAX: usize = 1_000;
 
 /// `POST redrive`: dead tasks get another life, one, some, or all of them.
 ///
@@ -29,16 +32,20 @@ pub(crate) async fn redrive(
         RedriveBody::Id(id) => return one(&app, &queue, id).await,
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
-            let id = dead_id(&app, &queue, &key).await?;
+            let id = dead_id(app.queue.get(translate::get(&queue, &key)).await)?;
             let id = id.ok_or_else(|| Problem::not_dead(queue.as_str(), &format!("the key `{text}`")))?;
             return one(&app, &queue, id).await;
         }
         RedriveBody::Ids(ids) => (ids.into_iter().map(Some).collect(), false),
         RedriveBody::Keys(texts) => {
-            let mut ids = Vec::with_capacity(texts.len());
-            for text in texts {
-                let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
-                ids.push(dead_id(&app, &queue, &key).await?);
+            let keys = texts.iter().map(|text| Key::new(text));
+            let keys: Vec<Key> =
+                keys.collect::<Result<_, _>>().map_err(|error| translate::name_refused(&error))?;
+            // Asked for together, too.
+            let found: Vec<_> = keys.iter().map(|key| app.queue.get(translate::get(&queue, key))).collect();
+            let mut ids = Vec::with_capacity(found.len());
+            for pending in found {
+                ids.push(dead_id(pending.await)?);
             }
             (ids, false)
         }
@@ -64,26 +71,30 @@ async fn one(app: &App, queue: &QueueName, id: u64) -> Result<Response, Refusal>
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
-/// The id of the dead task that this key leads to.
-async fn dead_id(app: &App, queue: &QueueName, key: &Key) -> Result<Option<u64>, Problem> {
-    match app.queue.get(translate::get(queue, key)).await {
+/// The id of the task that a key led to, if it is dead.
+fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
+    match found {
         Ok(task) => Ok(Some(task.id).filter(|_| task.state == State::Dead)),
-        Err(tickwheel_queue::GetError::Unavailable(why)) => Err(translate::unavailable(&why)),
+        Err(GetError::Unavailable(why)) => Err(translate::unavailable(&why).into()),
         Err(_) => Ok(None),
     }
 }
 
-/// The ids of all that are dead, as many as one call takes, and whether there are more.
+/// The ids of those that are dead and that their keys lead to, as many as one call takes, and whether there may be more.
+///
+/// Where a live task has the key a redrive would be refused, and who is named again and again would hide the others.
 async fn all(app: &App, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);
-    loop {
-        let page = app.queue.list(translate::list(queue, &dead, REDRIVE_MAX, after)).await;
+    for _ in 0..PAGES_MAX {
+        let page = app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await;
         let page = page.map_err(|error| translate::unavailable(&error))?;
-        ids.extend(page.tasks.iter().map(|task| Some(task.id)));
+        let keyed = page.tasks.iter().filter(|task| task.dead.is_some_and(|dead| !dead.keyless));
+        ids.extend(keyed.map(|task| Some(task.id)));
         after = page.next;
         if after.is_none() || ids.len() >= REDRIVE_MAX {
-            return Ok((ids, after.is_some()));
+            break;
         }
     }
+    Ok((ids, after.is_some()))
 }

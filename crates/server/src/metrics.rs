@@ -67,6 +67,7 @@ impl Collector for Figures {
         page.counter("scheduled", "Puts and patches taken", self.stats.scheduled_total)?;
         page.counter("fired", "Tasks that became ready because their instant came", self.stats.fired_total)?;
         page.counter("cancelled", "Tasks cancelled or revoked", self.stats.cancelled_total)?;
+        page.counter("dead_lettered", "Tasks given up", self.stats.dead_total)?;
         page.counter("leased", "Leases granted", self.stats.leased_total)?;
         let ends = [
             ("acked", self.stats.acked_total),

@@ -313,11 +313,10 @@ impl World {
             (None, _) => &[Expired],
             (Some(task), Verb::Nack { delay_ms, .. }) => {
                 task.wait(1, Some(true));
-                // The instant of a task that dies is the one its worker asked for.
-                if let Some(delay_ms) = delay_ms {
+                self.give_up();
+                if let (Some(task), Some(delay_ms)) = (&mut self.task, delay_ms) {
                     task.due_again(Due::In(*delay_ms), op, clock);
                 }
-                self.give_up();
                 &[Nacked]
             }
             (Some(task), Verb::Extend { lease_ms, .. }) => {

@@ -7,19 +7,27 @@ use siphasher::sip::SipHasher13;
 
 use super::Engine;
 use super::entries::{At, Slot};
+use super::filling::task_bytes;
 use super::lookup::Keyed;
+use super::queues::QueueNo;
 use crate::answer::{Answer, RedriveError, TaskView};
 use crate::command::Redrive;
 use crate::input::CallId;
+use crate::name::QueueName;
 use crate::seam::Found;
 use crate::task::{Dead, Death, Failed, Failure, Outcome, Task};
 use crate::time::{Now, Timestamp};
 
 /// A task in memory that expires, in the order of time. Its id finds it again.
-pub(super) type Expiry = (Timestamp, u64);
+pub(super) type Expiry = (Timestamp, u64, QueueNo);
+
+/// Records of stubs that are fetched together because time has to do with them: 32 of a megabyte fit into memory.
+const OVERDUE_AT_ONCE: usize = 32;
+/// With less room than that in the store no task is written anew for having expired.
+const ROOM_MIN: u64 = 1 << 20;
 
 /// What an entry of that order takes, about.
-pub(super) const EXPIRY_BYTES: u64 = 32;
+pub(super) const EXPIRY_BYTES: u64 = 40;
 
 /// How a lease ended that was not acked.
 #[derive(Clone, Debug)]
@@ -39,16 +47,16 @@ impl Engine {
         let counts = !crate::planted::is("attempt-not-counted");
         let task = &self.entries.get(slot).task;
         let attempts = task.attempts.saturating_add(1);
-        let (retry, expire_at) = (task.retry(), task.expire_at());
-        let due_at = match lapse.due_at {
-            None if lapse.how == Failed::Nacked => {
-                let wait_ms = retry.backoff.map(|backoff| backoff.wait_ms(attempts, self.chance(task)));
-                wait_ms.filter(|&ms| ms > 0).and_then(|ms| self.nack_instant(now, ms))
-            }
-            due_at => due_at,
+        let retry = task.retry();
+        let death = match task.expire_at() {
+            _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
+            Some(at) if at <= now.wall => Some(Death::Expired),
+            _ => None,
         };
-        // It is not put off beyond the moment at which it is given up.
-        let due_at = due_at.map(|due_at| due_at.min(expire_at.unwrap_or(Timestamp::MAX)));
+        let due_at = match death {
+            Some(_) => None,
+            None => self.due_again(now, task, attempts, &lapse),
+        };
         self.record(slot, |task| {
             fail(task, now, lapse.how, lapse.reason);
             task.attempts = task.attempts.saturating_add(u32::from(counts));
@@ -62,17 +70,31 @@ impl Engine {
             // With this bug memory knows of the attempt, and the store does not.
             Arc::make_mut(&mut self.entries.get_mut(slot).task).attempts += 1;
         }
-        if retry.max_attempts.is_some_and(|max| attempts >= max) {
-            return self.die(slot, now, Death::MaxAttempts);
+        if let Some(why) = death {
+            return self.die(slot, now, why);
         }
-        if expire_at.is_some_and(|at| at <= now.wall) {
-            return self.die(slot, now, Death::Expired);
-        }
+        // Its expiry may have passed while it was leased, and the clock may have stepped back since.
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.watch_expiry(&task);
         match due_at {
             // Ready stays ready, also if the wall clock has stepped back since.
             None => self.make_ready(slot, now.wall),
             Some(_) => self.place(slot, now),
         }
+    }
+
+    /// When a task whose attempt failed is due again; `None`: at once, in its old place.
+    fn due_again(&self, now: Now, task: &Task, attempts: u32, lapse: &Lapse) -> Option<Timestamp> {
+        let due_at = match lapse.due_at {
+            None if lapse.how == Failed::Nacked => {
+                let backoff = task.retry().backoff?;
+                let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
+                self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)
+            }
+            due_at => due_at,
+        };
+        // It is not put off beyond the moment at which it is given up.
+        due_at.map(|due_at| due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
     }
 
     /// A number that nobody chose, the same whenever this attempt of this task is asked for.
@@ -106,15 +128,20 @@ impl Engine {
 
     /// A task in memory expires: it is watched.
     pub(super) fn watch_expiry(&mut self, task: &Task) {
-        if let Some(at) = task.expire_at().filter(|_| task.dead().is_none()) {
-            self.expiries.insert((at, task.id));
+        if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
+            self.expiries.insert(expiry);
         }
     }
 
     pub(super) fn unwatch_expiry(&mut self, task: &Task) {
-        if let Some(at) = task.expire_at() {
-            self.expiries.remove(&(at, task.id));
+        if let Some(expiry) = self.expiry_of(task) {
+            self.expiries.remove(&expiry);
         }
+    }
+
+    fn expiry_of(&self, task: &Task) -> Option<Expiry> {
+        let queue = self.queues.number(&task.queue).expect("a queue is there while it has tasks");
+        Some((task.expire_at()?, task.id, queue))
     }
 
     /// Gives up what has expired by now. What is in workers' hands may still be finished.
@@ -122,43 +149,89 @@ impl Engine {
         if self.refuses_changes().is_some() {
             return;
         }
-        while let Some(&(at, id)) = self.expiries.first()
+        while let Some(&(at, id, queue)) = self.expiries.first()
             && at <= now.wall
         {
             self.expiries.pop_first();
             match self.entries.by_id(id) {
                 Some(slot) => self.expire_one(slot, now),
-                // Only a stub is in memory, or the task has left it.
-                None => self.lookups.want_overdue(id),
+                None => self.expire_stub(id, queue),
             }
         }
     }
 
-    fn expire_one(&mut self, slot: Slot, now: Now) {
+    /// A stub has expired: it counts as dead from now on, and its record is fetched to write that down.
+    fn expire_stub(&mut self, id: u64, queue: QueueNo) {
+        let queue = self.queues.numbered_mut(queue);
+        if queue.expired.insert(id) {
+            let name = queue.name.clone();
+            self.overdue.push_back((id, Some(name)));
+        }
+    }
+
+    /// Gives a task up that has expired, unless somebody has it.
+    pub(super) fn expire_one(&mut self, slot: Slot, now: Now) {
         let entry = self.entries.get(slot);
-        let waits = match entry.at {
-            At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => !entry.is_dead(),
-            At::Leased(_) | At::Ended(_) => false,
-        };
-        if waits {
+        let expired = entry.task.expire_at().is_some_and(|at| at <= now.wall) && !entry.is_dead();
+        let waits = matches!(entry.at, At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. });
+        if expired && waits && self.refuses_changes().is_none() {
             self.unplace(slot);
             self.die(slot, now, Death::Expired);
         }
     }
 
-    /// The store answered with a task of which memory had only a stub, when time had to do with it: it expired, or it was dead for so
-    /// long that it is forgotten.
-    pub(super) fn overdue_found(&mut self, now: Now, found: Found) {
-        self.lookups.overdue_done();
-        let Found::Live(task) = found else { return };
-        let (id, dead) = (task.id, task.dead().is_some());
-        self.load(now, task);
-        let Some(slot) = self.entries.by_id(id) else { return };
-        let expired = self.entries.get(slot).task.expire_at().is_some_and(|at| at <= now.wall);
-        if !dead && expired && self.refuses_changes().is_none() {
-            self.expire_one(slot, now);
+    /// A task from a scan that stays a stub: if it has expired by now it is given up like those that were here before.
+    pub(super) fn watch_stub(&mut self, task: &Task, now: Now) {
+        match self.expiry_of(task) {
+            Some((at, id, queue)) if at <= now.wall && self.refuses_changes().is_none() => {
+                self.expire_stub(id, queue);
+            }
+            Some(expiry) => drop(self.expiries.insert(expiry)),
+            None => {}
         }
-        self.let_go(slot, now);
+    }
+
+    /// A dead task, a stub, is to be forgotten. Once nothing can be written down any more it is left alone.
+    pub(super) fn forget_stub(&mut self, id: u64) {
+        if self.refuses_changes().is_none() {
+            self.overdue.push_back((id, None));
+        }
+    }
+
+    /// Asks for the records of stubs that time has to do with, some at a time.
+    pub(super) fn fetch_overdue(&mut self) {
+        if self.refuses_changes().is_some() {
+            return self.overdue.clear();
+        }
+        // What they bring has to be written, too.
+        while self.lookups.overdue() < OVERDUE_AT_ONCE
+            && !self.filling.has_backlog()
+            && let Some((_, expired)) = self.overdue.front()
+            && (expired.is_none() || self.room_left() >= ROOM_MIN)
+            && let Some((id, expired)) = self.overdue.pop_front()
+        {
+            self.lookups.want_overdue(id, expired);
+        }
+    }
+
+    /// Whether records of such stubs are still to be asked for.
+    pub(super) fn has_overdue(&self) -> bool {
+        !self.overdue.is_empty() && self.room_left() >= ROOM_MIN
+    }
+
+    /// The store answered with the record of such a stub. Expired or forgotten, it is so as soon as it is here.
+    pub(super) fn overdue_found(&mut self, now: Now, id: u64, expired: Option<&QueueName>, found: Found) {
+        if let Some(name) = expired {
+            self.queues.open(name).expired.remove(&id);
+        }
+        if let Found::Live(task) = found
+            && let Some(slot) = self.load(now, task)
+        {
+            self.let_go(slot, now);
+        }
+        if let Some(name) = expired {
+            self.queues.tidy(name);
+        }
     }
 
     /// A dead task whose time has come is forgotten.
@@ -170,13 +243,13 @@ impl Engine {
     }
 
     /// Its key is about to be another task's: from now on it is found by its id alone.
-    pub(super) fn take_key_from(&mut self, slot: Slot, now: Now) {
+    pub(super) fn take_key_from(&mut self, slot: Slot) {
+        debug_assert!(self.entries.get(slot).is_dead(), "only the dead lose their keys");
         self.record(slot, |task| {
             if let Some(dead) = &mut task.extra_mut().dead {
                 dead.keyless = true;
             }
         });
-        debug_assert!(self.entries.get(slot).is_dead(), "at {now:?}");
     }
 
     /// Looks for the dead task, then for whoever has its key.
@@ -187,9 +260,12 @@ impl Engine {
         }
     }
 
-    /// The store answered with the task that is to be redriven.
+    /// The store answered with the task that is to be redriven. Nothing else is taken into memory for it.
     pub(super) fn dead_found(&mut self, now: Now, call: CallId, redrive: Redrive, found: Found) {
-        if let Found::Live(task) = found {
+        if let Found::Live(task) = found
+            && task.dead().is_some()
+            && task.queue == redrive.queue
+        {
             self.load(now, task);
         }
         match self.entries.by_id(redrive.id) {
@@ -230,10 +306,10 @@ impl Engine {
             let live = &self.entries.get(live).task;
             return Err(RedriveError::Live { id: live.id, version: live.version });
         }
-        self.take_room(super::filling::task_bytes(&task, true))?;
+        // Its body may have to be written again.
+        self.take_room(task_bytes(&task, false))?;
         if let Some(other) = self.dead(&task.queue, &task.key).filter(|&other| other != slot) {
-            self.take_key_from(other, now);
-            self.let_go(other, now);
+            self.take_key_from(other);
         }
         self.unplace(slot);
         let (fence, version) = (self.next_lease, self.applied.next());

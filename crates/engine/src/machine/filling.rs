@@ -123,6 +123,11 @@ impl Filling {
         Some(sealed)
     }
 
+    /// Whether more than one batch waits.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.sealed.len() > 1
+    }
+
     pub(super) fn has_work(&self) -> bool {
         !self.sealed.is_empty() || !self.is_empty()
     }

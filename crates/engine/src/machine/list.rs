@@ -122,6 +122,10 @@ impl Engine {
         if task.dead().is_some() {
             return Some(TaskView::new(task, State::Dead));
         }
+        if self.queues.get(&task.queue).is_some_and(|queue| queue.expired.contains(&task.id)) {
+            // Its record is about to say so.
+            return None;
+        }
         // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
         // back, as long as nobody has seen it ready.
         let state = if self.has_ready_stub(task) { State::Ready } else { State::Scheduled };

@@ -75,8 +75,8 @@ enum Purpose {
         call: CallId,
         redrive: Redrive,
     },
-    /// A stub's task: it expired, or is to be forgotten.
-    Overdue(u64),
+    /// A stub's task: it expired, in this queue, or is to be forgotten.
+    Overdue(u64, Option<QueueName>),
 }
 
 /// The look-ups under way and what waits for them.
@@ -109,18 +109,14 @@ impl Lookups {
         self.wanted.push(Purpose::Dead { call, redrive });
     }
 
-    pub(super) fn want_overdue(&mut self, id: u64) {
+    pub(super) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
         self.overdue += 1;
-        self.wanted.push(Purpose::Overdue(id));
+        self.wanted.push(Purpose::Overdue(id, expired));
     }
 
-    pub(super) fn overdue_done(&mut self) {
-        self.overdue -= 1;
-    }
-
-    /// Whether records of tasks are on their way that are dead or forgotten by now.
-    pub(super) fn has_overdue(&self) -> bool {
-        self.overdue > 0
+    /// How many records of stubs are on their way that time has to do with.
+    pub(super) fn overdue(&self) -> usize {
+        self.overdue
     }
 
     pub(super) fn has_asked(&self, request: RequestId) -> bool {
@@ -170,6 +166,7 @@ impl Engine {
     /// Sends out the look-ups that the turn has collected.
     pub(super) fn look_up(&mut self, out: &mut Vec<Effect>) {
         self.fetch_heads();
+        self.fetch_overdue();
         if self.lookups.wanted.is_empty() {
             return;
         }
@@ -181,7 +178,7 @@ impl Engine {
                 Purpose::Token { id, .. }
                 | Purpose::Head(Fetch { id, .. })
                 | Purpose::Dead { redrive: Redrive { id, .. }, .. }
-                | Purpose::Overdue(id) => Wanted::Id(*id),
+                | Purpose::Overdue(id, _) => Wanted::Id(*id),
             })
             .collect();
         let id = self.request(Request::GetMany(wanted), out);
@@ -200,7 +197,10 @@ impl Engine {
                 Purpose::Token { call, index, id, no } => self.token_found(now, call, index, id, no, found),
                 Purpose::Head(fetch) => self.head_found(now, fetch, found),
                 Purpose::Dead { call, redrive } => self.dead_found(now, call, redrive, found),
-                Purpose::Overdue(_) => self.overdue_found(now, found),
+                Purpose::Overdue(id, expired) => {
+                    self.lookups.overdue -= 1;
+                    self.overdue_found(now, id, expired.as_ref(), found);
+                }
             }
         }
         self.retire(now);
@@ -225,7 +225,7 @@ impl Engine {
                     let why = Unavailable::ReadOnly { why: Arc::clone(why) };
                     self.answer(call, Command::Redrive(redrive).unavailable(why));
                 }
-                Purpose::Overdue(_) => self.lookups.overdue_done(),
+                Purpose::Overdue(..) => self.lookups.overdue -= 1,
             }
         }
         self.retire(now);
@@ -275,6 +275,9 @@ impl Engine {
         let met = self.take_stub(&task);
         let stored = task.lease.filter(|_| self.goes_on(&task));
         self.watch_expiry(&task);
+        if task.expire_at().is_some() {
+            self.queues.open(&task.queue).expired.remove(&task.id);
+        }
         let slot = self.entries.insert(Entry::new(task, true));
         match (met, stored) {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
@@ -284,6 +287,7 @@ impl Engine {
                 self.hold(slot, lease.no, now.wall, left_ms, now);
             }
         }
+        self.expire_one(slot, now);
         Some(slot)
     }
 

@@ -6,6 +6,7 @@ use super::entries::{At, Slot, is_bulky};
 use super::queues::{QueueNo, ReadyPlace};
 use super::runs::{Ordered, Runs};
 use super::stub::{ReadyKey, ReadyStub, STUB_BYTES, WaitingStub};
+use crate::answer::State;
 use crate::name::QueueName;
 use crate::seam::Place;
 use crate::task::Task;
@@ -87,7 +88,8 @@ impl Engine {
 
     /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
     pub(super) fn let_go(&mut self, slot: Slot, now: Now) {
-        if self.entries.get(slot).dirty.is_some() {
+        // A command may have let it go already.
+        if !self.entries.has(slot) || self.entries.get(slot).dirty.is_some() {
             return;
         }
         let rest = self.rest_of(slot, now);
@@ -139,7 +141,12 @@ impl Engine {
             At::Ready { since } => Some(since),
             _ => None,
         };
-        let live = self.entries.get(slot).state().is_some();
+        // A dead task that can be forgotten no more is not missed.
+        let live = self
+            .entries
+            .get(slot)
+            .state()
+            .is_some_and(|state| state != State::Dead || self.refuses_changes().is_none());
         self.unplace(slot);
         let task = self.entries.remove(slot).task;
         match (rest, since) {
@@ -210,11 +217,11 @@ impl Engine {
         } else if task.dead().is_some() {
             self.add_waiting_stub(&task);
         } else if task.due_at <= now.wall {
-            self.watch_expiry(&task);
             self.count_lateness(now.wall.ms_since(task.due_at));
             self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall));
+            self.watch_stub(&task, now);
         } else {
-            self.watch_expiry(&task);
+            self.watch_stub(&task, now);
             self.add_waiting_stub(&task);
         }
     }
@@ -224,7 +231,7 @@ impl Engine {
         while let Some(stub) = self.near.waiting.first().copied().filter(|stub| stub.due_at <= now.wall) {
             self.near.waiting.pop_first();
             if stub.dead {
-                self.lookups.want_overdue(stub.id);
+                self.forget_stub(stub.id);
                 continue;
             }
             self.count_lateness(now.wall.ms_since(stub.due_at));

@@ -111,15 +111,16 @@ impl Engine {
             body: Arc::new(put.body),
             extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
         };
-        self.take_room(task_bytes(&task, false))?;
-        let slot = match live {
-            Some(slot) => self.replace(slot, task),
-            None => {
-                if let Some(dead) = self.dead(&task.queue, &task.key) {
-                    self.take_key_from(dead, now);
-                }
-                self.create(task)
-            }
+        let dead = self.dead(&task.queue, &task.key);
+        let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));
+        self.take_room(task_bytes(&task, false) + buried)?;
+        let slot = match (live, dead) {
+            (Some(slot), _) => self.replace(slot, task),
+            (None, Some(dead)) => self.together(|engine| {
+                engine.take_key_from(dead);
+                engine.create(task)
+            }),
+            (None, None) => self.create(task),
         };
         self.stats.scheduled_total += 1;
         let task = Arc::clone(&self.entries.get(slot).task);

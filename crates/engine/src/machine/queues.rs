@@ -57,6 +57,8 @@ pub(super) struct Queue {
     pub(super) leased: u64,
     /// Tasks that were given up and are not forgotten.
     pub(super) dead: u64,
+    /// Stubs that have expired: they count as dead, though their records do not say so yet.
+    pub(super) expired: BTreeSet<u64>,
 }
 
 impl Queue {
@@ -72,11 +74,12 @@ impl Queue {
             live: 0,
             leased: 0,
             dead: 0,
+            expired: BTreeSet::new(),
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.live == 0 && self.dead == 0 && self.waiters.is_empty()
+        self.live == 0 && self.dead == 0 && self.expired.is_empty() && self.waiters.is_empty()
     }
 
     pub(super) fn ready_len(&self) -> usize {

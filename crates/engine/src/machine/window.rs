@@ -111,7 +111,7 @@ impl Engine {
 
     /// Whether memory knows all that is due by now. Until it does, nobody can say which task comes first.
     pub(super) fn knows_what_is_due(&self, now: Now) -> bool {
-        (self.has_what_is_due(now) || self.window.is_broken()) && !self.lookups.has_overdue()
+        self.has_what_is_due(now) || self.window.is_broken()
     }
 
     /// Whether memory has all that is due by now. It never will again once the store has failed to answer a scan.

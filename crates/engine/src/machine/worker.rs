@@ -11,7 +11,7 @@ use crate::command::{Lease, Nack};
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
-use crate::task::{Death, Failed, LeaseNo, Outcome};
+use crate::task::{Failed, LeaseNo, Outcome};
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
@@ -127,12 +127,6 @@ impl Engine {
         while granted.len() < max
             && let Some(place) = first(self)
         {
-            // It expired while its record was on its way.
-            if self.entries.get(place.slot).task.expire_at().is_some_and(|at| at <= now.wall) {
-                self.unplace(place.slot);
-                self.die(place.slot, now, Death::Expired);
-                continue;
-            }
             granted.push(self.grant_one(now, place.slot, lease_ms));
         }
         self.fetch_ahead(queue);
@@ -187,9 +181,10 @@ impl Engine {
             };
             self.unplace(slot);
             self.make_ready(slot, since.min(now.wall));
-            // It may have expired meanwhile.
+            // It may have expired meanwhile; or it is to, and the clock has stepped back.
             let task = Arc::clone(&self.entries.get(slot).task);
             self.watch_expiry(&task);
+            self.expire_one(slot, now);
         }
     }
 

@@ -266,3 +266,100 @@ fn tokens_of_a_dead_task_are_expired() {
     assert_eq!(world.ack(leased[0].token), TokenAnswer::Expired);
     assert_eq!(counts(&mut world), (0, 0, 0, 1));
 }
+
+/// The story: a redrive by id took a live far task into memory, where nothing looked after it, and it never fired.
+#[test]
+fn a_redrive_of_what_is_not_dead_leaves_it_where_it_is() {
+    let mut world = World::with(EngineConfig { horizon_ms: 2, ..EngineConfig::default() });
+    let id = world.put_in("far", 60_000).task.id;
+    assert_eq!(world.engine.tasks_in_memory(), 0);
+    for of in ["q", "other"] {
+        let command = Command::Redrive(Redrive { queue: queue(of), id });
+        assert_eq!(world.ask(command), Answer::Redrive(Err(RedriveError::NotFound)));
+        assert_eq!(world.engine.tasks_in_memory(), 0, "asked of queue {of}");
+    }
+    let buried = dead(&mut world, "dead");
+    let command = Command::Redrive(Redrive { queue: queue("other"), id: buried.id });
+    assert_eq!(world.ask(command), Answer::Redrive(Err(RedriveError::NotFound)));
+    assert_eq!(world.engine.tasks_in_memory(), 0);
+    world.pass_ms(60_000);
+    assert_eq!(keys(&world.lease(9, 1_000)), ["far"]);
+    world.pass_ms(30 * DAY_MS);
+    assert_eq!(counts(&mut world).3, 0, "the dead one is forgotten");
+}
+
+/// The story: the store had failed, and a dead stub whose time had come was fetched again and again for ever.
+#[test]
+fn a_failed_store_forgets_nobody_and_the_machine_still_stops() {
+    for budget in [512, 256 << 20] {
+        let mut world = World::with(EngineConfig { near_bytes_max: budget, ..EngineConfig::default() });
+        for n in 0..9 {
+            world.put(put(&format!("k{n}"), tried(1, None)).payload(vec![b'x'; 5_000])).expect("taken");
+            fail(&mut world, None);
+        }
+        world.pass_ms(30 * DAY_MS - 5_000);
+        assert_eq!(counts(&mut world), (0, 0, 0, 9));
+        world.fail_commits = true;
+        world.send(Command::Put(Put::new(&queue("q"), key("last straw"))));
+        world.pass_ms(5_000);
+        world.pass_ms(60_000);
+        world.input(Input::Stop);
+        assert!(world.stopped, "budget {budget}");
+    }
+}
+
+#[test]
+fn what_has_expired_is_dead_from_the_first_look_after_a_start() {
+    for budget in [512, 256 << 20] {
+        let config = EngineConfig { near_bytes_max: budget, ..EngineConfig::default() };
+        let mut world = World::with(config);
+        for n in 0..9 {
+            let put = put(&format!("k{n}"), expiring(60_000)).at(ms(30_000));
+            world.put(put.payload(vec![b'x'; 5_000])).expect("taken");
+        }
+        world.now.wall = ms(100_000);
+        let mut world = world.crash();
+        assert_eq!(counts(&mut world), (0, 0, 0, 9), "budget {budget}");
+        assert_eq!(world.list(Some(State::Ready)), []);
+        assert_eq!(world.get("k3").expect("shown").state, State::Dead);
+        let create = Put { mode: PutMode::Create, ..Put::new(&queue("q"), key("k4")) };
+        assert!(world.put(create).expect("the key is free").created);
+        assert_eq!(keys(&world.lease(9, 1_000)), ["k4"]);
+    }
+}
+
+/// The story: an expiry that passed while its task was leased was not watched any more when the clock stepped back.
+#[test]
+fn an_expiry_counts_again_after_a_step_back_of_the_clock() {
+    let mut world = World::new();
+    world.put(put("a", expiring(500))).expect("taken");
+    let leased = world.lease(1, 10_000);
+    world.pass_ms(600);
+    world.step_wall_ms(-400);
+    assert_eq!(world.nack(leased[0].token, None), TokenAnswer::Nacked);
+    assert_eq!(counts(&mut world), (0, 1, 0, 0));
+    world.pass_ms(300);
+    assert_eq!(counts(&mut world), (0, 0, 0, 1));
+}
+
+#[test]
+fn the_end_of_a_task_that_lost_its_key_says_nothing_of_the_key() {
+    let mut world = World::new();
+    dead(&mut world, "a");
+    world.put_in("a", 0);
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    assert_eq!(world.get("a"), Err(GetError::Done));
+    world.pass_ms(30 * DAY_MS);
+    assert_eq!(counts(&mut world), (0, 0, 0, 0));
+    assert_eq!(world.get("a"), Err(GetError::Done));
+}
+
+#[test]
+fn the_due_time_of_a_dead_task_is_the_one_it_had() {
+    let mut world = World::new();
+    let backoff = Backoff { doubles: false, base_ms: 9_000, max_ms: 9_000, jitter_percent: 0 };
+    world.put(put("a", tried(1, Some(backoff)))).expect("taken");
+    fail(&mut world, None);
+    assert_eq!(world.get("a").expect("shown").due_at, ms(0));
+}

@@ -105,10 +105,8 @@ fn some_or_all_dead_tasks_are_redriven_in_one_call() {
     assert_eq!(answer["results"], json!(["redriven", "not_found", "not_found"]), "b leads to a live task");
     assert_eq!(dead_keys(&served), ["b", "c", "d"]);
     let answer = served.expect(200, "POST", REDRIVE, "");
-    assert_eq!(
-        answer,
-        json!({"matched":3,"redriven":2,"results":["live","redriven","redriven"],"more":false})
-    );
+    let expected = json!({"matched":2,"redriven":2,"results":["redriven","redriven"],"more":false});
+    assert_eq!(answer, expected, "b has lost its key to a live task");
     assert_eq!(served.counts("close"), [1, 3, 0]);
     assert_eq!(dead_keys(&served), ["b"]);
 }

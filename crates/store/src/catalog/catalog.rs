@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Ended, Found, Key, Population, QueueName, Seq, Task, TaskEffect, Wanted};
+use tickwheel_engine::{
+    Counters, Ended, Found, Key, Outcome, Population, QueueName, Seq, Task, TaskEffect, Wanted,
+};
 
 use super::fresh::Fresh;
 use super::segments::Segments;
@@ -177,7 +179,10 @@ impl Catalog {
             None => {}
         }
         // A checkpoint may have it already, though the task was still live in it.
-        self.histories.add_as(ended, key);
+        // What was dead for so long must not push out what people still ask for.
+        if ended.outcome != Outcome::Forgotten {
+            self.histories.add_as(ended, key);
+        }
     }
 
     /// Takes effects in, in their order.

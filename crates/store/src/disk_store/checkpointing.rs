@@ -180,6 +180,8 @@ impl Checkpoint {
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
+                    // It takes time, too.
+                    bytes += size_of::<(Place, u32)>();
                     continue;
                 }
                 bytes += self.output.put(room, &task, Origin::Memory, calls);

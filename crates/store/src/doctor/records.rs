@@ -123,6 +123,9 @@ impl Records<'_> {
             return Err(format!("the footer has this as task {}, and it is another or differs", entry.id));
         }
         let fits = self.bucket.start() <= task.due_at && task.due_at <= self.bucket.end();
+        if (self.bucket.level == Level::Dead) != entry.dead {
+            return Err(format!("task {} is dead or not, and its segment is for the others", task.id));
+        }
         if self.bucket.level != Level::Overdue && !fits {
             return Err(format!("task {} is not due in the time of its segment", task.id));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Seq, Task, TaskEffect};
+use tickwheel_engine::{Counters, Outcome, Seq, Task, TaskEffect};
 
 use crate::history::Histories;
 
@@ -50,7 +50,9 @@ impl Records {
             TaskEffect::Ended(ended) => {
                 let old = self.live.remove(&ended.id);
                 self.live_bytes -= old.as_deref().map_or(0, record_bytes);
-                self.histories.add(ended);
+                if ended.outcome != Outcome::Forgotten {
+                    self.histories.add(ended);
+                }
                 Change { old, new: None }
             }
         }

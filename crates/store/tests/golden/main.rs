@@ -176,7 +176,6 @@ fn it_has_something_of_everything() {
         "origin",
         "outcome cancelled",
         "outcome done",
-        "outcome forgotten",
         "outcome revoked",
         "payload",
         "priority",
