@@ -73,6 +73,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         product::Answer::Put(Err(product::PutError::Unavailable(why)))
         | product::Answer::Patch(Err(product::PatchError::Unavailable(why)))
         | product::Answer::Cancel(Err(product::CancelError::Unavailable(why)))
+        | product::Answer::Redrive(Err(product::RedriveError::Unavailable(why)))
         | product::Answer::Nack(Err(product::NackError::Unavailable(why)))
         | product::Answer::Ack(Err(why))
         | product::Answer::Extend(Err(why))
@@ -158,6 +159,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             if_version: version(*if_match),
             on_lease: on_lease(*revoke),
         }),
+        Verb::Redrive { id } => product::Command::Redrive(product::Redrive { queue, id: *id }),
         Verb::Lease { max, lease_ms } => {
             product::Command::Lease(product::Lease { queue, max: *max, lease_ms: *lease_ms, wait: false })
         }
@@ -227,7 +229,13 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::CancelError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
-        P::Redrive(_) => unreachable!("nothing is redriven"),
+        P::Redrive(Ok(task)) => A::Stored { created: false, task: view(&task) },
+        P::Redrive(Err(error)) => match error {
+            product::RedriveError::NotFound => A::NotFound,
+            product::RedriveError::Live { .. } => A::Live,
+            product::RedriveError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
         P::Lease(Ok(leased)) => A::Delivered(
             leased
                 .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Call, Due, Mode, Verb, View};
+use crate::oracle::{Call, Due, Mode, State, Verb, View};
 use crate::rng::Rng;
 
 /// Keys in a crowd.
@@ -28,6 +28,8 @@ pub(crate) struct Workload {
     versions: BTreeMap<(String, String), u64>,
     /// When each key is due, as the last answer showed it.
     due: BTreeMap<(String, String), i64>,
+    /// Dead tasks that answers showed: queue, key, id.
+    dead: Vec<(String, String, u64)>,
 }
 
 impl Workload {
@@ -47,6 +49,7 @@ impl Workload {
             tokens: Vec::new(),
             versions: BTreeMap::new(),
             due: BTreeMap::new(),
+            dead: Vec::new(),
         }
     }
 
@@ -59,6 +62,9 @@ impl Workload {
     /// An answer showed a task.
     pub(crate) fn saw(&mut self, queue: &str, task: &View) {
         let place = (queue.to_owned(), task.key.clone());
+        if task.state == State::Dead {
+            self.dead.push((queue.to_owned(), task.key.clone(), task.id));
+        }
         self.due.insert(place.clone(), task.due_at);
         self.versions.insert(place, task.version);
     }
@@ -104,7 +110,8 @@ impl Workload {
                 let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(30));
                 Call { queue, key, verb: Verb::Cancel { if_match, revoke } }
             }
-            54..59 => Call { queue, key, verb: Verb::Get },
+            54..57 => Call { queue, key, verb: Verb::Get },
+            57..59 => self.redrive(queue, key),
             59..78 => {
                 let max = self.rng.pick(&[1, 1, 2, 10]);
                 let lease_ms = self.rng.pick(&[1, 5, 20, 255, 256, 1_000, 100_000]);
@@ -148,6 +155,15 @@ impl Workload {
         let mode = self.rng.pick(&[Mode::Upsert, Mode::Upsert, Mode::Upsert, Mode::Create, Mode::Replace]);
         let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(25));
         Call { queue, key, verb: Verb::Put { due, payload, mode, if_match, revoke } }
+    }
+
+    /// Any dead task that was shown, which may have been redriven or lost its key since.
+    fn redrive(&mut self, queue: String, key: Option<String>) -> Call {
+        if self.dead.is_empty() {
+            return Call { queue, key, verb: Verb::Get };
+        }
+        let (queue, key, id) = self.dead[self.rng.index(self.dead.len())].clone();
+        Call { queue, key: Some(key), verb: Verb::Redrive { id } }
     }
 
     fn token_call(&mut self, queue: String, key: Option<String>) -> Call {

@@ -90,6 +90,12 @@ pub enum Verb {
         /// Take it away from a worker who holds it.
         revoke: bool,
     },
+    /// Give the dead task with this id another life; the key of the call is its key. Answered by `Stored` (not created), `NotFound` or
+    /// `Live`.
+    Redrive {
+        /// Its id.
+        id: u64,
+    },
     /// Take ready tasks, without waiting. Answered by `Delivered`.
     Lease {
         /// At most so many.

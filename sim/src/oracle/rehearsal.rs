@@ -450,6 +450,7 @@ impl World {
             _ => Answer::NotFound,
         };
         match &call.verb {
+            Verb::Redrive { .. } => unreachable!("nobody dies at a rehearsal"),
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,
             Verb::Put { mode: Mode::Create, .. } if found.is_some() && !self.has(Bug::CreateOnLive) => {
                 Answer::Live

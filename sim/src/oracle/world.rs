@@ -33,7 +33,7 @@ pub(super) struct World {
     /// The dead task that the key leads to, while there is no live one.
     dead: Option<Task>,
     /// Dead tasks whose key another task has had since.
-    buried: usize,
+    buried: Vec<Task>,
     /// How the last task ended, if there was one: by an ack?
     acked: Option<bool>,
     /// The highest version seen; the next one must be higher.
@@ -125,7 +125,7 @@ impl World {
 
     /// How many dead tasks there are.
     pub(super) fn graves(&self) -> usize {
-        self.buried + usize::from(self.dead.is_some())
+        self.buried.len() + usize::from(self.dead.is_some())
     }
 
     /// An attempt failed: it may have been the last that is allowed.
@@ -190,10 +190,7 @@ impl World {
             Verb::Put { due, payload, revoke, .. } => {
                 self.take_back(*revoke);
                 let created = self.task.is_none();
-                if let Some(dead) = self.dead.take() {
-                    self.ids_ended.extend(dead.id);
-                    self.buried += 1;
-                }
+                self.buried.extend(self.dead.take());
                 let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
                 self.revoked_before.extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
@@ -253,6 +250,7 @@ impl World {
                 self.revoked = token;
                 is(if leased { Answer::Revoked } else { Answer::Cancelled })
             }
+            Verb::Redrive { id } => self.redrive(*id, op, clock),
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
             Verb::Ack { tokens }
             | Verb::Nack { tokens, .. }
@@ -273,6 +271,30 @@ impl World {
             Some(Answer::Stored { created, task }) if *created == new => self.see(task, op, clock),
             said => Ok(said.is_none()),
         }
+    }
+
+    /// The dead task with this id lives again, if there is one and no live task has the key.
+    fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
+        let may_be = |task: &Task| task.id.is_none_or(|known| known == id);
+        let keyed = self.dead.as_ref().is_some_and(may_be);
+        let at = self.buried.iter().position(may_be);
+        if !keyed && at.is_none() {
+            return is(Answer::NotFound);
+        }
+        if self.task.is_some() {
+            return is(Answer::Live);
+        }
+        let mut task = match at.filter(|_| !keyed) {
+            Some(at) => self.buried.remove(at),
+            None => self.dead.take().expect("it has the key"),
+        };
+        self.buried.extend(self.dead.take());
+        (task.id, task.version, task.leases_ended) = (Some(id), None, 0);
+        (task.lease, task.leased, task.was_due) = (None, false, None);
+        task.due_again(Due::In(0), op, clock);
+        self.task = Some(task);
+        self.stored(false, op, clock)
     }
 
     fn lease(&mut self, lease_ms: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
@@ -389,11 +411,11 @@ impl World {
         payload: u64,
         wrong_due: &'static str,
     ) -> Result<(), Broken> {
-        let floor = self.version_floor;
+        let (floor, had) = (self.version_floor, self.had(id));
         let task = self.task.as_mut().expect("only a live task is compared");
         let old = |version| task.version.map_or(version <= floor, |known| known != version);
         let what = match () {
-            () if task.id.map_or(self.ids_ended.contains(&id), |known| known != id) => {
+            () if task.id.map_or(had, |known| known != id) => {
                 ("P6", format!("id {id} is another task (ended: {:?})", self.ids_ended))
             }
             () if due < task.due.0 || due > task.due.1 => (wrong_due, format!("due_at {due}")),
@@ -407,6 +429,11 @@ impl World {
             }
         };
         Err((what.0, format!("{}, but {task:?}", what.1)))
+    }
+
+    /// Whether another task of this key has the id, or had it.
+    fn had(&self, id: u64) -> bool {
+        self.ids_ended.contains(&id) || self.buried.iter().any(|task| task.id == Some(id))
     }
 
     /// Which promise an answer of the wrong kind breaks.

@@ -82,7 +82,7 @@ impl World {
         self.waiting.remove(&id);
         if words::is_full(&answer) {
             self.coverage.refused_full += 1;
-            if !matches!(call.verb, Verb::Put { .. } | Verb::Patch { .. }) {
+            if !matches!(call.verb, Verb::Put { .. } | Verb::Patch { .. } | Verb::Redrive { .. }) {
                 let what = format!("{call:?} was refused for want of space: {answer:?}");
                 return Err(Violation { promise: "P8", what, story: Vec::new() });
             }
