@@ -37,7 +37,8 @@ pub const BUGS: [Bug; 20] = [
     bug("wall-clock-wait", &["P7"]),
     bug("lost-wake-up", &["P3"]),
     bug("cancel-after-grant", &["P5"]),
-    bug("old-instant-fires", &["P5"]),
+    // The place that the old instant has in the wheel may be of another task by then, which is early.
+    bug("old-instant-fires", &["P5", "P2"]),
     bug("two-tasks-after-retry", &["P6"]),
     bug("ack-by-old-token", &["P4"]),
     bug("attempt-not-counted", &["P4"]),
