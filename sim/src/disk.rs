@@ -82,7 +82,7 @@ struct Lie {
     after: Vec<Write>,
     /// Whether the file is one of the log: what it had is told of by later frames, and by nothing else for certain.
     is_log: bool,
-    /// Syncs of the log since, or of any file if this is none of it; itself counted.
+    /// Syncs of frames since, or of anything if the file is none of the log. The zeroes of a spare tell of nothing.
     syncs: u64,
 }
 
@@ -437,9 +437,11 @@ impl Disk for SimDisk {
     fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
         self.change(DiskOp::Sync, file, |state| {
             state.calls.syncs += 1;
-            state.file(file)?.sync(true);
+            let synced = state.file(file)?;
+            let (any, frames) = (!synced.unsynced.is_empty(), synced.unsynced.iter().any(Write::is_frame));
+            synced.sync(true);
             for lie in state.files.values_mut().filter_map(|other| other.lie.as_mut()) {
-                lie.syncs += u64::from(is_log(file) || !lie.is_log);
+                lie.syncs += u64::from(if lie.is_log { frames } else { any });
             }
             Ok(())
         })

@@ -45,6 +45,11 @@ impl Write {
         }
     }
 
+    /// Whether it is a frame of the log.
+    pub(super) fn is_frame(&self) -> bool {
+        matches!(self, Self::Bytes { bytes, .. } if bytes.starts_with(b"TWfr"))
+    }
+
     /// The bytes it is about.
     pub(super) fn range(&self) -> Range<usize> {
         match self {

@@ -90,7 +90,7 @@ impl SimDisk {
     pub fn lies(&self) -> (usize, u64) {
         let state = self.lock_state();
         let lies = state.files.values().filter_map(|file| file.lie.as_ref());
-        (lies.clone().count(), lies.map(|lie| lie.syncs.saturating_sub(1)).min().unwrap_or(0))
+        (lies.clone().count(), lies.map(|lie| lie.syncs).min().unwrap_or(0))
     }
 
     /// Another disk, as a power cut leaves it if what the lying syncs covered never reached it, and all the rest did.

@@ -107,6 +107,30 @@ fn a_lying_sync_shows_only_after_a_crash_that_brings_it_out() {
 }
 
 #[test]
+fn of_a_lying_sync_of_the_log_only_later_frames_tell() {
+    let mut disk = SimDisk::new();
+    disk.create_dir("shard-0000").expect("new");
+    for file in ["shard-0000/log-00000001", "shard-0000/log-00000002", "shard-0000/segment-00000001"] {
+        disk.create(file).expect("new");
+        disk.write_at(file, 0, b"old!").expect("there");
+        disk.sync_data(file).expect("there");
+    }
+    disk.write_at("shard-0000/log-00000001", 0, b"TWfr lost").expect("there");
+    disk.fail_at(1, Fault::LyingSync);
+    disk.sync_data("shard-0000/log-00000001").expect("it says so");
+    for (file, bytes, told) in [
+        ("shard-0000/log-00000001", b"".as_slice(), 0),
+        ("shard-0000/log-00000002", b"\0\0\0\0".as_slice(), 0),
+        ("shard-0000/segment-00000001", b"more", 0),
+        ("shard-0000/log-00000002", b"TWfr kept", 1),
+    ] {
+        disk.write_at(file, 0, bytes).expect("there");
+        disk.sync_data(file).expect("an honest one");
+        assert_eq!(disk.lies(), (1, told), "{file} {bytes:?}");
+    }
+}
+
+#[test]
 fn a_chosen_crash_keeps_what_was_chosen() {
     for (kept, last, wanted) in [
         (0b000, LastWrite::Whole, "old!"),
