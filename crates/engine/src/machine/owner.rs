@@ -44,12 +44,15 @@ impl Engine {
 
     /// Puts a task whose key is in memory, or known not to be live.
     pub(super) fn put(&mut self, now: Now, call: CallId, put: Put, key: Key, id: Option<u64>) {
-        let live = self.live(&put.queue, &key);
+        let (live, dead) = match self.kept(&put.queue, &key) {
+            Some(slot) if self.entries.get(slot).is_dead() => (None, Some(slot)),
+            live => (live, None),
+        };
         if id.is_some() && live.is_some() {
             // The look-up found that somebody uses this decimal number as a key of their own.
             return self.put_called(now, call, put);
         }
-        let answer = self.decide_put(now, put, key, id, live);
+        let answer = self.decide_put(now, put, key, id, live, dead);
         self.answer(call, Answer::Put(answer));
     }
 
@@ -60,6 +63,7 @@ impl Engine {
         key: Key,
         id: Option<u64>,
         live: Option<Slot>,
+        dead: Option<Slot>,
     ) -> Result<Stored, PutError> {
         let current = live.map(|slot| self.entries.get(slot).task.version);
         if put.if_version.is_some() && put.if_version != current {
@@ -111,7 +115,6 @@ impl Engine {
             body: Arc::new(put.body),
             extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
         };
-        let dead = self.dead(&task.queue, &task.key);
         let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));
         self.take_room(task_bytes(&task, false) + buried)?;
         let slot = match (live, dead) {
@@ -162,7 +165,7 @@ impl Engine {
     pub(super) fn get(&mut self, call: CallId, get: &Get, gone: Option<&Ended>) {
         let known = self.entries.by_key(&get.queue, &get.key);
         let unsure = known.is_some_and(|slot| self.entries.get(slot).dirty.is_some());
-        let found = self.live(&get.queue, &get.key).or_else(|| self.dead(&get.queue, &get.key));
+        let found = self.kept(&get.queue, &get.key);
         let answer = match (&self.failed, found) {
             // What memory knows may have been written down or not.
             (Some(why), _) if unsure => {
@@ -284,8 +287,7 @@ impl Engine {
         cancel: &Cancel,
         gone: Option<&Ended>,
     ) -> Result<Cancelled, CancelError> {
-        let found = self.live(&cancel.queue, &cancel.key).or_else(|| self.dead(&cancel.queue, &cancel.key));
-        let Some(slot) = found else {
+        let Some(slot) = self.kept(&cancel.queue, &cancel.key) else {
             let done = self.is_done(&cancel.queue, &cancel.key, gone);
             return Err(if done { CancelError::Done } else { CancelError::NotFound });
         };
@@ -319,12 +321,17 @@ impl Engine {
         }
     }
 
-    /// The dead task of this key, if it is in memory.
-    pub(super) fn dead(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+    /// The task of this key, live or dead, if it is in memory.
+    fn kept(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.entries.by_key(queue, key).filter(|&slot| {
             let entry = self.entries.get(slot);
-            entry.is_dead() && entry.task.is_keyed()
+            entry.state().is_some() && entry.task.is_keyed()
         })
+    }
+
+    /// The dead task of this key, if it is in memory.
+    pub(super) fn dead(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.kept(queue, key).filter(|&slot| self.entries.get(slot).is_dead())
     }
 
     /// The live task of this key, if it is in memory.
