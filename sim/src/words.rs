@@ -160,9 +160,12 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             on_lease: on_lease(*revoke),
         }),
         Verb::Redrive { id } => product::Command::Redrive(product::Redrive { queue, id: *id }),
-        Verb::Lease { max, lease_ms } => {
-            product::Command::Lease(product::Lease { queue, max: *max, lease_ms: *lease_ms, wait: false })
-        }
+        Verb::Lease { max, lease_ms } => product::Command::Lease(product::Lease {
+            queue,
+            max: *max,
+            lease_ms: Some(*lease_ms),
+            wait: false,
+        }),
         Verb::Ack { tokens: texts } => product::Command::Ack(product::Ack { queue, tokens: tokens(texts) }),
         Verb::Nack { tokens: texts, delay_ms } => product::Command::Nack(product::Nack {
             queue,
@@ -170,9 +173,11 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             delay_ms: *delay_ms,
             reason: None,
         }),
-        Verb::Extend { tokens: texts, lease_ms } => {
-            product::Command::Extend(product::Extend { queue, tokens: tokens(texts), lease_ms: *lease_ms })
-        }
+        Verb::Extend { tokens: texts, lease_ms } => product::Command::Extend(product::Extend {
+            queue,
+            tokens: tokens(texts),
+            lease_ms: Some(*lease_ms),
+        }),
         Verb::Counts => product::Command::Queues,
         Verb::List => unreachable!("a list is taken page by page"),
         Verb::Return { .. } => unreachable!("no client says this, the driver does"),
@@ -278,7 +283,9 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         }
         P::Nack(Err(product::NackError::Unavailable(why))) => unavailable(&why),
         P::Nack(Err(_)) => A::Refused,
-        P::List(_) | P::Stats(_) => unreachable!("a list is taken page by page, and nobody asks for stats"),
+        P::List(_) | P::Stats(_) | P::Queue(_) | P::ChangeQueue(_) => {
+            unreachable!("a list is taken page by page, and nobody asks for these")
+        }
     }
 }
 

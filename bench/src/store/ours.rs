@@ -83,7 +83,7 @@ impl Ours {
                 TaskEffect::Ended(ended) => ended.seq = self.seq,
             }
         }
-        let mut batch = Batch { effects: changes, counters: None };
+        let mut batch = Batch { effects: changes, ..Batch::default() };
         if id_max >= self.ids_reserved {
             self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
             batch.counters = Some(Counters { ids_reserved: self.ids_reserved });

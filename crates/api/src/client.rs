@@ -12,9 +12,9 @@ pub use error::ClientError;
 
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ExtendBody,
-    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PutAnswer,
-    PutBody, PutQuery, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody, TaskBody, TasksPage, TokenResult,
-    TokenResults, etag,
+    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody,
+    PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
+    SettingsBody, TaskBody, TasksPage, TokenResult, TokenResults, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -268,6 +268,51 @@ impl Client {
         Ok(answer.body::<QueuesBody>()?.queues)
     }
 
+    /// One queue: its tasks by state and its settings. One that was never used has no tasks and is no error.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn queue(&self, queue: &str) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("GET", self::queue(queue)))?.body()
+    }
+
+    /// Lays down how a queue hands its tasks out: all of its settings, in place of those before.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn configure(&self, queue: &str, settings: &SettingsBody) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("PUT", self::queue(queue)).json(settings.to_json()))?.body()
+    }
+
+    /// Nothing is leased from the queue from now on, until it is resumed or for as long as the body says.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn pause(&self, queue: &str, body: &PauseBody) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("POST", queue_path(queue, "pause")).json(body.to_json()))?.body()
+    }
+
+    /// The queue takes no new task from now on; those that are there are worked off.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn drain(&self, queue: &str) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("POST", queue_path(queue, "drain")))?.body()
+    }
+
+    /// Ends a pause and a drain.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn resume(&self, queue: &str) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("POST", queue_path(queue, "resume")))?.body()
+    }
+
     /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is
     /// ready.
     ///
@@ -293,6 +338,10 @@ impl Client {
 
 fn stored(answer: &Answer) -> Result<Stored, ClientError> {
     Ok(Stored { created: answer.status == 201, task: answer.body()? })
+}
+
+fn queue(queue: &str) -> String {
+    format!("/v1/queues/{}", segment(queue))
 }
 
 fn queue_path(queue: &str, below: &str) -> String {

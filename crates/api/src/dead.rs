@@ -103,6 +103,8 @@ pub enum RedriveOutcome {
     NotFound,
     /// A live task has its key.
     Live,
+    /// The queue has as many live tasks as its settings allow.
+    BacklogFull,
 }
 
 /// The answer to a redrive of several: `{"matched": 3, "redriven": 2, "results": ["redriven", "live", "redriven"], "more": false}`.

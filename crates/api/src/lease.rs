@@ -10,8 +10,6 @@ pub const LEASE_MS_MIN: u64 = 1_000;
 /// The longest lease: 12 h. A worker that needs longer extends it, so that a dead one is noticed the same
 /// day.
 pub const LEASE_MS_MAX: u64 = 12 * 3_600_000;
-/// The lease of a call that names none: 30 s.
-pub(crate) const LEASE_MS_DEFAULT: u64 = 30_000;
 /// 1,000 tasks in one answer: beyond that a round trip costs nothing beside the work.
 pub const LEASE_TASKS_MAX: u64 = 1_000;
 /// The longest wait for a task: 60 s, below the idle limit of most proxies.
@@ -26,14 +24,14 @@ const SHAPE: Shape = Shape {
 /// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member
 /// optional.
 ///
-/// An empty body asks for one task, for 30 s, without waiting.
+/// An empty body asks for one task, without waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaseBody {
     /// At most so many tasks: 1 to 1,000, by default 1.
     pub max: usize,
-    /// How long the lease holds, in ms: 1 s to 12 h, by default 30 s.
-    #[serde(rename = "lease", serialize_with = "write_duration")]
-    pub lease_ms: u64,
+    /// How long the lease holds, in ms: 1 s to 12 h, by default as the queue's settings say, else 30 s.
+    #[serde(rename = "lease", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
+    pub lease_ms: Option<u64>,
     /// How long the call waits for the first task, in ms of real time: 0 to 60 s, by default 0.
     #[serde(rename = "wait", serialize_with = "write_duration")]
     pub wait_ms: u64,
@@ -41,7 +39,7 @@ pub struct LeaseBody {
 
 impl Default for LeaseBody {
     fn default() -> Self {
-        Self { max: 1, lease_ms: LEASE_MS_DEFAULT, wait_ms: 0 }
+        Self { max: 1, lease_ms: None, wait_ms: 0 }
     }
 }
 
@@ -60,7 +58,7 @@ impl LeaseBody {
             body.max = usize::try_from(max).expect("1,000 fits");
         }
         if let Some(raw) = members.get("lease") {
-            body.lease_ms = value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX)?;
+            body.lease_ms = Some(value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX)?);
         }
         if let Some(raw) = members.get("wait") {
             body.wait_ms = value::duration_ms_within("wait", raw, 0..=WAIT_MS_MAX)?;

@@ -50,11 +50,14 @@ mod lease;
 mod levels;
 mod payload;
 mod problem;
+mod problem_kind;
 mod put;
 mod query;
 mod queues;
+mod rate;
 pub mod replay;
 mod retry;
+mod settings;
 mod task;
 mod terms;
 pub mod time;
@@ -73,13 +76,19 @@ pub use if_match::{etag, if_match};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
 pub use levels::{Levels, LevelsError};
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
-pub use problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
+pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
+pub use problem_kind::ProblemKind;
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PutMode, PutQuery, no_query,
 };
-pub use queues::{QueueCounts, QueuesBody};
+pub use queues::{QueueBody, QueueCounts, QueuesBody};
+pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};
 pub use retry::{ATTEMPTS_MAX, RetryBody};
+pub use settings::{
+    HISTORY_KEEP_MS_MAX, HISTORY_KEYS_MAX, HistoryBody, LIMIT_MAX, PAUSE_MS_MAX, PauseBody, SettingsBody,
+    no_body,
+};
 pub use task::{
     DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage,
 };

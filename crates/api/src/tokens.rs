@@ -2,7 +2,7 @@
 
 use crate::bad_request::{BadRequest, shown};
 use crate::json::{self, Members, Shape};
-use crate::lease::{LEASE_MS_DEFAULT, LEASE_MS_MAX, LEASE_MS_MIN, write_duration};
+use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
 use crate::{duration, value};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -46,9 +46,9 @@ pub struct NackBody {
 pub struct ExtendBody {
     /// The tokens, in the order in which the answer speaks of them.
     pub tokens: Vec<String>,
-    /// The leases end so many ms after the call: 1 s to 12 h, by default 30 s.
-    #[serde(rename = "lease", serialize_with = "write_duration")]
-    pub lease_ms: u64,
+    /// The leases end so many ms after the call: 1 s to 12 h, by default as the queue's settings say, else 30 s.
+    #[serde(rename = "lease", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
+    pub lease_ms: Option<u64>,
 }
 
 impl AckBody {
@@ -98,10 +98,8 @@ impl ExtendBody {
     /// As [`AckBody::parse`]; a lease outside 1 s to 12 h.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = read(bytes, &["tokens", "lease"])?;
-        let lease_ms = match members.get("lease") {
-            Some(raw) => value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX)?,
-            None => LEASE_MS_DEFAULT,
-        };
+        let lease = |raw| value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
+        let lease_ms = members.get("lease").map(lease).transpose()?;
         Ok(Self { tokens: tokens(&members)?, lease_ms })
     }
 

@@ -124,6 +124,7 @@ fn the_rest() {
                 leased: 3,
                 dead: 4,
                 paused: false,
+                draining: false,
             }],
         },
         r#"{"queues":[{"queue":"q","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":false}]}"#,

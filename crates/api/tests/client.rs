@@ -132,13 +132,14 @@ fn every_call_as_it_goes_out() {
     assert_eq!(client.patch("q", "k", &patch, PatchQuery { revoke: true }, None).expect("patch").id, 7);
     let cancel = CancelQuery { revoke: true };
     assert_eq!(client.cancel("q", "k", cancel, Some(41)).expect("cancel"), CancelOutcome::Revoked);
-    let leased = client.lease("q", &LeaseBody { max: 2, lease_ms: 5_000, wait_ms: 20_000 }).expect("lease");
+    let leased =
+        client.lease("q", &LeaseBody { max: 2, lease_ms: Some(5_000), wait_ms: 20_000 }).expect("lease");
     assert_eq!((leased[0].payload.bytes.as_slice(), leased[0].lease_until_ms), ([0, 1].as_slice(), 30_001));
     let expected = [TokenResult::Acked, TokenResult::Expired];
     assert_eq!(client.ack("q", vec!["t".into(), "u".into()]).expect("ack"), expected);
     let nack = NackBody { tokens: vec!["t".into()], delay_ms: Some(5_000), reason: None };
     assert_eq!(client.nack("q", &nack).expect("nack"), expected);
-    let extend = ExtendBody { tokens: vec!["t".into()], lease_ms: 60_000 };
+    let extend = ExtendBody { tokens: vec!["t".into()], lease_ms: Some(60_000) };
     assert_eq!(client.extend("q", &extend).expect("extend"), expected);
     let list = ListQuery {
         filter: TaskFilter { state: Some(TaskState::Ready), ..TaskFilter::default() },

@@ -243,7 +243,7 @@ proptest! {
 
     #[test]
     fn lease_round_trip(max in 1_usize..=1_000, lease_ms in 1_000_u64..=43_200_000, wait_ms in 0_u64..=60_000) {
-        let body = LeaseBody { max, lease_ms, wait_ms };
+        let body = LeaseBody { max, lease_ms: Some(lease_ms), wait_ms };
         prop_assert_eq!(LeaseBody::parse(&body.to_json()), Ok(body));
     }
 
@@ -258,7 +258,7 @@ proptest! {
         prop_assert_eq!(AckBody::parse(&ack.to_json()), Ok(ack));
         let nack = NackBody { tokens: tokens.clone(), delay_ms, reason };
         prop_assert_eq!(NackBody::parse(&nack.to_json()), Ok(nack));
-        let extend = ExtendBody { tokens, lease_ms };
+        let extend = ExtendBody { tokens, lease_ms: Some(lease_ms) };
         prop_assert_eq!(ExtendBody::parse(&extend.to_json()), Ok(extend));
     }
 

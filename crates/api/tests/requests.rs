@@ -242,14 +242,14 @@ fn patches() {
 #[test]
 fn leases() {
     let parse = |text: &str| LeaseBody::parse(text.as_bytes()).expect(text);
-    assert_eq!(parse(""), LeaseBody { max: 1, lease_ms: 30_000, wait_ms: 0 });
+    assert_eq!(parse(""), LeaseBody { max: 1, lease_ms: None, wait_ms: 0 });
     assert_eq!(
         parse(r#"{"max":1000,"lease":"12h","wait":"60s"}"#),
-        LeaseBody { max: 1_000, lease_ms: 43_200_000, wait_ms: 60_000 }
+        LeaseBody { max: 1_000, lease_ms: Some(43_200_000), wait_ms: 60_000 }
     );
     assert_eq!(
         parse(r#"{"max":1,"lease":"1s","wait":"0s"}"#),
-        LeaseBody { max: 1, lease_ms: 1_000, wait_ms: 0 }
+        LeaseBody { max: 1, lease_ms: Some(1_000), wait_ms: 0 }
     );
     refused(
         LeaseBody::parse,
@@ -276,9 +276,9 @@ fn tokens() {
     assert_eq!((nack.delay_ms, nack.reason), (None, None));
     let nack = NackBody::parse(br#"{"tokens":["a"],"delay":"5s","reason":"no\nanswer"}"#).expect("a nack");
     assert_eq!((nack.delay_ms, nack.reason.as_deref()), (Some(5_000), Some("no\nanswer")));
-    assert_eq!(ExtendBody::parse(br#"{"tokens":["a"]}"#).expect("a default").lease_ms, 30_000);
+    assert_eq!(ExtendBody::parse(br#"{"tokens":["a"]}"#).expect("a default").lease_ms, None);
     let extend = ExtendBody::parse(br#"{"tokens":["a"],"lease":"1m"}"#).expect("an extend");
-    assert_eq!(extend.lease_ms, 60_000);
+    assert_eq!(extend.lease_ms, Some(60_000));
 
     let many = |count: usize| format!(r#"{{"tokens":[{}]}}"#, vec![r#""a""#; count].join(","));
     assert_eq!(AckBody::parse(many(1_000).as_bytes()).expect("1000").tokens.len(), 1_000);

@@ -8,7 +8,7 @@ use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
 #[derive(Args, Debug)]
 pub(crate) struct Remote {
     /// The server's URL
-    #[arg(long, value_name = "URL", env = "TICKWHEEL_SERVER", default_value = SERVER_URL_DEFAULT)]
+    #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", default_value = SERVER_URL_DEFAULT)]
     server: String,
 }
 

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use tickwheel_api::{
-    LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
+    ATTEMPTS_MAX, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, PAUSE_MS_MAX,
+    TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
 use tickwheel_queue::{Group, Key, QueueName, Tag};
 
@@ -128,6 +129,60 @@ pub(crate) fn beanstalk(text: &str) -> Result<Beanstalk, String> {
     }
     Err("this version does not speak the beanstalkd protocol yet; leave the option out, or write `off`"
         .to_owned())
+}
+
+/// A value for a setting, or its default again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Setting<T> {
+    To(T),
+    Default,
+}
+
+impl<T: Copy> Setting<T> {
+    /// Gives a setting this value, if one was named.
+    pub(crate) fn apply(named: Option<Self>, to: &mut Option<T>) {
+        match named {
+            Some(Self::To(value)) => *to = Some(value),
+            Some(Self::Default) => *to = None,
+            None => {}
+        }
+    }
+}
+
+/// `none`, or what `read` makes of it.
+pub(crate) fn setting<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Setting<T>, String> {
+    match text {
+        "none" => Ok(Setting::Default),
+        _ => read(text).map(Setting::To).map_err(|error| format!("{error}; `none` gives the default back")),
+    }
+}
+
+/// A whole number between two others.
+pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("it takes a number from {min} to {max}"))
+}
+
+/// How long ended tasks are remembered, in ms.
+pub(crate) fn history(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    let max = HISTORY_KEEP_MS_MAX;
+    if ms <= max { Ok(ms) } else { Err(format!("it takes at most {}", duration::format(max))) }
+}
+
+/// After how many attempts a task is dead.
+pub(crate) fn attempts(text: &str) -> Result<u32, String> {
+    let attempts = number(text, 1, u64::from(ATTEMPTS_MAX))?;
+    Ok(u32::try_from(attempts).expect("it is within the limit"))
+}
+
+/// How long a pause lasts, in ms.
+pub(crate) fn pause(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (1..=PAUSE_MS_MAX).contains(&ms) {
+        return Ok(ms);
+    }
+    Err(format!("a pause that ends by itself lasts 1ms to {}", duration::format(PAUSE_MS_MAX)))
 }
 
 #[cfg(test)]

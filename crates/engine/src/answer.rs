@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::name::{Group, Key, QueueName};
 use crate::seam::Place;
+use crate::settings::QueueSettings;
 use crate::task::{Body, Dead, Failure, Retry, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -33,6 +34,10 @@ pub enum Answer {
     List(Result<TaskPage, Unavailable>),
     /// To queues, in the order of their names.
     Queues(Result<Vec<QueueCounts>, Unavailable>),
+    /// To a look at a queue.
+    Queue(Result<Box<QueueView>, Unavailable>),
+    /// To a change of a queue.
+    ChangeQueue(Result<(), QueueError>),
     /// To stats.
     Stats(Result<Box<Stats>, Unavailable>),
 }
@@ -98,7 +103,7 @@ impl TaskView {
             priority: task.priority,
             attempt: begun,
             group: task.group().cloned(),
-            retry: task.extra.as_ref().and_then(|extra| extra.retry),
+            retry: task.own_retry(),
             expire_at: task.expire_at(),
             failures: task.failures().to_vec(),
             dead: task.dead().copied(),
@@ -192,6 +197,21 @@ pub struct QueueCounts {
     pub leased: u64,
     /// Given up.
     pub dead: u64,
+    /// Nothing is leased.
+    pub paused: bool,
+    /// No task is added.
+    pub draining: bool,
+}
+
+/// One queue: its tasks, counted, and what its owner laid down.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueView {
+    /// Its tasks by state.
+    pub counts: QueueCounts,
+    /// How it hands them out.
+    pub settings: QueueSettings,
+    /// Until when it is paused; [`Timestamp::MAX`]: until it is resumed.
+    pub paused_until: Option<Timestamp>,
 }
 
 /// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
@@ -309,6 +329,15 @@ pub enum PutError {
         expire_at: Timestamp,
         /// When it would be due.
         due_at: Timestamp,
+    },
+    /// The queue is being drained: no task is added.
+    #[error("the queue is being drained: no task is added until it is resumed")]
+    Draining,
+    /// The queue has as many live tasks as its settings allow.
+    #[error("the queue has {limit} live tasks, as many as its settings allow")]
+    BacklogFull {
+        /// How many it may have.
+        limit: u64,
     },
     /// Not the caller's mistake.
     #[error(transparent)]
@@ -433,6 +462,27 @@ pub enum RedriveError {
         id: u64,
         /// That task's version.
         version: Seq,
+    },
+    /// The queue has as many live tasks as its settings allow.
+    #[error("the queue has {limit} live tasks, as many as its settings allow")]
+    BacklogFull {
+        /// How many it may have.
+        limit: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a queue was not changed. A refusal leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// So many queues have settings, or are held, that no more can be.
+    #[error("{limit} queues have settings of their own, and no more can have")]
+    TooMany {
+        /// How many can have.
+        limit: usize,
     },
     /// Not the caller's mistake.
     #[error(transparent)]

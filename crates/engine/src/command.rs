@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, State, TaskView,
-    Unavailable,
+    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, State,
+    TaskView, Unavailable,
 };
 use crate::name::{Group, Key, QueueName, Tag};
+use crate::settings::QueueSettings;
 use crate::task::{Body, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -37,6 +38,10 @@ pub enum Command {
     List(List),
     /// Count the tasks of every queue.
     Queues,
+    /// Look at one queue.
+    Queue(QueueName),
+    /// Lay down how a queue hands its tasks out.
+    ChangeQueue(ChangeQueue),
     /// The machine's own figures.
     Stats,
 }
@@ -57,6 +62,8 @@ impl Command {
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) => Answer::List(Err(why)),
             Self::Queues => Answer::Queues(Err(why)),
+            Self::Queue(_) => Answer::Queue(Err(why)),
+            Self::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
             Self::Stats => Answer::Stats(Err(why)),
         }
     }
@@ -213,8 +220,8 @@ pub struct Lease {
     pub queue: QueueName,
     /// At most so many.
     pub max: usize,
-    /// For how long, milliseconds.
-    pub lease_ms: u64,
+    /// For how long, milliseconds. `None`: as the queue's settings say, else [`LEASE_MS_DEFAULT`].
+    pub lease_ms: Option<u64>,
     /// Whether to wait if nothing is ready. The driver ends the wait with `Input::EndWait`.
     pub wait: bool,
 }
@@ -257,8 +264,33 @@ pub struct Extend {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// They end so many milliseconds from now.
-    pub lease_ms: u64,
+    /// They end so many milliseconds from now. `None`: as the queue's settings say, else [`LEASE_MS_DEFAULT`].
+    pub lease_ms: Option<u64>,
+}
+
+/// Lays down how a queue hands its tasks out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangeQueue {
+    /// The queue. It need not have tasks.
+    pub queue: QueueName,
+    /// What is laid down.
+    pub change: QueueChange,
+}
+
+/// What is laid down about a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum QueueChange {
+    /// These settings, all of them, in place of those before.
+    Settings(QueueSettings),
+    /// Nothing is leased from now on. What is in workers' hands may be finished, and puts are taken.
+    Pause {
+        /// For so long, milliseconds; `None`: until it is resumed.
+        ms: Option<u64>,
+    },
+    /// No task is added from now on: those that are there are worked off.
+    Drain,
+    /// Ends a pause and a drain.
+    Resume,
 }
 
 /// Tasks that have all of these; what is `None` does not matter. All `None`: every task that is not dead.
@@ -306,7 +338,7 @@ pub struct List {
     pub after: Option<crate::seam::Place>,
 }
 
-/// The lease that a worker gets who names no length: 30 s.
+/// The lease that a worker gets who names no length, of a queue whose settings say nothing of it: 30 s.
 pub const LEASE_MS_DEFAULT: u64 = 30_000;
 
 impl Due {
@@ -428,10 +460,10 @@ impl Cancel {
 }
 
 impl Lease {
-    /// One task for 30 s.
+    /// One task, for as long as the queue's settings say.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
-        Self { queue: queue.clone(), max: 1, lease_ms: LEASE_MS_DEFAULT, wait: false }
+        Self { queue: queue.clone(), max: 1, lease_ms: None, wait: false }
     }
 
     /// At most so many tasks.
@@ -443,7 +475,7 @@ impl Lease {
     /// For so long, rounded up to the millisecond.
     #[must_use]
     pub fn lasting(self, lease: Duration) -> Self {
-        Self { lease_ms: ms_up(lease), ..self }
+        Self { lease_ms: Some(ms_up(lease)), ..self }
     }
 }
 
@@ -473,7 +505,7 @@ impl Extend {
     /// Keeps these leases for so long from now, rounded up to the millisecond.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
-        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: ms_up(lease) }
+        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: Some(ms_up(lease)) }
     }
 }
 

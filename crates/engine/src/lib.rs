@@ -12,17 +12,19 @@ mod planted;
 #[cfg(tickwheel_sim)]
 pub mod planted;
 mod seam;
+mod settings;
 mod task;
 mod time;
 mod token;
 
 pub use answer::{
     Answer, CancelError, Cancelled, GetError, LATENESS_BOUNDS_MS, Leased, NackError, PatchError, PutError,
-    QueueCounts, RedriveError, State, Stats, Stored, TaskPage, TaskView, TokenAnswer, Unavailable,
+    QueueCounts, QueueError, QueueView, RedriveError, State, Stats, Stored, TaskPage, TaskView, TokenAnswer,
+    Unavailable,
 };
 pub use command::{
-    Ack, Cancel, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch, Payload,
-    Put, PutMode, Redrive, TaskFilter, Terms,
+    Ack, Cancel, ChangeQueue, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch,
+    Payload, Put, PutMode, QueueChange, Redrive, TaskFilter, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
@@ -31,6 +33,7 @@ pub use seam::{
     Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Population, Reply, Request, RequestId,
     ShardStore, TaskEffect, Wanted,
 };
+pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Task,

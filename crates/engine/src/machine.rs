@@ -1,11 +1,14 @@
 //! [`Engine`]: the task machine of one shard.
 
+mod bucket;
 mod commit;
 mod dead;
 mod entries;
 mod filling;
+mod flow;
 mod gate;
 mod heads;
+mod line;
 mod list;
 mod lookup;
 mod near;
@@ -27,6 +30,7 @@ use self::commit::InFlight;
 use self::dead::Expiry;
 use self::entries::{At, Entries, Slot};
 use self::filling::Filling;
+use self::flow::Opening;
 use self::gate::Gate;
 use self::list::Lists;
 use self::lookup::Lookups;
@@ -38,6 +42,7 @@ use crate::command::Command;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
 use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
+use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -100,6 +105,8 @@ pub struct Engine {
     queues: Queues,
     /// Queues where something became ready while a call waited.
     to_serve: BTreeSet<QueueName>,
+    /// Queues where calls wait that a pause or a rate holds up, and when it does so no longer.
+    opening: Opening,
     /// Queues where the head of the line has to be fetched.
     hungry: BTreeSet<QueueName>,
     near: Near,
@@ -145,6 +152,10 @@ pub struct Engine {
     stopping: bool,
     stopped: bool,
     stats: Stats,
+    /// Queues that have a record of their own.
+    records: usize,
+    /// The last change of a rule.
+    ruled: Seq,
 }
 
 impl Engine {
@@ -159,6 +170,11 @@ impl Engine {
             let queue = queues.open(name);
             (queue.live, queue.dead) = (*live, *dead);
         }
+        for (name, rule) in &acquired.rules {
+            match (name, &**rule) {
+                (RuleName::Queue(name), Rule::Queue(record)) => queues.open(name).restore(record, now),
+            }
+        }
         let guard = acquired.guard;
         let mut engine = Self {
             config,
@@ -167,6 +183,7 @@ impl Engine {
             entries: Entries::new(acquired.secret),
             queues,
             to_serve: BTreeSet::new(),
+            opening: Opening::default(),
             hungry: BTreeSet::new(),
             near: Near::default(),
             wheel: Wheel::new(now.wall.as_tick()),
@@ -197,6 +214,8 @@ impl Engine {
             stopping: false,
             stopped: false,
             stats: Stats::default(),
+            records: acquired.rules.len(),
+            ruled: Seq::ZERO,
         };
         // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
         for task in acquired.leased {
@@ -253,9 +272,11 @@ impl Engine {
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
         // Nobody is given up any more once that cannot be written down.
         let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| self.refuses_changes().is_none());
+        let resumed = self.opening.next_wall();
+        let wall = [due, rewound, expiry, resumed, self.near.next_due(), self.load_at()];
         NextWake {
-            wall: [due, rewound, expiry, self.near.next_due(), self.load_at()].into_iter().flatten().min(),
-            mono_ms: self.lease_wheel.next_wake(),
+            wall: wall.into_iter().flatten().min(),
+            mono_ms: [self.lease_wheel.next_wake(), self.opening.next_mono_ms()].into_iter().flatten().min(),
         }
     }
 
@@ -309,8 +330,10 @@ impl Engine {
     }
 
     fn call(&mut self, now: Now, call: CallId, command: Command) {
-        let changes =
-            !matches!(command, Command::Get(_) | Command::List(_) | Command::Queues | Command::Stats);
+        let changes = !matches!(
+            command,
+            Command::Get(_) | Command::List(_) | Command::Queues | Command::Queue(_) | Command::Stats
+        );
         let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
             Some(why) if changes => Some(Unavailable::ReadOnly { why }),
@@ -333,7 +356,8 @@ impl Engine {
                 self.tokens(now, call, &extend.queue, &extend.tokens, &verb);
             }
             Command::List(list) => self.lists.ask(self.applied, call, list),
-            Command::Queues | Command::Stats => self.counting.push((call, command)),
+            Command::ChangeQueue(change) => self.change_queue(now, call, change),
+            Command::Queues | Command::Queue(_) | Command::Stats => self.counting.push((call, command)),
         }
     }
 
@@ -404,6 +428,14 @@ impl Engine {
         }
     }
 
+    /// Puts an effect on a rule into the batch.
+    fn note_rule(&mut self, effect: RuleEffect) {
+        self.filling.push_rule(effect);
+        if self.filling.is_full() && !self.together {
+            self.seal();
+        }
+    }
+
     /// Does what has to be durable as a whole or not at all.
     fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.together = true;
@@ -424,38 +456,35 @@ impl Engine {
             let answer = match command {
                 // Somebody looks at these because something is wrong: they say that it is, and are as right as may be.
                 Command::Stats => Answer::Stats(Ok(Box::new(self.stats(now)))),
-                _ => match self.refuses_changes().filter(|_| !self.has_what_is_due(now)) {
-                    Some(why) => Answer::Queues(Err(Unavailable::ReadOnly { why })),
-                    None => Answer::Queues(Ok(self.counts())),
+                _ => match (self.refusal_of_counts(now), &command) {
+                    (Some(why), _) => command.unavailable(why),
+                    (None, Command::Queue(name)) => Answer::Queue(Ok(Box::new(self.queue_view(now, name)))),
+                    (None, _) => Answer::Queues(Ok(self.counts(now))),
                 },
             };
             self.answer(call, answer);
         }
     }
 
-    fn counts(&self) -> Vec<QueueCounts> {
-        self.queues
-            .iter()
-            .map(|queue| {
-                // What has expired is dead, whether or not its record says so.
-                let expired = queue.expired.len() as u64;
-                let ready = (queue.ready_len() as u64).saturating_sub(expired);
-                let scheduled = queue.live.saturating_sub(expired + ready + queue.leased);
-                QueueCounts {
-                    queue: queue.name.clone(),
-                    scheduled,
-                    ready,
-                    leased: queue.leased,
-                    dead: queue.dead + expired,
-                }
-            })
-            .collect()
+    fn refusal_of_counts(&self, now: Now) -> Option<Unavailable> {
+        match (&self.failed, self.refuses_changes()) {
+            // What was laid down last may have been written down or not.
+            (Some(why), _) if self.ruled > self.durable => {
+                Some(Unavailable::Indeterminate { why: Arc::clone(why) })
+            }
+            (_, Some(why)) if !self.has_what_is_due(now) => Some(Unavailable::ReadOnly { why }),
+            _ => None,
+        }
+    }
+
+    fn counts(&self, now: Now) -> Vec<QueueCounts> {
+        self.queues.iter().map(|queue| queue.counts(now)).collect()
     }
 
     fn stats(&self, now: Now) -> Stats {
         let oldest = self.queues.iter().filter_map(|queue| queue.first_ready()).map(|key| key.due_at).min();
         Stats {
-            queues: self.counts(),
+            queues: self.counts(now),
             oldest_due_age_ms: oldest.map_or(0, |due_at| now.wall.ms_since(due_at)),
             room: self.room_left(),
             waiting: self.queues.waiting(),

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::name::{Key, QueueName};
+use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Ended, Task};
 use crate::time::{Epoch, Seq, Timestamp};
 
@@ -142,6 +143,8 @@ pub struct Acquired {
     pub secret: [u8; 16],
     /// How many tasks each queue has that has any, in the order of their names.
     pub queues: Vec<(QueueName, Population)>,
+    /// The rules, in the order of their names.
+    pub rules: Vec<(RuleName, Arc<Rule>)>,
     /// Live tasks whose record has a lease that a stop wrote down: they are in workers' hands, wherever the clock stands.
     pub leased: Vec<Arc<Task>>,
     /// As in [`Reply::Done`].
@@ -164,13 +167,15 @@ pub struct Counters {
     pub ids_reserved: u64,
 }
 
-/// What one commit carries: at most one final effect for each task. Applying it twice changes nothing.
+/// What one commit carries: at most one final effect for each task and each rule. Applying it twice changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Batch {
     /// One effect for each task.
     pub effects: Vec<TaskEffect>,
     /// The counters, if they changed.
     pub counters: Option<Counters>,
+    /// One effect for each rule that changed.
+    pub rules: Vec<RuleEffect>,
 }
 
 /// What became of one task.

@@ -79,10 +79,10 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.group.as_ref())
     }
 
-    /// How often and how soon it is tried again.
+    /// How often and how soon it is tried again; `None`: as its queue says.
     #[must_use]
-    pub fn retry(&self) -> Retry {
-        self.extra.as_ref().and_then(|extra| extra.retry).unwrap_or_default()
+    pub fn own_retry(&self) -> Option<Retry> {
+        self.extra.as_ref().and_then(|extra| extra.retry)
     }
 
     /// When it is given up unless somebody has it or has finished it.

@@ -16,6 +16,7 @@ fn engine() -> Engine {
         secret: [7; 16],
         queues: Vec::new(),
         leased: Vec::new(),
+        rules: Vec::new(),
         room: 1 << 30,
     };
     let mut engine = Engine::new(EngineConfig::default(), acquired, NOW);

@@ -29,11 +29,12 @@ pub use queue::{Advancing, Queue};
 pub use shard::Shard;
 
 pub use tickwheel_engine::{
-    Ack, Answer, Backoff, Body, CallId, Cancel, CancelError, Cancelled, Command, Dead, Death, Due, Extend,
-    Failed, Failure, Get, GetError, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List, Moment, Nack,
-    NackError, NameError, NotAToken, OnLease, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put,
-    PutError, PutMode, QueueCounts, QueueName, Redrive, RedriveError, Retry, Seq, State, Stats, Stored, Tag,
-    TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable,
+    Ack, Answer, Backoff, Body, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, Dead, Death,
+    Due, Extend, Failed, Failure, Get, GetError, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List, Moment,
+    Nack, NackError, NameError, NotAToken, OnLease, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put,
+    PutError, PutMode, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueView, Rate,
+    Redrive, RedriveError, Retention, Retry, Seq, State, Stats, Stored, Tag, TaskFilter, TaskPage, TaskView,
+    Terms, Timestamp, Token, TokenAnswer, Unavailable,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{AckLevel, OpenError as StoreError};

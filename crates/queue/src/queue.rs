@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Answer, CallId, Cancel, CancelError, Cancelled, Command, Extend, Get, GetError, Lease, Leased, List,
-    Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, Redrive, RedriveError, Stats, Stored,
-    TaskPage, TaskView, Timestamp, TokenAnswer, Unavailable,
+    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, Extend, Get, GetError, Lease,
+    Leased, List, Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, QueueError, QueueName,
+    QueueView, Redrive, RedriveError, Stats, Stored, TaskPage, TaskView, Timestamp, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -194,6 +194,38 @@ impl Queue {
         self.call(Command::Queues, |answer| match answer {
             Answer::Queues(result) => result,
             other => unreachable!("queues was answered with {other:?}"),
+        })
+    }
+
+    /// One queue: its tasks, counted, and what was laid down about it. One that was never used has no tasks and no settings.
+    pub fn queue(&self, name: &QueueName) -> Pending<Box<QueueView>, Unavailable> {
+        self.call(Command::Queue(name.clone()), |answer| match answer {
+            Answer::Queue(result) => result,
+            other => unreachable!("queue was answered with {other:?}"),
+        })
+    }
+
+    /// Lays down how a queue hands its tasks out: limits, a rate, a pause. It stays when the queue's tasks are gone.
+    ///
+    /// ```
+    /// use tickwheel_queue::{ChangeQueue, Lease, Put, Queue, QueueChange, QueueName, QueueSettings};
+    ///
+    /// let queue = Queue::in_memory();
+    /// let exports = QueueName::new("exports")?;
+    /// let settings = QueueSettings { max_in_flight: Some(1), ..QueueSettings::default() };
+    /// let change = QueueChange::Settings(settings);
+    /// queue.change_queue(ChangeQueue { queue: exports.clone(), change }).wait()?;
+    /// for _ in 0..3 {
+    ///     queue.put(Put::without_key(&exports)).wait()?;
+    /// }
+    /// let lease = Lease::new(&exports).max(3);
+    /// assert_eq!(queue.lease(lease, std::time::Duration::ZERO).wait()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn change_queue(&self, change: ChangeQueue) -> Pending<(), QueueError> {
+        self.call(Command::ChangeQueue(change), |answer| match answer {
+            Answer::ChangeQueue(result) => result,
+            other => unreachable!("a change of a queue was answered with {other:?}"),
         })
     }
 

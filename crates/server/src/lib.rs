@@ -35,6 +35,7 @@ mod query;
 mod queues;
 mod routes;
 mod server;
+mod settings;
 mod stopping;
 mod stream;
 mod tasks;

@@ -213,6 +213,8 @@ mod tests {
             ready: 2,
             leased: 3,
             dead: 4,
+            paused: false,
+            draining: false,
         };
         let stats = Stats { queues: (0..queues).map(counts).collect(), ..Stats::default() };
         let mut body = String::new();

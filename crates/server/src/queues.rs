@@ -1,17 +1,20 @@
-//! `/v1/queues` and `/v1/queues/{q}`.
+//! `/v1/queues` and `/v1/queues/{q}` with `pause`, `drain` and `resume`.
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{QueuesBody, no_query};
+use tickwheel_api::{PauseBody, QueuesBody, SettingsBody, no_body, no_query};
+use tickwheel_queue::{QueueChange, QueueName};
 
 use crate::answer;
-use crate::app::Shared;
+use crate::app::{App, Shared};
+use crate::body::JsonBytes;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::settings;
 use crate::translate;
 
-/// `GET`: every queue that has tasks, and how many in each state.
+/// `GET`: every queue that has tasks or settings, and how many tasks in each state.
 pub(crate) async fn all(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
     no_query(&query)?;
     let counts = app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
@@ -21,15 +24,72 @@ pub(crate) async fn all(app: Shared, QueryText(query): QueryText) -> Result<Resp
     ))
 }
 
-/// `GET` on one: its counts. A queue appears on first use, so one that was never used has no tasks and is no error.
+/// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.
 pub(crate) async fn one(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let counts = app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
-    let found = counts.iter().find(|counts| counts.queue == queue);
-    let body = found.map_or_else(|| translate::no_tasks(&queue), translate::queue_counts);
-    Ok(answer::json(StatusCode::OK, &body))
+    show(&app, &queue).await
+}
+
+/// `PUT` on one: its settings, all of them.
+pub(crate) async fn put(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let settings = settings::settings(SettingsBody::parse(&body)?);
+    change(&app, &queue, QueueChange::Settings(settings)).await
+}
+
+/// `POST pause`: nothing is leased.
+pub(crate) async fn pause(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let PauseBody { for_ms: ms } = PauseBody::parse(&body)?;
+    change(&app, &queue, QueueChange::Pause { ms }).await
+}
+
+/// `POST drain`: no task is added.
+pub(crate) async fn drain(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    no_body(&body)?;
+    change(&app, &queue, QueueChange::Drain).await
+}
+
+/// `POST resume`: the end of both.
+pub(crate) async fn resume(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    no_body(&body)?;
+    change(&app, &queue, QueueChange::Resume).await
+}
+
+/// Changes a queue and shows it.
+async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
+    let changed = app.queue.change_queue(settings::change(queue, change)).await;
+    changed.map_err(|error| settings::change_refused(&error))?;
+    show(app, queue).await
+}
+
+async fn show(app: &App, queue: &QueueName) -> Result<Response, Refusal> {
+    let view = app.queue.queue(queue).await.map_err(|error| translate::unavailable(&error))?;
+    Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
 }

@@ -52,7 +52,7 @@ pub(crate) async fn post(
     let mut command = translate::put(&queue, key.clone(), body, query, None, &app.levels)?;
     let Some(key) = key else {
         let stored = app.queue.put(command).await;
-        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error))?));
+        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
     };
     // The key may have been used up: its task is done, and a retry must not make a second one.
     if let Some(first) = live_or_done(&app, &queue, &key).await? {

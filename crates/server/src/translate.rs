@@ -1,4 +1,4 @@
-//! The one file that knows both languages: requests of the API become commands of the queue, and what the queue answers
+//! The file that knows both languages, with `settings`: requests of the API become commands of the queue, and what the queue answers
 //! becomes bodies and problems. It decides nothing.
 
 use std::time::Duration;
@@ -119,13 +119,13 @@ pub(crate) fn redrive(queue: &QueueName, id: u64) -> queue::Redrive {
     queue::Redrive { queue: queue.clone(), id }
 }
 
-fn retry(retry: api::RetryBody) -> queue::Retry {
+pub(crate) fn retry(retry: api::RetryBody) -> queue::Retry {
     let api::RetryBody { max_attempts, exponential, base_ms, max_ms, jitter_percent } = retry;
     let backoff = queue::Backoff { doubles: exponential, base_ms, max_ms, jitter_percent };
     queue::Retry { max_attempts, backoff: Some(backoff) }
 }
 
-fn retry_body(retry: queue::Retry) -> api::RetryBody {
+pub(crate) fn retry_body(retry: queue::Retry) -> api::RetryBody {
     let queue::Retry { max_attempts, backoff } = retry;
     match backoff {
         Some(queue::Backoff { doubles: exponential, base_ms, max_ms, jitter_percent }) => {
@@ -164,6 +164,7 @@ pub(crate) fn redrive_outcome(
         Ok(()) => Ok(api::RedriveOutcome::Redriven),
         Err(queue::RedriveError::NotFound) => Ok(api::RedriveOutcome::NotFound),
         Err(queue::RedriveError::Live { .. }) => Ok(api::RedriveOutcome::Live),
+        Err(queue::RedriveError::BacklogFull { .. }) => Ok(api::RedriveOutcome::BacklogFull),
         Err(queue::RedriveError::Unavailable(why)) => Err(unavailable(&why).into()),
         Err(other) => Err(unknown(&other).into()),
     }
@@ -173,6 +174,7 @@ pub(crate) fn redrive_refused(error: &queue::RedriveError, queue: &QueueName, id
     match error {
         queue::RedriveError::NotFound => Problem::not_dead(queue.as_str(), &format!("the id {id}")),
         queue::RedriveError::Live { version, .. } => Problem::key_is_live(queue.as_str(), version.0),
+        queue::RedriveError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
         queue::RedriveError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }
@@ -252,7 +254,7 @@ impl Tokens {
         queue::Nack { queue: queue.clone(), tokens: self.known(), delay_ms, reason: reason.map(Into::into) }
     }
 
-    pub(crate) fn extend(&self, queue: &QueueName, lease_ms: u64) -> queue::Extend {
+    pub(crate) fn extend(&self, queue: &QueueName, lease_ms: Option<u64>) -> queue::Extend {
         queue::Extend { queue: queue.clone(), tokens: self.known(), lease_ms }
     }
 
@@ -350,13 +352,9 @@ pub(crate) fn queue_counts(counts: &queue::QueueCounts) -> api::QueueCounts {
         ready: counts.ready,
         leased: counts.leased,
         dead: counts.dead,
-        paused: false,
+        paused: counts.paused,
+        draining: counts.draining,
     }
-}
-
-/// The counts of a queue without tasks.
-pub(crate) fn no_tasks(queue: &QueueName) -> api::QueueCounts {
-    queue_counts(&queue::QueueCounts { queue: queue.clone(), scheduled: 0, ready: 0, leased: 0, dead: 0 })
 }
 
 pub(crate) fn now(now: Timestamp) -> api::NowBody {
@@ -470,14 +468,18 @@ pub(crate) fn put_refused(
         queue::PutError::ExpiresFirst { expire_at, due_at } => {
             Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
         }
+        queue::PutError::Draining => Problem::draining(queue),
+        queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
         queue::PutError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }
 }
 
 /// A refused put of a key that the server makes: what is about a key cannot happen.
-pub(crate) fn post_refused(error: &queue::PutError) -> Problem {
+pub(crate) fn post_refused(error: &queue::PutError, queue: &QueueName) -> Problem {
     match error {
+        queue::PutError::Draining => Problem::draining(queue.as_str()),
+        queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
         queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
         queue::PutError::ExpiresFirst { expire_at, due_at } => {
             Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
@@ -591,7 +593,7 @@ fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
 }
 
 /// An answer of the queue that this file does not know: our mistake, for both come out of one workspace.
-fn unknown(error: &dyn std::error::Error) -> Problem {
+pub(crate) fn unknown(error: &dyn std::error::Error) -> Problem {
     tracing::error!(%error, "an answer of the queue has no translation");
     Problem::internal(error.to_string())
 }

@@ -8,8 +8,8 @@ use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Body, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
-    PRIORITY_DEFAULT, Page, Place, Population, QueueName, Reply, Request, RequestId, Seq, ShardStore,
-    StoredLease, Task, TaskEffect, Timestamp, Wanted,
+    PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings, Reply, Request,
+    RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -42,7 +42,7 @@ pub trait Maker {
 /// # Panics
 /// If something does not hold.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 13] = [
+    let checks: [fn(Owner<S>); 14] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
         a_newer_record_replaces_and_an_older_one_does_not,
@@ -54,6 +54,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
         counters_only_rise,
+        the_last_rule_of_a_name_stands,
         written_leases_are_handed_on,
         a_released_shard_takes_no_commit,
     ];
@@ -150,6 +151,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     assert_eq!(table.len(), store.len(), "tasks in pages, and tasks in all");
     store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
     table.raise_counters(store.counters());
+    store.rules().for_each(|(name, rule)| table.lay_down((name.clone(), Some(Arc::clone(rule)))));
     Ok(table)
 }
 
@@ -194,7 +196,7 @@ impl<S: ShardStore> Owner<S> {
 
     /// Commits effects under the guard.
     pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
-        self.commit_batch(self.acquired.guard, Batch { effects, counters: None })
+        self.commit_batch(self.acquired.guard, Batch { effects, ..Batch::default() })
     }
 
     fn commit_batch(&mut self, guard: Guard, batch: Batch) -> Reply {
@@ -493,7 +495,7 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(acquired.queues, [(queue_name("q"), Population { live: 1, dead: 0 })]);
     let task = Arc::new(sample_task(2, 2, "q", "b", 1));
     let effects = vec![TaskEffect::Stored { task, body_known: false }];
-    let batch = Batch { effects, counters: None };
+    let batch = Batch { effects, ..Batch::default() };
     let reply = owner.commit_batch(old, batch.clone());
     assert!(matches!(reply, Reply::Fenced), "an old epoch was answered {reply:?}");
     assert_eq!(owner.find(vec![Wanted::Id(2)]), [Found::Absent]);
@@ -506,13 +508,41 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
 fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
     let guard = owner.acquired.guard;
     for ids_reserved in [100, 50] {
-        let batch = Batch { effects: Vec::new(), counters: Some(Counters { ids_reserved }) };
+        let batch = Batch { counters: Some(Counters { ids_reserved }), ..Batch::default() };
         let reply = owner.commit_batch(guard, batch);
         assert!(matches!(reply, Reply::Done { .. }), "counters alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
     assert_eq!(again.acquired.counters, Counters { ids_reserved: 100 });
     assert_eq!(again.acquired.last_wall, at(2_000));
+}
+
+/// A rule: tasks of this queue are handed out so many at a time.
+#[must_use]
+pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
+    let settings = QueueSettings { max_in_flight: Some(max_in_flight), ..QueueSettings::default() };
+    let record = QueueRecord { settings, ..QueueRecord::default() };
+    (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
+}
+
+/// What stands after these effects.
+fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
+    let stand = |(name, rule): &RuleEffect| Some((name.clone(), Arc::clone(rule.as_ref()?)));
+    effects.iter().filter_map(stand).collect()
+}
+
+fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
+    let guard = owner.acquired.guard;
+    assert_eq!(owner.acquired.rules, []);
+    let gone = (RuleName::Queue(queue_name("b")), None);
+    let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_rule("c/d", 3));
+    for rules in [vec![c.clone(), b], vec![sample_rule("a", 9), gone], vec![a.clone()]] {
+        let reply = owner.commit_batch(guard, Batch { rules, ..Batch::default() });
+        assert!(matches!(reply, Reply::Done { .. }), "rules alone were answered {reply:?}");
+    }
+    let again = Owner::acquire(owner.into_store());
+    assert_eq!(again.acquired.rules, standing(&[a, c]));
+    assert_eq!(again.acquired.queues, [], "a rule is no task");
 }
 
 fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
@@ -563,7 +593,9 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
     let guard = owner.acquired.guard;
     let counters = Counters { ids_reserved: 77 };
-    owner.commit_batch(guard, Batch { effects: Vec::new(), counters: Some(counters) });
+    let rule = sample_rule("held", 3);
+    let batch = Batch { counters: Some(counters), rules: vec![rule.clone()], ..Batch::default() };
+    owner.commit_batch(guard, batch);
     if release {
         let reply = owner.ask(Request::Release { guard });
         assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
@@ -574,6 +606,7 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
         assert!(owner.acquired.guard.epoch.0 >= epoch.0 + times, "the epoch does not rise");
         assert_eq!(owner.acquired.guard.last_seq, patched.seq);
         assert_eq!(owner.acquired.counters, counters);
+        assert_eq!(owner.acquired.rules, standing(core::slice::from_ref(&rule)));
         assert_eq!(owner.acquired.secret, setup.secret);
         assert_eq!(owner.acquired.last_wall, at(2_000));
         assert_eq!(owner.acquired.queues, [(queue_name("q"), Population { live: 1, dead: 1 })]);

@@ -82,6 +82,7 @@ impl MemoryStore {
                 if let Some(counters) = batch.counters {
                     self.table.raise_counters(counters);
                 }
+                batch.rules.into_iter().for_each(|effect| self.table.lay_down(effect));
                 self.last_seq = seq;
                 self.last_wall = self.last_wall.max(wall);
                 Reply::Done { room: self.room }
@@ -116,6 +117,7 @@ impl MemoryStore {
             counters: self.table.counters(),
             secret: self.secret,
             queues: self.table.populations(),
+            rules: self.table.rules(),
             leased: self.table.leased(),
             room: self.room,
         })

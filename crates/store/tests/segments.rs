@@ -57,7 +57,7 @@ impl Life {
     fn commit(&mut self, effects: Vec<TaskEffect>) {
         let guard = self.owner.acquired.guard;
         let wall = Timestamp::from_ms(self.wall_ms).expect("after 1970");
-        let batch = Batch { effects, counters: None };
+        let batch = Batch { effects, ..Batch::default() };
         let reply = self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }

@@ -92,7 +92,7 @@ impl Life {
         counters: Option<Counters>,
     ) -> Result<(), String> {
         let guard = self.guard.expect("it was acquired");
-        let batch = Batch { effects, counters };
+        let batch = Batch { effects, counters, ..Batch::default() };
         match self.ask(Request::Commit { guard, seq: Seq(self.seq), wall: self.wall, batch }) {
             Reply::Done { .. } => Ok(()),
             Reply::Failed { why } => Err(why),

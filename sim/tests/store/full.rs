@@ -30,7 +30,7 @@ impl Owner {
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
-        match commit(&mut self.store, self.guard, self.seq, Batch { effects, counters: None }) {
+        match commit(&mut self.store, self.guard, self.seq, Batch { effects, ..Batch::default() }) {
             Came::Reply(Reply::Done { room }) => self.room = room,
             other => panic!("a commit with {} live tasks was answered {other:?}", self.live.len()),
         }

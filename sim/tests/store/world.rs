@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Guard, LeaseNo, Outcome, Reply, Request, RequestId, Seq, ShardStore, Task,
-    TaskEffect, Timestamp,
+    Batch, Body, Counters, Ended, Guard, LeaseNo, Outcome, Reply, Request, RequestId, Rule, RuleName, Seq,
+    ShardStore, Task, TaskEffect, Timestamp,
 };
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
-use tickwheel_store::conformance::{self, sample_task};
+use tickwheel_store::conformance::{self, sample_rule, sample_task};
 use tickwheel_store::{DiskStore, InlineIo, OpenError, StoreOptions, Table};
 
 pub(crate) type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
@@ -46,6 +46,8 @@ pub(crate) struct Model {
     live: BTreeMap<u64, Arc<Task>>,
     ended: BTreeMap<u64, Ended>,
     ids_reserved: u64,
+    /// What stands.
+    rules: BTreeMap<RuleName, Arc<Rule>>,
     pub(crate) seq: u64,
     next_id: u64,
 }
@@ -80,6 +82,18 @@ impl Model {
         if rng.chance(20) {
             next.ids_reserved = next.next_id + 10;
             batch.counters = Some(Counters { ids_reserved: next.ids_reserved });
+        }
+        if rng.chance(20) {
+            let effect = if rng.chance(70) {
+                sample_rule(rng.pick(&QUEUES), rng.between(1, 9))
+            } else {
+                (sample_rule(rng.pick(&QUEUES), 1).0, None)
+            };
+            match effect.clone() {
+                (name, Some(rule)) => drop(next.rules.insert(name, rule)),
+                (name, None) => drop(next.rules.remove(&name)),
+            }
+            batch.rules.push(effect);
         }
         rng.shuffle(&mut batch.effects);
         (next, batch)
@@ -174,6 +188,10 @@ impl Model {
             if self.ended.get(id) != ended.get(id) {
                 return Some(format!("ended {id}: {:?} instead of {:?}", ended.get(id), self.ended.get(id)));
             }
+        }
+        let rules: BTreeMap<_, _> = table.rules().into_iter().collect();
+        if rules != self.rules {
+            return Some(format!("rules {rules:?} instead of {:?}", self.rules));
         }
         let counters = table.counters().ids_reserved;
         (counters != self.ids_reserved).then(|| format!("{counters} ids instead of {}", self.ids_reserved))

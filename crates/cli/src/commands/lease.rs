@@ -27,9 +27,9 @@ pub(crate) struct Lease {
     /// At most so many tasks, 1 to 1000
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::lease_max)]
     max: usize,
-    /// How long they are yours, 1s to 12h
-    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = values::lease, allow_hyphen_values = true)]
-    lease_ms: u64,
+    /// How long they are yours, 1s to 12h [default: as the queue's settings say, else 30s]
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
+    lease_ms: Option<u64>,
     /// How long to wait if none is ready, up to 1m
     #[arg(long = "wait", value_name = "DURATION", default_value = "0s", value_parser = values::wait, allow_hyphen_values = true)]
     wait_ms: u64,

@@ -3,34 +3,182 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
-use tickwheel_api::QueueCounts;
+use clap::{Args, Subcommand};
+use tickwheel_api::{
+    HistoryBody, LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError,
+    RetryBody, SettingsBody, time,
+};
 
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
+use crate::values::{self, Setting};
 
-/// Show the queues and how many tasks each has
+/// Show the queues and how many tasks each has, and lay down how a queue hands them out
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel queues
+  tickwheel queues set exports --max-in-flight 3 --lease 10m
+  tickwheel queues set mails --rate 100/m --max-attempts 5
+  tickwheel queues set mails --rate none
+  tickwheel queues pause mails --for 10m
+  tickwheel queues show mails")]
 pub(crate) struct Queues {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     #[command(flatten)]
     remote: Remote,
     #[command(flatten)]
     format: Format,
 }
 
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Show one queue with its settings
+    Show(Name),
+    /// Change settings of a queue; those that are not named stay, `none` gives the default back
+    Set(Box<Set>),
+    /// Hand nothing out; what workers have may be finished, and puts are taken
+    Pause(Pause),
+    /// Take no new task; those that are there are worked off
+    Drain(Name),
+    /// End a pause and a drain
+    Resume(Name),
+}
+
+#[derive(Args, Debug)]
+struct Name {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+}
+
+#[derive(Args, Debug)]
+struct Pause {
+    #[command(flatten)]
+    name: Name,
+    /// The pause ends by itself after so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::pause, allow_hyphen_values = true)]
+    for_ms: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+struct Set {
+    #[command(flatten)]
+    name: Name,
+    /// So many tasks may be in workers' hands at one time
+    #[arg(long, value_name = "N", value_parser = limit)]
+    max_in_flight: Option<Setting<u64>>,
+    /// So many tasks of one group may be in workers' hands at one time
+    #[arg(long, value_name = "N", value_parser = limit)]
+    max_in_flight_per_group: Option<Setting<u64>>,
+    /// How many deliveries may begin in a while: 5/s, 100/m, 1/250ms
+    #[arg(long, value_parser = rate)]
+    rate: Option<Setting<RateBody>>,
+    /// So many deliveries may begin at once after a quiet while [default: as many as the rate has]
+    #[arg(long, value_name = "N", value_parser = burst)]
+    burst: Option<Setting<u64>>,
+    /// Refuse puts that would make a task more than so many
+    #[arg(long, value_name = "N", value_parser = limit)]
+    max_backlog: Option<Setting<u64>>,
+    /// The lease of workers who name none
+    #[arg(long = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
+    default_lease_ms: Option<Setting<u64>>,
+    /// Tasks that name no retry policy are dead after so many attempts
+    #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts))]
+    max_attempts: Option<Setting<u32>>,
+    /// So many ended tasks are remembered
+    #[arg(long, value_name = "N", value_parser = history_keys)]
+    history_keys: Option<Setting<u64>>,
+    /// Ended tasks are remembered for so long
+    #[arg(long = "history-keep", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::history), allow_hyphen_values = true)]
+    history_keep_ms: Option<Setting<u64>>,
+}
+
+fn limit(text: &str) -> Result<Setting<u64>, String> {
+    values::setting(text, |text| values::number(text, 1, LIMIT_MAX))
+}
+
+fn rate(text: &str) -> Result<Setting<RateBody>, String> {
+    values::setting(text, |text| text.parse().map_err(|error: RateError| error.to_string()))
+}
+
+fn burst(text: &str) -> Result<Setting<u64>, String> {
+    values::setting(text, |text| values::number(text, 1, RATE_TASKS_MAX))
+}
+
+fn history_keys(text: &str) -> Result<Setting<u64>, String> {
+    values::setting(text, |text| values::number(text, 0, tickwheel_api::HISTORY_KEYS_MAX))
+}
+
 impl Queues {
-    /// Asks for them and prints them.
+    /// Asks for them and prints them, or changes one and prints it.
     ///
     /// # Errors
-    /// No server.
+    /// No server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let queues = self.remote.client()?.queues()?;
-        if queues.is_empty() {
-            say("no queue has a task");
-        } else {
-            self.format.print(queues)?;
-        }
+        let client = self.remote.client()?;
+        let one = match &self.verb {
+            None => {
+                let queues = client.queues()?;
+                if queues.is_empty() {
+                    say("no queue has a task or settings");
+                } else {
+                    self.format.print(queues)?;
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+            Some(Verb::Show(name)) => client.queue(&name.queue)?,
+            Some(Verb::Set(set)) => {
+                let before = client.queue(&set.name.queue)?.settings;
+                client.configure(&set.name.queue, &set.after(before))?
+            }
+            Some(Verb::Pause(pause)) => {
+                client.pause(&pause.name.queue, &PauseBody { for_ms: pause.for_ms })?
+            }
+            Some(Verb::Drain(name)) => client.drain(&name.queue)?,
+            Some(Verb::Resume(name)) => client.resume(&name.queue)?,
+        };
+        self.format.print([one])?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Set {
+    /// The settings as they are to be.
+    fn after(&self, before: SettingsBody) -> SettingsBody {
+        let mut after = before;
+        Setting::apply(self.max_in_flight, &mut after.max_in_flight);
+        Setting::apply(self.max_in_flight_per_group, &mut after.max_in_flight_per_group);
+        if self.rate.is_some() {
+            // The burst belonged to the rate before.
+            after.burst = None;
+        }
+        Setting::apply(self.rate, &mut after.rate);
+        Setting::apply(self.burst, &mut after.burst);
+        Setting::apply(self.max_backlog, &mut after.max_backlog);
+        Setting::apply(self.default_lease_ms, &mut after.default_lease_ms);
+        match self.max_attempts {
+            Some(Setting::Default) => after.retry = None,
+            Some(Setting::To(max)) => {
+                after.retry = Some(RetryBody { max_attempts: Some(max), ..after.retry.unwrap_or_default() });
+            }
+            None => {}
+        }
+        let mut history = after.history.unwrap_or_default();
+        let usual = HistoryBody::default();
+        match self.history_keys {
+            Some(Setting::To(keys)) => history.keys = keys,
+            Some(Setting::Default) => history.keys = usual.keys,
+            None => {}
+        }
+        match self.history_keep_ms {
+            Some(Setting::To(ms)) => history.keep_ms = ms,
+            Some(Setting::Default) => history.keep_ms = usual.keep_ms,
+            None => {}
+        }
+        after.history = Some(history).filter(|history| *history != usual);
+        after
     }
 }
 
@@ -43,7 +191,31 @@ impl Row for QueueCounts {
 
     fn cells(&self) -> Vec<String> {
         let counts = [self.scheduled, self.ready, self.leased, self.dead].map(|count| count.to_string());
-        let paused = if self.paused { "paused" } else { "" };
-        [vec![self.queue.clone()], counts.to_vec(), vec![paused.to_owned()]].concat()
+        [vec![self.queue.clone()], counts.to_vec(), vec![held(self).join(", ")]].concat()
+    }
+}
+
+/// In which ways the queue is held.
+fn held(counts: &QueueCounts) -> Vec<&'static str> {
+    let ways = [("paused", counts.paused), ("draining", counts.draining)];
+    ways.into_iter().filter(|(_, so)| *so).map(|(way, _)| way).collect()
+}
+
+impl Row for QueueBody {
+    const HEADER: &'static [&'static str] =
+        &["QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "", "SETTINGS"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = self.counts.cells();
+        if let Some(until) = self.paused_until_ms {
+            *cells.last_mut().expect("it has cells") += &format!(" until {}", time::format(until));
+        }
+        let settings = String::from_utf8(self.settings.to_json()).expect("JSON is UTF-8");
+        cells.push(if settings == "{}" { "defaults".to_owned() } else { settings });
+        cells
     }
 }

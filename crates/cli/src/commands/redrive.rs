@@ -110,6 +110,7 @@ impl Row for Outcome {
             RedriveOutcome::Redriven => "redriven",
             RedriveOutcome::NotFound => "not_found",
             RedriveOutcome::Live => "live",
+            RedriveOutcome::BacklogFull => "backlog_full",
         };
         vec![self.queue.clone(), self.task.clone(), result.to_owned()]
     }

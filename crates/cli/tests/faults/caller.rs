@@ -108,7 +108,7 @@ impl<'a> Caller<'a> {
     /// Takes ready tasks.
     pub(crate) fn lease(&self, queue: &str, max: usize, wait_ms: u64) -> Said<Vec<Leased>> {
         let sent = self.history.now();
-        let body = LeaseBody { max, lease_ms: LEASE_MS, wait_ms };
+        let body = LeaseBody { max, lease_ms: Some(LEASE_MS), wait_ms };
         match self.history.during(|| self.client.lease(queue, &body)) {
             Ok(tasks) => Ok(tasks.into_iter().map(|task| self.delivered(task, sent)).collect()),
             Err(error) => {

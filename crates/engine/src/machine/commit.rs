@@ -6,7 +6,7 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, RedriveError, Unavailable,
+    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, Unavailable,
 };
 use crate::input::Effect;
 use crate::seam::{Reply, Request, RequestId};
@@ -224,6 +224,8 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::Extend(_) => Answer::Extend(Err(why)),
         Answer::List(_) => Answer::List(Err(why)),
         Answer::Queues(_) => Answer::Queues(Err(why)),
+        Answer::Queue(_) => Answer::Queue(Err(why)),
+        Answer::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
         Answer::Stats(_) => Answer::Stats(Err(why)),
     }
 }

@@ -47,7 +47,7 @@ impl Engine {
         let counts = !crate::planted::is("attempt-not-counted");
         let task = &self.entries.get(slot).task;
         let attempts = task.attempts.saturating_add(1);
-        let retry = task.retry();
+        let retry = self.retry_of(task);
         let death = match task.expire_at() {
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
             Some(at) if at <= now.wall => Some(Death::Expired),
@@ -87,7 +87,7 @@ impl Engine {
     fn due_again(&self, now: Now, task: &Task, attempts: u32, lapse: &Lapse) -> Option<Timestamp> {
         let due_at = match lapse.due_at {
             None if lapse.how == Failed::Nacked => {
-                let backoff = task.retry().backoff?;
+                let backoff = self.retry_of(task).backoff?;
                 let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
                 self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)
             }
@@ -305,6 +305,9 @@ impl Engine {
         if let Some(live) = self.live(&task.queue, &task.key) {
             let live = &self.entries.get(live).task;
             return Err(RedriveError::Live { id: live.id, version: live.version });
+        }
+        if let Some(limit) = self.backlog_limit(&task.queue) {
+            return Err(RedriveError::BacklogFull { limit });
         }
         // Its body may have to be written again.
         self.take_room(task_bytes(&task, false))?;

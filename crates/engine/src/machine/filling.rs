@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::entries::Slot;
 use crate::seam::{Batch, Counters, TaskEffect};
+use crate::settings::RuleEffect;
 use crate::task::{Body, Task};
 use crate::time::Seq;
 
@@ -71,6 +72,15 @@ impl Filling {
         self.batch.counters = Some(counters);
     }
 
+    /// Adds what became of a rule; replaces what this batch said of it before.
+    pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
+        self.bytes += FIXED_BYTES as u64;
+        match self.batch.rules.iter_mut().find(|(known, _)| *known == name) {
+            Some(before) => before.1 = rule,
+            None => self.batch.rules.push((name, rule)),
+        }
+    }
+
     pub(super) fn note_time(&mut self) {
         self.note_time = true;
     }
@@ -89,11 +99,12 @@ impl Filling {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.batch.effects.len() >= EFFECTS_MAX || self.bytes >= BYTES_MAX
+        self.batch.effects.len() + self.batch.rules.len() >= EFFECTS_MAX || self.bytes >= BYTES_MAX
     }
 
     fn is_empty(&self) -> bool {
-        self.batch.effects.is_empty() && self.batch.counters.is_none() && !self.note_time
+        let Batch { effects, counters, rules } = &self.batch;
+        effects.is_empty() && counters.is_none() && rules.is_empty() && !self.note_time
     }
 
     /// Closes the batch, whose last change is `seq`. Returns the entries whose bodies it brings.

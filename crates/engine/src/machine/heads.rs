@@ -25,8 +25,8 @@ pub(super) struct Fetch {
 impl Engine {
     /// After a grant: the next leases should find whole tasks, too.
     pub(super) fn fetch_ahead(&mut self, name: &QueueName) {
-        let low =
-            self.near.has_ready() && self.queues.get(name).is_some_and(|queue| !queue.has_whole(HEAD / 2));
+        let low = self.near.has_ready()
+            && self.queues.get(name).is_some_and(|queue| !queue.line.has_whole(HEAD / 2));
         if low && !self.sheds() {
             self.hungry.insert(name.clone());
         }
@@ -41,7 +41,7 @@ impl Engine {
             let needed = queue.waiters.first_key_value().map_or(0, |(_, waiter)| waiter.max);
             let mut bytes = 0;
             let mut fetches = Vec::new();
-            for stub in queue.stubs_among(needed.max(ahead)) {
+            for stub in queue.line.stubs_among(needed.max(ahead)) {
                 if queue.fetching.contains(&stub.key()) {
                     continue;
                 }
@@ -60,7 +60,7 @@ impl Engine {
     /// The store answered with the record of a stub, unless a command has met that stub before.
     pub(super) fn head_found(&mut self, now: Now, fetch: Fetch, found: Found) {
         let Some(queue) = self.queues.fetched(fetch) else { return };
-        if queue.stubs.get(fetch.key).is_none() {
+        if queue.line.stubs.get(fetch.key).is_none() {
             return;
         }
         match found {

@@ -1,9 +1,12 @@
 //! Near memory and its budget: which tasks are held whole, of which a stub is enough, and which leave.
 
+use std::sync::Arc;
+
 use super::Engine;
 use super::dead::EXPIRY_BYTES;
 use super::entries::{At, Slot, is_bulky};
-use super::queues::{QueueNo, ReadyPlace};
+use super::line::{InLine, ReadyPlace};
+use super::queues::QueueNo;
 use super::runs::{Ordered, Runs};
 use super::stub::{ReadyKey, ReadyStub, STUB_BYTES, WaitingStub};
 use crate::answer::State;
@@ -116,31 +119,40 @@ impl Engine {
             At::Far | At::Ended(_) => Rest::Out,
             At::Waiting(_) | At::Rewound if !self.keeps(now, place) => Rest::Out,
             At::Waiting(_) | At::Rewound if entry.bulky || self.sheds() => Rest::Stub,
-            At::Ready { .. } if (entry.bulky || self.sheds()) && self.is_behind_head(slot) => Rest::Stub,
+            At::Ready { .. } if (entry.bulky || self.sheds()) && self.is_behind_head(slot, now) => Rest::Stub,
             At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => Rest::Whole,
         }
     }
 
     /// Whether a ready task stands so far back in its line that its record is not needed soon.
-    fn is_behind_head(&self, slot: Slot) -> bool {
+    fn is_behind_head(&self, slot: Slot, now: Now) -> bool {
         let task = &self.entries.get(slot).task;
-        let Some(queue) = self.queues.get(&task.queue).filter(|queue| queue.waiters.is_empty()) else {
-            return false;
-        };
+        let Some(queue) = self.queues.get(&task.queue) else { return false };
         let place = ReadyPlace::of(task, slot);
+        if queue.is_parked(place, task.group()) {
+            return true;
+        }
+        // Whoever waits is about to have it, unless nothing is handed out.
+        if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
+            return false;
+        }
         self.near_bytes() > self.config.near_bytes_max
-            || queue.stubs.first().is_some_and(|stub| stub.key() < place.key)
-            || queue.ready.range(..place).take(HEAD).count() == HEAD
+            || queue.line.stubs.first().is_some_and(|stub| stub.key() < place.key)
+            || queue.line.whole.range(..place).take(HEAD).count() == HEAD
     }
 
     fn rest(&mut self, slot: Slot, rest: Rest) {
         if rest == Rest::Whole {
             return;
         }
+        let task = Arc::clone(&self.entries.get(slot).task);
         let since = match self.entries.get(slot).at {
             At::Ready { since } => Some(since),
             _ => None,
         };
+        if let (Rest::Stub, Some(since)) = (rest, since) {
+            return self.shrink(slot, &task, since);
+        }
         // A dead task that can be forgotten no more is not missed.
         let live = self
             .entries
@@ -148,16 +160,31 @@ impl Engine {
             .state()
             .is_some_and(|state| state != State::Dead || self.refuses_changes().is_none());
         self.unplace(slot);
-        let task = self.entries.remove(slot).task;
-        match (rest, since) {
-            (Rest::Stub, Some(since)) => self.add_ready_stub(&task.queue, ReadyStub::of(&task, since)),
-            (Rest::Stub, None) => self.add_waiting_stub(&task),
-            (Rest::Out, _) if live => {
+        self.entries.remove(slot);
+        match rest {
+            Rest::Stub => self.add_waiting_stub(&task),
+            Rest::Out if live => {
                 self.unwatch_expiry(&task);
                 self.left(Place::of(&task));
             }
-            (Rest::Out | Rest::Whole, _) => {}
+            Rest::Out | Rest::Whole => {}
         }
+    }
+
+    /// Of a ready task only a stub stays, where the task stood.
+    fn shrink(&mut self, slot: Slot, task: &Task, since: Timestamp) {
+        let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(task, since));
+        let queue = self.queues.open(&task.queue);
+        let parked = task.group().filter(|group| queue.is_parked(place, Some(group)));
+        queue.leave(place, task.group());
+        match parked {
+            Some(group) => {
+                self.near.ready += 1;
+                queue.park(group, InLine::Stub(stub));
+            }
+            None => self.add_ready_stub(&task.queue, stub),
+        }
+        self.entries.remove(slot);
     }
 
     /// Gives memory back, a bounded step at a time, if too much of it is in use.
@@ -194,9 +221,10 @@ impl Engine {
         let slot = match &entry.at {
             At::Waiting(_) | At::Rewound => Some(slot),
             // Whichever entry of a line is met, the line is shed from its end.
-            At::Ready { .. } => {
-                self.queues.get(&entry.task.queue).and_then(|queue| queue.ready.last()).map(|last| last.slot)
-            }
+            At::Ready { .. } => self.queues.get(&entry.task.queue).and_then(|queue| {
+                let parked = queue.is_parked(ReadyPlace::of(&entry.task, slot), entry.task.group());
+                if parked { Some(slot) } else { queue.line.whole.last().map(|last| last.slot) }
+            }),
             At::Far | At::Leased(_) | At::Ended(_) => None,
         };
         if let Some(slot) = slot
@@ -207,7 +235,7 @@ impl Engine {
     }
 
     /// Takes a durable task from a scan into memory, as a stub if its record need not be there.
-    pub(super) fn take_in(&mut self, now: Now, task: std::sync::Arc<Task>) {
+    pub(super) fn take_in(&mut self, now: Now, task: Arc<Task>) {
         if self.entries.by_id(task.id).is_some() || self.has_stub(&task) {
             return;
         }
@@ -265,7 +293,7 @@ impl Engine {
     }
 
     pub(super) fn has_ready_stub(&self, task: &Task) -> bool {
-        self.queues.get(&task.queue).is_some_and(|queue| queue.stubs.get(ReadyKey::of(task)).is_some())
+        self.queues.get(&task.queue).is_some_and(|queue| queue.has_stub(ReadyKey::of(task), task.group()))
     }
 
     /// Takes the stub of this task away, for the task itself is there now.
@@ -274,7 +302,7 @@ impl Engine {
             return Some(Met::Waiting);
         }
         let no = self.queues.number(&task.queue)?;
-        let stub = self.queues.numbered_mut(no).stubs.remove(ReadyKey::of(task))?;
+        let stub = self.queues.numbered_mut(no).take_stub(ReadyKey::of(task), task.group())?;
         assert_eq!(stub.id, task.id, "a place is one task's");
         self.near.ready -= 1;
         Some(Met::Ready { since: stub.since })

@@ -115,6 +115,9 @@ impl Engine {
             body: Arc::new(put.body),
             extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
         };
+        if live.is_none() {
+            self.may_grow(&task.queue)?;
+        }
         let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));
         self.take_room(task_bytes(&task, false) + buried)?;
         let slot = match (live, dead) {

@@ -1,34 +1,23 @@
 //! The queues: what is ready in each, who waits for it, and how many tasks there are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::entries::Slot;
+use super::bucket::Bucket;
 use super::heads::Fetch;
-use super::runs::{Ordered, Runs};
+use super::line::{InLine, Line, ReadyPlace};
 use super::stub::{ReadyKey, ReadyStub};
+use crate::answer::QueueCounts;
 use crate::input::CallId;
-use crate::name::QueueName;
-use crate::task::Task;
-use crate::time::Timestamp;
-
-/// A ready task that is held whole, in the ready order.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct ReadyPlace {
-    pub(super) key: ReadyKey,
-    pub(super) slot: Slot,
-}
-
-impl ReadyPlace {
-    pub(super) fn of(task: &Task, slot: Slot) -> Self {
-        Self { key: ReadyKey::of(task), slot }
-    }
-}
+use crate::name::{Group, QueueName};
+use crate::settings::QueueRecord;
+use crate::time::{Now, Timestamp};
 
 /// A call that waits for ready tasks: for one to become ready, or for the records of those that are.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Waiter {
     pub(super) max: usize,
-    pub(super) lease_ms: u64,
+    pub(super) lease_ms: Option<u64>,
     /// Whether it also waits while nothing is ready.
     pub(super) patient: bool,
 }
@@ -40,11 +29,13 @@ pub(super) type QueueNo = u32;
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) name: QueueName,
-    /// What is ready and held whole.
-    pub(super) ready: BTreeSet<ReadyPlace>,
-    /// What is ready beside that.
-    pub(super) stubs: Runs<ReadyStub>,
-    /// Nothing in line is due after this instant.
+    /// What is ready, but for the tasks of groups that have as many in workers' hands as they may.
+    pub(super) line: Line,
+    /// Groups with tasks in workers' hands.
+    pub(super) groups: BTreeMap<Group, InGroup>,
+    /// Tasks parked in all groups.
+    pub(super) parked: usize,
+    /// Nothing that is ready is due after this instant.
     due_until: Timestamp,
     /// Stubs whose records are on their way.
     pub(super) fetching: BTreeSet<ReadyKey>,
@@ -59,14 +50,29 @@ pub(super) struct Queue {
     pub(super) dead: u64,
     /// Stubs that have expired: they count as dead, though their records do not say so yet.
     pub(super) expired: BTreeSet<u64>,
+    /// What its owner laid down.
+    pub(super) record: Arc<QueueRecord>,
+    /// What its rate leaves, if it has one.
+    pub(super) bucket: Option<Bucket>,
+}
+
+/// Tasks of one group.
+#[derive(Debug, Default)]
+pub(super) struct InGroup {
+    /// In workers' hands.
+    pub(super) leased: u64,
+    /// Ready, and passed over: as many of the group as may be in workers' hands were so, or stood in line before them. Whenever one of
+    /// those goes, one of these comes back into the line, so none of them waits for nobody.
+    pub(super) parked: Line,
 }
 
 impl Queue {
-    fn new(name: QueueName) -> Self {
+    pub(super) fn new(name: QueueName) -> Self {
         Self {
             name,
-            ready: BTreeSet::new(),
-            stubs: Runs::default(),
+            line: Line::default(),
+            groups: BTreeMap::new(),
+            parked: 0,
             due_until: Timestamp::EPOCH,
             fetching: BTreeSet::new(),
             waiters: BTreeMap::new(),
@@ -75,22 +81,39 @@ impl Queue {
             leased: 0,
             dead: 0,
             expired: BTreeSet::new(),
+            record: Arc::default(),
+            bucket: None,
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.live == 0 && self.dead == 0 && self.expired.is_empty() && self.waiters.is_empty()
+        let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
+        empty && self.waiters.is_empty() && self.record.is_default()
+    }
+
+    pub(super) fn counts(&self, now: Now) -> QueueCounts {
+        // What has expired is dead, whether or not its record says so.
+        let expired = self.expired.len() as u64;
+        let ready = (self.ready_len() as u64).saturating_sub(expired);
+        QueueCounts {
+            queue: self.name.clone(),
+            scheduled: self.live.saturating_sub(expired + ready + self.leased),
+            ready,
+            leased: self.leased,
+            dead: self.dead + expired,
+            paused: self.record.is_paused(now.wall),
+            draining: self.record.draining,
+        }
     }
 
     pub(super) fn ready_len(&self) -> usize {
-        self.ready.len() + self.stubs.len()
+        self.line.len() + self.parked
     }
 
-    /// The first in the ready order.
+    /// When the oldest in line is due, by the ready order; `None`: nothing is ready.
     pub(super) fn first_ready(&self) -> Option<ReadyKey> {
-        let whole = self.ready.first().map(|place| place.key);
-        let stub = self.stubs.first().map(Ordered::key);
-        whole.into_iter().chain(stub).min()
+        let parked = self.groups.values().filter_map(|group| group.parked.first());
+        parked.chain(self.line.first()).min()
     }
 
     /// An instant that nothing ready is due after; `None`: nothing is ready.
@@ -98,16 +121,16 @@ impl Queue {
         (self.ready_len() > 0).then_some(self.due_until)
     }
 
-    /// A task joins the line that is held whole. Whether it was not there.
+    /// A task joins the line. Whether it was not there.
     pub(super) fn join(&mut self, place: ReadyPlace) -> bool {
         self.reach(place.key.due_at);
-        self.ready.insert(place)
+        self.line.whole.insert(place)
     }
 
     /// A stub joins the line.
     pub(super) fn join_stub(&mut self, stub: ReadyStub) {
         self.reach(stub.due_at);
-        self.stubs.insert(stub);
+        self.line.stubs.insert(stub);
     }
 
     /// The line goes by priority first, so its end does not say what is due last.
@@ -115,29 +138,87 @@ impl Queue {
         self.due_until = if self.ready_len() == 0 { due_at } else { self.due_until.max(due_at) };
     }
 
-    /// Whether the first `count` in the ready order are held whole, or all that are ready if there are fewer.
-    pub(super) fn has_whole(&self, count: usize) -> bool {
-        let Some(stub) = self.stubs.first() else { return true };
-        let end = ReadyPlace { key: stub.key(), slot: 0 };
-        self.ready.len() >= count && self.ready.range(..end).take(count).count() == count
+    /// A task that is held whole leaves the line, or the place where it is parked.
+    pub(super) fn leave(&mut self, place: ReadyPlace, group: Option<&Group>) {
+        if self.line.whole.remove(&place) {
+            return;
+        }
+        let group = group.and_then(|group| self.groups.get_mut(group));
+        let was_parked = group.is_some_and(|group| group.parked.whole.remove(&place));
+        assert!(was_parked, "a ready task stands in line or is parked, but {place:?} does neither");
+        self.parked -= 1;
     }
 
-    /// Stubs among the first `count` in the ready order.
-    pub(super) fn stubs_among(&self, count: usize) -> impl Iterator<Item = &ReadyStub> {
-        let mut whole = self.ready.iter().peekable();
-        let mut left = count;
-        self.stubs.iter().take_while(move |stub| {
-            while left > 0 && whole.next_if(|place| place.key < stub.key()).is_some() {
-                left -= 1;
+    /// Takes the stub of a task away, wherever it stands.
+    pub(super) fn take_stub(&mut self, key: ReadyKey, group: Option<&Group>) -> Option<ReadyStub> {
+        if let Some(stub) = self.line.stubs.remove(key) {
+            return Some(stub);
+        }
+        let stub = self.groups.get_mut(group?)?.parked.stubs.remove(key)?;
+        self.parked -= 1;
+        Some(stub)
+    }
+
+    /// Whether there is a stub of a task.
+    pub(super) fn has_stub(&self, key: ReadyKey, group: Option<&Group>) -> bool {
+        let group = group.and_then(|group| self.groups.get(group));
+        self.line.stubs.get(key).is_some() || group.is_some_and(|group| group.parked.stubs.get(key).is_some())
+    }
+
+    /// Whether a task that is held whole is parked.
+    pub(super) fn is_parked(&self, place: ReadyPlace, group: Option<&Group>) -> bool {
+        let group = group.and_then(|group| self.groups.get(group));
+        group.is_some_and(|group| group.parked.whole.contains(&place))
+    }
+
+    /// Parks one that is in no line.
+    pub(super) fn park(&mut self, group: &Group, one: InLine) {
+        self.groups.entry(group.clone()).or_default().parked.push(one);
+        self.parked += 1;
+    }
+
+    /// One of a group has gone: one that is parked comes back into the line. Whether it did.
+    pub(super) fn make_way(&mut self, group: &Group) -> bool {
+        let Some(of) = self.groups.get_mut(group) else { return false };
+        let back = of.parked.pop_first();
+        if of.leased == 0 && of.parked.is_empty() {
+            self.groups.remove(group);
+        }
+        let Some(back) = back else { return false };
+        self.parked -= 1;
+        self.line.push(back);
+        true
+    }
+
+    /// All that are parked come back into the line: their limit has changed.
+    pub(super) fn unpark_all(&mut self) {
+        for of in self.groups.values_mut() {
+            while let Some(back) = of.parked.pop_first() {
+                self.line.push(back);
             }
-            let among = left > 0;
-            left = left.saturating_sub(1);
-            among
-        })
+        }
+        self.parked = 0;
+        self.groups.retain(|_, of| of.leased > 0);
+    }
+
+    /// A task goes into a worker's hands.
+    pub(super) fn lease_begins(&mut self, group: Option<&Group>) {
+        self.leased += 1;
+        if let Some(group) = group {
+            self.groups.entry(group.clone()).or_default().leased += 1;
+        }
+    }
+
+    /// A task leaves a worker's hands.
+    pub(super) fn lease_ends(&mut self, group: Option<&Group>) {
+        self.leased -= 1;
+        if let Some(group) = group {
+            self.groups.get_mut(group).expect("a group is there while workers have tasks of it").leased -= 1;
+        }
     }
 }
 
-/// All queues that have a live or a dead task, or a waiting call. A queue appears on first use and vanishes when idle.
+/// All queues that have a live or a dead task, a waiting call, or a record of their owner. A queue appears on first use and vanishes when idle.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,

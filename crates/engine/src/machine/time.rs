@@ -1,11 +1,13 @@
 //! Time passes: tasks fall due, leases run out. And the one place that says where a task stands.
 
+use std::sync::Arc;
+
 use tickwheel_core::{Handle, TimerQueue};
 
 use super::Engine;
 use super::dead::Lapse;
 use super::entries::{At, Held, Slot};
-use super::queues::ReadyPlace;
+use super::line::ReadyPlace;
 use crate::planted;
 use crate::task::{Failed, LeaseNo};
 use crate::time::{Now, Timestamp};
@@ -34,6 +36,7 @@ impl Engine {
 
         self.stubs_fall_due(now);
         self.expire(now);
+        self.gates_open(now);
 
         let mut ended: Vec<Slot> = Vec::new();
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
@@ -104,8 +107,8 @@ impl Engine {
         self.near.leased_bytes += self.entries.bytes_of(slot);
         let entry = self.entries.get_mut(slot);
         entry.at = At::Leased(Held { no, timer, until, ready_since });
-        let queue = entry.task.queue.clone();
-        self.queues.open(&queue).leased += 1;
+        let task = Arc::clone(&entry.task);
+        self.queues.open(&task.queue).lease_begins(task.group());
     }
 
     pub(super) fn start_lease_timer(&mut self, slot: Slot, lease_ms: u64, now: Now) -> Handle {
@@ -134,17 +137,17 @@ impl Engine {
                 self.rewound.remove(&(task.due_at, slot));
             }
             At::Ready { .. } => {
-                let place = ReadyPlace::of(task, slot);
-                let queue = task.queue.clone();
-                let found = self.queues.open(&queue).ready.remove(&place);
-                assert!(found, "a ready task is in its queue's index, but {place:?} was not");
+                let (task, place) = (Arc::clone(task), ReadyPlace::of(task, slot));
+                self.queues.open(&task.queue).leave(place, task.group());
+                self.make_way(&task);
             }
             At::Leased(held) => {
-                let queue = task.queue.clone();
+                let task = Arc::clone(task);
                 self.leases.remove(&held.no);
                 self.near.leased_bytes -= self.entries.bytes_of(slot);
                 self.lease_wheel.cancel(held.timer);
-                self.queues.open(&queue).leased -= 1;
+                self.queues.open(&task.queue).lease_ends(task.group());
+                self.make_way(&task);
             }
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::Engine;
 use super::dead::Lapse;
 use super::entries::{At, Slot};
-use super::queues::Waiter;
+use super::flow::Choice;
+use super::queues::{Queue, Waiter};
 use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
 use crate::command::{Lease, Nack};
 use crate::input::CallId;
@@ -25,7 +26,7 @@ pub(super) enum Verb {
         reason: Option<Arc<str>>,
     },
     Extend {
-        lease_ms: u64,
+        lease_ms: Option<u64>,
     },
 }
 
@@ -63,15 +64,18 @@ impl Engine {
         }
         let waiter = Waiter { max: lease.max, lease_ms: lease.lease_ms, patient: lease.wait };
         self.queues.wait(&lease.queue, call, waiter);
-        if !self.knows_what_is_due(now) {
+        if self.knows_what_is_due(now) {
+            self.watch_gate(now, &lease.queue);
+        } else {
             self.to_serve.insert(lease.queue.clone());
         }
     }
 
-    /// Whether a lease that is given nothing can say that there is nothing: not while it is unknown what is due, nor while
+    /// Whether a lease that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor while
     /// records of ready tasks are on their way.
-    pub(super) fn shows_all(&self, now: Now, queue: &QueueName) -> bool {
-        self.knows_what_is_due(now) && self.queues.get(queue).is_none_or(|queue| queue.ready_len() == 0)
+    pub(super) fn shows_all(&self, now: Now, name: &QueueName) -> bool {
+        let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(now) == 0;
+        self.knows_what_is_due(now) && self.queues.get(name).is_none_or(none)
     }
 
     /// A lease has waited long enough. What is ready by now it still gets.
@@ -109,26 +113,25 @@ impl Engine {
                 self.queues.end_wait(call);
                 self.answer(call, Answer::Lease(Ok(Vec::new())));
             }
+            self.watch_gate(now, &name);
         }
     }
 
-    /// Leases the first `max` of what is ready, or all if there are fewer. Nothing, if the records of some of them have to be
-    /// fetched first.
-    fn grant(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: u64) -> Vec<Leased> {
-        let mut granted = Vec::new();
+    /// Leases the first `max` of what is ready and may be handed out, or all if there are fewer. Nothing, if the records of some
+    /// of them have to be fetched first.
+    fn grant(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
         if !self.knows_what_is_due(now) {
-            return granted;
+            return Vec::new();
         }
-        if self.queues.get(queue).is_some_and(|queue| !queue.has_whole(max)) {
-            self.hungry.insert(queue.clone());
-            return granted;
-        }
-        let first = |engine: &Self| engine.queues.get(queue).and_then(|queue| queue.ready.first().copied());
-        while granted.len() < max
-            && let Some(place) = first(self)
-        {
-            granted.push(self.grant_one(now, place.slot, lease_ms));
-        }
+        let chosen = match self.choose(now, queue, max) {
+            Choice::These(slots) => slots,
+            Choice::Unknown => {
+                self.hungry.insert(queue.clone());
+                return Vec::new();
+            }
+        };
+        let lease_ms = self.lease_ms(queue, lease_ms);
+        let granted = chosen.into_iter().map(|slot| self.grant_one(now, slot, lease_ms)).collect();
         self.fetch_ahead(queue);
         granted
     }
@@ -137,7 +140,7 @@ impl Engine {
         let At::Ready { since } = self.entries.get(slot).at else {
             unreachable!("the ready index holds ready tasks only, not {:?}", self.entries.get(slot).at)
         };
-        self.unplace(slot);
+        self.leave_line(slot);
         let no = self.next_lease;
         self.next_lease = no.next();
         assert_eq!(self.next_lease.epoch(), self.guard.epoch, "an epoch has fewer than 2^40 leases");
@@ -181,6 +184,7 @@ impl Engine {
             };
             self.unplace(slot);
             self.make_ready(slot, since.min(now.wall));
+            self.put_token_back(slot);
             // It may have expired meanwhile; or it is to, and the clock has stepped back.
             let task = Arc::clone(&self.entries.get(slot).task);
             self.watch_expiry(&task);
@@ -344,8 +348,10 @@ impl Engine {
                 self.lease_ended(slot, now, lapse);
                 TokenAnswer::Nacked
             }
+            Verb::Extend { .. } if !self.may_go_on(slot) => TokenAnswer::Expired,
             Verb::Extend { lease_ms } => {
-                self.extend(now, slot, no, *lease_ms);
+                let lease_ms = self.lease_ms(queue, *lease_ms);
+                self.extend(now, slot, no, lease_ms);
                 TokenAnswer::Extended
             }
         }

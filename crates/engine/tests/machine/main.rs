@@ -1,6 +1,7 @@
 //! The task machine over a memory store, with clocks that the tests move.
 
 mod dead;
+mod flow;
 mod near;
 mod rules;
 mod terms;

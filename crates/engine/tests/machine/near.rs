@@ -115,7 +115,7 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
         world.put_in(&format!("k{n}"), 0);
     }
     world.hold_reads = true;
-    let lease = |max, wait| Command::Lease(Lease { queue: queue("q"), max, lease_ms: 1_000, wait });
+    let lease = |max, wait| Command::Lease(Lease { queue: queue("q"), max, lease_ms: Some(1_000), wait });
     let first = world.send(lease(2, false));
     let second = world.send(lease(1, true));
     let third = world.send(lease(9, false));
@@ -169,7 +169,7 @@ fn a_lease_extended_by_a_look_up_that_comes_back_after_the_stop_is_written_down_
         .iter()
         .map(|one| {
             let tokens = vec![one.token];
-            world.send(Command::Extend(Extend { queue: queue("q"), tokens, lease_ms: 5_000 }))
+            world.send(Command::Extend(Extend { queue: queue("q"), tokens, lease_ms: Some(5_000) }))
         })
         .collect();
     world.input(Input::Stop);

@@ -332,7 +332,7 @@ fn after_a_failed_commit_nothing_is_changed_and_what_was_under_way_is_unknown() 
     world.put_in("safe", 50);
     world.put_in("due", 0);
     let waiting =
-        world.send(Command::Lease(Lease { queue: queue("empty"), max: 1, lease_ms: 10, wait: true }));
+        world.send(Command::Lease(Lease { queue: queue("empty"), max: 1, lease_ms: Some(10), wait: true }));
     world.fail_commits = true;
     let failed = world.put(Put::new(&queue("q"), key("lost")));
     assert!(matches!(failed, Err(PutError::Unavailable(Unavailable::Indeterminate { .. }))), "{failed:?}");
@@ -378,7 +378,7 @@ fn a_lease_does_not_run_out_once_that_cannot_be_written_down() {
 #[test]
 fn a_waiting_lease_gets_what_becomes_ready_in_the_order_asked() {
     let mut world = World::new();
-    let wait = Lease { queue: queue("q"), max: 1, lease_ms: 1_000, wait: true };
+    let wait = Lease { queue: queue("q"), max: 1, lease_ms: Some(1_000), wait: true };
     let first = world.send(Command::Lease(wait.clone()));
     let second = world.send(Command::Lease(wait.clone()));
     let third = world.send(Command::Lease(wait));
@@ -566,7 +566,8 @@ fn too_far_ahead_is_refused_and_leaves_no_trace() {
 #[test]
 fn a_stopping_machine_ends_the_waits_and_takes_no_more_calls() {
     let mut world = World::new();
-    let waiting = world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: 10, wait: true }));
+    let waiting =
+        world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: Some(10), wait: true }));
     world.input(Input::Stop);
     assert_eq!(world.answer(waiting), Some(Answer::Lease(Ok(vec![]))));
     assert!(world.stopped);
@@ -656,9 +657,9 @@ fn taken_numbers_that_are_far_are_stepped_around_too() {
 #[test]
 fn a_lease_of_no_task_stands_in_nobody_s_way() {
     let mut world = World::new();
-    let none = Lease { queue: queue("q"), max: 0, lease_ms: 10, wait: true };
+    let none = Lease { queue: queue("q"), max: 0, lease_ms: Some(10), wait: true };
     assert_eq!(world.ask(Command::Lease(none)), Answer::Lease(Ok(vec![])));
-    let one = world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: 10, wait: true }));
+    let one = world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: Some(10), wait: true }));
     world.put_in("a", 0);
     assert!(matches!(world.answer(one), Some(Answer::Lease(Ok(leased))) if leased.len() == 1));
 }

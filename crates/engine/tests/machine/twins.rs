@@ -43,7 +43,7 @@ impl Draw {
         let retry = Retry { max_attempts: self.pick(&[None, Some(1), Some(2)]), backoff: Some(backoff) };
         Terms {
             priority: self.priority(),
-            group: None,
+            group: Group::new(self.pick(&["", "", "a", "b"])).ok(),
             retry: self.pick(&[None, Some(retry)]),
             expire_after_ms: self.pick(&[None, None, Some(700), Some(100_000)]),
         }
@@ -183,7 +183,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             // Waits in one queue only: which of two queues is served first in one moment is nobody's promise, and the
             // lease numbers would show it.
             let wait = of.as_str() == "q" && draw.below(3) == 0;
-            twins.send(Command::Lease(Lease { queue: of, max, lease_ms, wait }));
+            twins.send(Command::Lease(Lease { queue: of, max, lease_ms: Some(lease_ms), wait }));
         }
         68..82 => {
             let Some((queue, token)) = twins.token(draw) else { return twins };
@@ -192,7 +192,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             let command = match draw.below(5) {
                 0..3 => Command::Ack(Ack { queue, tokens }),
                 3 => Command::Nack(Nack { queue, tokens, delay_ms, reason: None }),
-                _ => Command::Extend(Extend { queue, tokens, lease_ms: draw.pick(&[1, 5_000]) }),
+                _ => Command::Extend(Extend { queue, tokens, lease_ms: Some(draw.pick(&[1, 5_000])) }),
             };
             twins.send(command);
         }
@@ -220,7 +220,21 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             };
             twins.send(Command::List(List { filter, max: 1_000, ..List::new(&of) }));
         }
-        85..97 => {
+        85 => {
+            let settings = QueueSettings {
+                max_in_flight: draw.pick(&[None, None, Some(1), Some(5)]),
+                max_in_flight_per_group: draw.pick(&[None, Some(1), Some(2)]),
+                rate: draw.pick(&[None, None, Some(Rate { tasks: 3, per_ms: 1_000, burst: 4 })]),
+                ..QueueSettings::default()
+            };
+            let change = match draw.below(6) {
+                0 => QueueChange::Pause { ms: draw.pick(&[None, Some(500)]) },
+                1 => QueueChange::Resume,
+                _ => QueueChange::Settings(settings),
+            };
+            twins.send(Command::ChangeQueue(ChangeQueue { queue: of, change }));
+        }
+        86..97 => {
             let by_ms = draw.delay_ms();
             twins.both(|world| world.pass_ms(by_ms));
         }
@@ -260,9 +274,14 @@ fn a_tiny_budget_changes_no_answer() {
 /// Whatever is left comes out, at its instant.
 fn drain(mut twins: Twins) {
     twins.both(|world| world.step_wall_ms(0));
+    for of in ["p", "q"] {
+        for change in [QueueChange::Resume, QueueChange::Settings(QueueSettings::default())] {
+            twins.send(Command::ChangeQueue(ChangeQueue { queue: queue(of), change }));
+        }
+    }
     for _ in 0..10_000 {
         for of in ["p", "q"] {
-            twins.send(Command::Lease(Lease { lease_ms: 60_000, ..Lease::new(&queue(of)).max(7) }));
+            twins.send(Command::Lease(Lease { lease_ms: Some(60_000), ..Lease::new(&queue(of)).max(7) }));
             for (queue, token) in std::mem::take(&mut twins.tokens) {
                 twins.send(Command::Ack(Ack { queue, tokens: vec![token] }));
             }

@@ -259,7 +259,7 @@ impl World {
     }
 
     pub(crate) fn lease(&mut self, max: usize, lease_ms: u64) -> Vec<Leased> {
-        let lease = Lease { queue: queue("q"), max, lease_ms, wait: false };
+        let lease = Lease { queue: queue("q"), max, lease_ms: Some(lease_ms), wait: false };
         let Answer::Lease(result) = self.ask(Command::Lease(lease)) else { panic!("another answer") };
         result.expect("granted")
     }
@@ -278,7 +278,7 @@ impl World {
     }
 
     pub(crate) fn extend(&mut self, token: Token, lease_ms: u64) -> TokenAnswer {
-        let extend = Extend { queue: queue("q"), tokens: vec![token], lease_ms };
+        let extend = Extend { queue: queue("q"), tokens: vec![token], lease_ms: Some(lease_ms) };
         let Answer::Extend(result) = self.ask(Command::Extend(extend)) else { panic!("another answer") };
         result.expect("answered")[0]
     }

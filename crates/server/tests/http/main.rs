@@ -10,6 +10,7 @@ mod raw;
 mod refusals;
 mod reports;
 mod served;
+mod settings;
 mod starts;
 mod stops;
 mod tasks;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Found, Key, Outcome, Population, QueueName, Seq, Task, TaskEffect, Wanted,
+    Counters, Ended, Found, Key, Outcome, Population, QueueName, Rule, RuleEffect, RuleName, Seq, Task,
+    TaskEffect, Wanted,
 };
 
 use super::fresh::Fresh;
@@ -39,6 +40,7 @@ pub(crate) struct Catalog {
     leased: BTreeSet<u64>,
     histories: Histories,
     counters: Counters,
+    rules: BTreeMap<RuleName, Arc<Rule>>,
 }
 
 /// What memory knows of a task that is looked for.
@@ -63,6 +65,7 @@ impl Catalog {
             leased: BTreeSet::new(),
             histories: Histories::new(secret, history_per_queue),
             counters: Counters::default(),
+            rules: BTreeMap::new(),
         }
     }
 
@@ -83,6 +86,19 @@ impl Catalog {
     pub(crate) fn raise_counters(&mut self, counters: Counters) {
         let Counters { ids_reserved } = counters;
         self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
+    }
+
+    /// What owners laid down, in the order of the names.
+    pub(crate) fn rules(&self) -> &BTreeMap<RuleName, Arc<Rule>> {
+        &self.rules
+    }
+
+    /// Takes in what became of a rule. The last that comes is right, so they come in the order of the commits.
+    pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect) {
+        match rule {
+            Some(rule) => drop(self.rules.insert(name, rule)),
+            None => drop(self.rules.remove(&name)),
+        }
     }
 
     /// How many tasks each queue has that has any, in the order of the queues' names.

@@ -19,6 +19,8 @@ pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 pub(super) enum BlockKind {
     /// Segments.
     Segments,
+    /// Rules that stand.
+    Rules,
     /// Tasks that ended.
     Ended,
     /// The end of the checkpoint.
@@ -29,6 +31,7 @@ impl BlockKind {
     fn number(self) -> u32 {
         match self {
             Self::Segments => 3,
+            Self::Rules => 4,
             Self::Ended => 1,
             Self::End => 2,
         }
@@ -100,7 +103,7 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
         return None;
     }
-    let kinds = [BlockKind::Segments, BlockKind::Ended, BlockKind::End];
+    let kinds = [BlockKind::Segments, BlockKind::Rules, BlockKind::Ended, BlockKind::End];
     let kind = kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 8))?;
     Some((kind, sum))
 }

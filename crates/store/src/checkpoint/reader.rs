@@ -1,6 +1,6 @@
 //! Reads a checkpoint.
 
-use tickwheel_engine::{Counters, Ended, Timestamp};
+use tickwheel_engine::{Counters, Ended, RuleEffect, Timestamp};
 
 use super::block::{
     BLOCK_HEAD_BYTES, BlockKind, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
@@ -16,6 +16,7 @@ use crate::layout::{HEADER_BYTES, checkpoint_file};
 pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,
     pub(crate) ended: Vec<Ended>,
+    pub(crate) rules: Vec<RuleEffect>,
     pub(crate) counters: Counters,
     pub(crate) start: Start,
     /// The log must reach this frame.
@@ -78,7 +79,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
     };
     let seed = seeds.of(Use::Checkpoint(number));
     let mut names = Names::new();
-    let (mut segments, mut ended) = (Vec::new(), Vec::new());
+    let (mut segments, mut ended, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let mut sum = 0;
     let mut offset = HEADER_BYTES as u64;
     let mut block = Vec::new();
@@ -107,14 +108,15 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
                     segments.push(Listed::read(&mut reader).map_err(decoded)?);
                 }
             }
-            BlockKind::Ended => read_ops(content, &mut names, |op| match op {
-                Op::Ended(record) => {
-                    ended.push(record);
-                    Ok(())
+            BlockKind::Ended | BlockKind::Rules => read_ops(content, &mut names, |op| {
+                match op {
+                    Op::Ended(record) if kind == BlockKind::Ended => ended.push(record),
+                    Op::Rule(effect) if kind == BlockKind::Rules => rules.push(effect),
+                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_) => {
+                        return Err(DecodeError { what: "a record that no checkpoint has there", at: 0 });
+                    }
                 }
-                Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_) => {
-                    Err(DecodeError { what: "a record that no checkpoint has", at: 0 })
-                }
+                Ok(())
             })
             .map_err(decoded)?,
             BlockKind::End => {
@@ -123,7 +125,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
                     return Err(damaged(offset, "its end does not match what is before it"));
                 }
                 let End { last_frame, wall, counters, .. } = end;
-                return Ok(Loaded { segments, ended, counters, start, last_frame, wall });
+                return Ok(Loaded { segments, ended, rules, counters, start, last_frame, wall });
             }
         }
         sum = crc(sum, &block_sum.to_le_bytes());

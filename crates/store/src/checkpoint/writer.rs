@@ -1,12 +1,14 @@
 //! Writes a checkpoint in bounded steps, while commits go on.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, QueueName, Seq, Timestamp};
+use tickwheel_engine::{Counters, QueueName, Rule, RuleName, Seq, Timestamp};
 
 use super::block::{BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, header_bytes, stamp_block};
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::put_ended;
+use crate::codec::{put_ended, put_rule};
 use crate::history::Histories;
 use crate::io::Call;
 use crate::layout::{SHARD, checkpoint_file, unfinished};
@@ -35,6 +37,8 @@ pub(crate) struct Writer {
 enum Position {
     /// Next come the segments.
     Segments,
+    /// Next come the rules behind this one.
+    Rules(Option<RuleName>),
     /// Next come the ended tasks behind this one.
     Ended(Option<(QueueName, Seq)>),
     /// Next comes the end.
@@ -49,6 +53,7 @@ enum Position {
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) histories: &'a Histories,
+    pub(crate) rules: &'a BTreeMap<RuleName, Arc<Rule>>,
     pub(crate) counters: Counters,
     pub(crate) log: LogEnd,
 }
@@ -115,6 +120,7 @@ impl Writer {
         bytes.resize(block_at + BLOCK_HEAD_BYTES, 0);
         let kind = match self.at {
             Position::Segments => BlockKind::Segments,
+            Position::Rules(_) => BlockKind::Rules,
             Position::Ended(_) => BlockKind::Ended,
             Position::End | Position::Name | Position::Done => BlockKind::End,
         };
@@ -133,6 +139,18 @@ impl Writer {
         match &self.at {
             Position::Segments => {
                 self.segments.iter().for_each(|segment| segment.put(bytes));
+                let has_rules = !source.rules.is_empty();
+                self.at = if has_rules { Position::Rules(None) } else { Position::Ended(None) };
+            }
+            Position::Rules(behind) => {
+                let start = behind.clone().map_or(Bound::Unbounded, Bound::Excluded);
+                for (name, rule) in source.rules.range((start, Bound::Unbounded)) {
+                    put_rule(bytes, name, Some(rule));
+                    if bytes.len() >= step_bytes {
+                        self.at = Position::Rules(Some(name.clone()));
+                        return;
+                    }
+                }
                 self.at = Position::Ended(None);
             }
             Position::Ended(behind) => {

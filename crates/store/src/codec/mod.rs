@@ -2,9 +2,10 @@
 
 mod names;
 mod ops;
+mod rule;
 mod task;
 mod wire;
 
 pub(crate) use names::Names;
-pub(crate) use ops::{Op, put_batch, put_ended, put_stored, read_ops};
+pub(crate) use ops::{Op, put_batch, put_ended, put_rule, put_stored, read_ops};
 pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint};

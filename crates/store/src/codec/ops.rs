@@ -1,8 +1,11 @@
 //! What one frame of the log, or one block of a checkpoint, carries.
 
-use tickwheel_engine::{Batch, Counters, Ended, LeaseNo, Outcome, Seq, Task, TaskEffect};
+use tickwheel_engine::{
+    Batch, Counters, Ended, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
+};
 
 use super::names::Names;
+use super::rule;
 use super::task::{key, put_task, put_timestamp, read_task, timestamp};
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
@@ -11,6 +14,7 @@ mod tag {
     pub(super) const STORED_BODY_KNOWN: u8 = 2;
     pub(super) const ENDED: u8 = 3;
     pub(super) const COUNTERS: u8 = 4;
+    pub(super) const RULE: u8 = 5;
 }
 
 mod outcome {
@@ -31,11 +35,13 @@ pub(crate) enum Op {
     Ended(Ended),
     /// The counters.
     Counters(Counters),
+    /// What became of a rule.
+    Rule(RuleEffect),
 }
 
 /// Appends all that a commit carries.
 pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
-    let Batch { effects, counters } = batch;
+    let Batch { effects, counters, rules } = batch;
     for effect in effects {
         match effect {
             TaskEffect::Stored { task, body_known } => put_stored(out, task, !body_known),
@@ -45,6 +51,12 @@ pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
     if let Some(counters) = counters {
         put_counters(out, *counters);
     }
+    rules.iter().for_each(|(name, rule)| put_rule(out, name, rule.as_deref()));
+}
+
+/// Appends what became of a rule.
+pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
+    put_op(out, tag::RULE, |out| rule::put_rule(out, name, rule));
 }
 
 /// Appends a task.
@@ -118,6 +130,7 @@ fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, De
         tag::STORED_BODY_KNOWN => Op::StoredBodyKnown(read_task(reader, names, false)?),
         tag::ENDED => Op::Ended(read_ended(reader, names)?),
         tag::COUNTERS => Op::Counters(Counters { ids_reserved: reader.varint()? }),
+        tag::RULE => Op::Rule(rule::read_rule(reader, names)?),
         _ => return Err(reader.error("a record of a later format")),
     };
     if reader.is_empty() { Ok(op) } else { Err(reader.error("bytes behind a record")) }
@@ -145,8 +158,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use tickwheel_engine::{
-        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, Retry, StoredLease, Tag,
-        Timestamp,
+        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, QueueName, QueueRecord,
+        QueueSettings, Rate, Retention, Retry, StoredLease, Tag, Timestamp,
     };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
@@ -205,6 +218,23 @@ mod tests {
         task
     }
 
+    fn rules() -> Vec<RuleEffect> {
+        let name = |name| RuleName::Queue(QueueName::new(name).expect("a queue name"));
+        let settings = QueueSettings {
+            max_in_flight: Some(1),
+            max_in_flight_per_group: Some(u64::MAX),
+            rate: Some(Rate { tasks: 5, per_ms: 1_000, burst: u64::MAX }),
+            max_backlog: Some(0),
+            default_lease_ms: Some(30_000),
+            retry: Some(Retry { max_attempts: Some(3), backoff: None }),
+            history: Some(Retention { keep_ms: 0, keys: u64::MAX }),
+        };
+        let full = QueueRecord { settings, paused_until: Some(Timestamp::MAX), draining: true };
+        let held = QueueRecord { paused_until: Some(at(7)), ..QueueRecord::default() };
+        let rule = |record| Some(Arc::new(Rule::Queue(record)));
+        vec![(name("a"), rule(full)), (name("b/c"), None), (name("d"), rule(held))]
+    }
+
     fn sample() -> (Vec<Op>, Vec<u8>) {
         let full = full_task();
         let mut plain = crate::conformance::sample_task(8, 301, "q", "k", 0);
@@ -230,6 +260,7 @@ mod tests {
                 TaskEffect::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             ],
             counters: Some(Counters { ids_reserved: u64::MAX }),
+            rules: rules(),
         };
         let mut bytes = Vec::new();
         put_batch(&mut bytes, &batch);
@@ -242,6 +273,7 @@ mod tests {
             Op::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             Op::Counters(Counters { ids_reserved: u64::MAX }),
         ];
+        let ops = ops.into_iter().chain(rules().into_iter().map(Op::Rule)).collect();
         (ops, bytes)
     }
 

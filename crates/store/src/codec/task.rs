@@ -164,7 +164,7 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
 }
 
 /// 0 is no limit: no task may fail 0 times.
-fn put_retry(out: &mut Vec<u8>, retry: Retry) {
+pub(super) fn put_retry(out: &mut Vec<u8>, retry: Retry) {
     let Retry { max_attempts, backoff } = retry;
     put_varint(out, u64::from(max_attempts.unwrap_or(0)));
     let Some(Backoff { doubles, base_ms, max_ms, jitter_percent }) = backoff else { return out.push(0) };
@@ -174,7 +174,7 @@ fn put_retry(out: &mut Vec<u8>, retry: Retry) {
     out.push(jitter_percent);
 }
 
-fn retry(reader: &mut Reader<'_>) -> Result<Retry, DecodeError> {
+pub(super) fn retry(reader: &mut Reader<'_>) -> Result<Retry, DecodeError> {
     let max_attempts = Some(reader.number::<u32>()?).filter(|&max| max > 0);
     let doubles = match reader.u8()? {
         0 => return Ok(Retry { max_attempts, backoff: None }),

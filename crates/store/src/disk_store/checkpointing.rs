@@ -146,6 +146,7 @@ impl Checkpoint {
                 Stage::List(writer) => {
                     let source = Source {
                         histories: room.catalog.histories(),
+                        rules: room.catalog.rules(),
                         counters: room.catalog.counters(),
                         log: room.log,
                     };

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp,
+    Counters, Ended, Epoch, Guard, Reply, Request, RequestId, Rule, RuleName, Seq, ShardStore, Timestamp,
 };
 
 use super::look::Look;
@@ -117,6 +118,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.catalog.counters()
     }
 
+    /// What owners laid down, in the order of the names.
+    pub fn rules(&self) -> impl Iterator<Item = (&RuleName, &Arc<Rule>)> {
+        self.catalog.rules().iter()
+    }
+
     /// The ended tasks that are remembered, in the order of (queue, seq).
     pub fn ended(&self) -> impl Iterator<Item = &Ended> {
         self.catalog.histories().after(None)
@@ -189,8 +195,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let tombstones: usize =
             self.catalog.segments.iter().map(|(_, segment)| segment.tombstones.len()).sum();
         let ended = 512 * self.catalog.histories().len() as u64;
+        // A rule has a name of 200 bytes and a few numbers.
+        let rules = 512 * self.catalog.rules().len() as u64;
         // An entry and its share of blocks beside each record are in the estimate of that.
-        self.catalog.fresh.bytes() + ended + 256 * segments + 10 * tombstones as u64
+        self.catalog.fresh.bytes() + ended + rules + 256 * segments + 10 * tombstones as u64
     }
 
     fn completed(&mut self, mut completion: Completion) {

@@ -76,7 +76,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 match self.prepare(id, request) {
                     Ok(pending) => self.pending = Some(pending),
                     Err(reply) => {
-                        self.replies.push((id, reply));
+                        self.replies.push((id, *reply));
                         continue;
                     }
                 }
@@ -88,9 +88,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     /// What `request` writes, or the answer if it writes nothing.
-    fn prepare(&mut self, id: RequestId, request: Request) -> Result<Pending, Reply> {
+    fn prepare(&mut self, id: RequestId, request: Request) -> Result<Pending, Box<Reply>> {
         if let Some(why) = &self.failed {
-            return Err(Reply::Failed { why: why.clone() });
+            return Err(Box::new(Reply::Failed { why: why.clone() }));
         }
         let mut pending = Pending {
             id,
@@ -106,7 +106,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Request::Acquire { shard, wall } => {
                 if shard != 0 {
                     let why = format!("take shard {shard}: this store has shard 0 only");
-                    return Err(Reply::Failed { why });
+                    return Err(Box::new(Reply::Failed { why }));
                 }
                 pending.epoch = Epoch(self.epoch.0 + 1);
                 pending.wall = self.end.wall.max(wall);
@@ -118,7 +118,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             }
             Request::Commit { guard, seq, wall, batch } => {
                 if !self.owns(guard) {
-                    return Err(Reply::Fenced);
+                    return Err(Box::new(Reply::Fenced));
                 }
                 let last = self.end.seq;
                 assert!(seq >= last, "a commit ends at change {seq}, and {last} is committed already");
@@ -131,7 +131,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             }
             Request::Release { guard } => {
                 if !self.owns(guard) {
-                    return Err(Reply::Fenced);
+                    return Err(Box::new(Reply::Fenced));
                 }
                 // A frame without records: it says that the one before it was synced, so that a recovery will miss it.
                 pending.what = What::Release;
@@ -220,6 +220,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if let Some(counters) = batch.counters {
             self.catalog.raise_counters(counters);
         }
+        batch.rules.into_iter().for_each(|effect| self.catalog.lay_down(effect));
         self.replies.push((pending.id, Reply::Done { room: self.room() }));
     }
 
@@ -286,6 +287,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             counters: self.catalog.counters(),
             secret: self.secret,
             queues: self.catalog.populations(),
+            rules: self.catalog.rules().iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect(),
             leased: leased.collect(),
             room: self.room(),
         };

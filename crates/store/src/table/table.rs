@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::index::{Index, QueueIndex};
 use super::records::{Change, Records};
 use tickwheel_engine::{
-    Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Seq, Task, TaskEffect, Timestamp,
-    Wanted,
+    Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName, Seq,
+    Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the counters.
@@ -26,6 +26,7 @@ use tickwheel_engine::{
 pub struct Table {
     records: Records,
     index: Index,
+    rules: BTreeMap<RuleName, Arc<Rule>>,
 }
 
 impl Table {
@@ -36,7 +37,11 @@ impl Table {
     /// keys that collide.
     #[must_use]
     pub fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
-        Self { records: Records::new(secret, history_per_queue), index: Index::default() }
+        Self {
+            records: Records::new(secret, history_per_queue),
+            index: Index::default(),
+            rules: BTreeMap::new(),
+        }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
@@ -57,6 +62,20 @@ impl Table {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.records.counters()
+    }
+
+    /// Takes in what became of a rule. The last that comes is right.
+    pub fn lay_down(&mut self, (name, rule): RuleEffect) {
+        match rule {
+            Some(rule) => drop(self.rules.insert(name, rule)),
+            None => drop(self.rules.remove(&name)),
+        }
+    }
+
+    /// What owners laid down, in the order of the names.
+    #[must_use]
+    pub fn rules(&self) -> Vec<(RuleName, Arc<Rule>)> {
+        self.rules.iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
     }
 
     /// How many tasks are live.

@@ -46,7 +46,7 @@ impl Life {
         self.wall_ms += 1_000;
         let wall = Timestamp::from_ms(self.wall_ms).expect("after 1970");
         let (guard, seq) = (self.owner.acquired.guard, Seq(self.seq));
-        let batch = Batch { effects, counters: None };
+        let batch = Batch { effects, ..Batch::default() };
         let reply = self.owner.ask(Request::Commit { guard, seq, wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }

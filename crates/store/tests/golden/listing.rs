@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tickwheel_engine::{Outcome, Place, Reply, Request, Task, Timestamp};
+use tickwheel_engine::{Outcome, Place, QueueRecord, Reply, Request, Rule, RuleName, Task, Timestamp};
 use tickwheel_store::conformance::ask;
 
 use super::Store;
@@ -42,6 +42,13 @@ pub(super) fn of(store: &mut Store) -> String {
         line(&mut text, "  seq", ended.seq.0);
         line(&mut text, "  at", ended.at.as_ms());
         line(&mut text, "  outcome", outcome);
+    }
+    for (RuleName::Queue(queue), rule) in store.rules() {
+        let Rule::Queue(QueueRecord { settings, paused_until, draining }) = &**rule;
+        line(&mut text, "rule", queue.as_str());
+        line(&mut text, "  settings", format!("{settings:?}"));
+        line(&mut text, "  paused_until", format!("{:?}", paused_until.map(Timestamp::as_ms)));
+        line(&mut text, "  draining", draining);
     }
     line(&mut text, "ids_reserved", store.counters().ids_reserved);
     line(&mut text, "last_wall", store.last_wall().as_ms());

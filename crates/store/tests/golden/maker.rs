@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Backoff, Batch, Body, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo,
-    Moment, Outcome, QueueName, Reply, Request, Retry, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
+    Moment, Outcome, QueueName, QueueRecord, QueueSettings, Rate, Reply, Request, Retention, Retry, Rule,
+    RuleEffect, RuleName, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
 };
-use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::conformance::{Owner, sample_rule, sample_task};
 
 use super::{Store, golden, listing, open};
 
@@ -33,6 +34,26 @@ fn make_the_golden_directory() {
     fs::write(golden("format-3.txt"), listing::of(&mut open(copy.path()))).expect("written");
 }
 
+/// A queue whose record says all that one can say.
+fn every_setting() -> RuleEffect {
+    let settings = QueueSettings {
+        max_in_flight: Some(300),
+        max_in_flight_per_group: Some(2),
+        rate: Some(Rate { tasks: 5, per_ms: 1_000, burst: 10 }),
+        max_backlog: Some(1_000_000),
+        default_lease_ms: Some(45_000),
+        retry: Some(Retry { max_attempts: Some(4), backoff: None }),
+        history: Some(Retention { keep_ms: 3_600_000, keys: 500 }),
+    };
+    let paused_until = Timestamp::from_ms(START_MS + DAY_MS);
+    let record = QueueRecord { settings, paused_until, draining: true };
+    (RuleName::Queue(queue("settings/all")), Some(Arc::new(Rule::Queue(record))))
+}
+
+fn queue(name: &str) -> QueueName {
+    QueueName::new(name).expect("a queue name")
+}
+
 struct Life {
     owner: Owner<Store>,
     wall_ms: i64,
@@ -43,6 +64,7 @@ struct Life {
 fn write(dir: &Path) {
     let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
     life.commit(Vec::new(), Some(Counters { ids_reserved: 128 }));
+    life.lay_down(vec![every_setting(), sample_rule("gone", 1), sample_rule("changed", 2)]);
     life.some(1..40);
     // Months have come near and are split, hours are long past.
     life.wall_ms += 70 * DAY_MS;
@@ -59,19 +81,24 @@ fn write(dir: &Path) {
     life.change(&changed);
     life.end(&gone);
     life.commit(Vec::new(), Some(Counters { ids_reserved: 256 }));
+    life.lay_down(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
     life.put_big(151);
     drop(life.owner);
     fs::remove_file(dir.join("lock")).expect("removed");
 }
 
 impl Life {
+    fn lay_down(&mut self, rules: Vec<RuleEffect>) {
+        self.commit_batch(Batch { rules, ..Batch::default() });
+    }
+
     fn commit(&mut self, effects: Vec<TaskEffect>, counters: Option<Counters>) {
-        let request = Request::Commit {
-            guard: self.owner.acquired.guard,
-            seq: Seq(self.seq),
-            wall: self.at(0),
-            batch: Batch { effects, counters },
-        };
+        self.commit_batch(Batch { effects, counters, ..Batch::default() });
+    }
+
+    fn commit_batch(&mut self, batch: Batch) {
+        let request =
+            Request::Commit { guard: self.owner.acquired.guard, seq: Seq(self.seq), wall: self.at(0), batch };
         let reply = self.owner.ask(request);
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }

@@ -1,0 +1,164 @@
+//! The kinds of problems, each with a type URI, a status and a title.
+
+/// Every kind of problem there is. Each has its own type URI, a status and a title; what it says of one case
+/// is the detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// The request cannot be understood. The caller changes it.
+    BadRequest,
+    /// A queue name or key that no task can have.
+    BadName,
+    /// Due later than the server allows.
+    TooFar,
+    /// Given up before it is due.
+    ExpiresFirst,
+    /// No live task has this key.
+    NotFound,
+    /// The last task of this key is done.
+    Done,
+    /// No such endpoint.
+    NoEndpoint,
+    /// The endpoint exists on servers with a virtual clock only.
+    NoVirtualClock,
+    /// The endpoint does not know this method.
+    BadMethod,
+    /// A web page of another site sent the request through a browser.
+    ForeignOrigin,
+    /// The request is for a host that this server is not.
+    ForeignHost,
+    /// The request did not arrive in time.
+    Timeout,
+    /// `mode=create`, and a live task has this key.
+    Live,
+    /// The task was given up.
+    Dead,
+    /// The queue is being drained.
+    Draining,
+    /// There are as many as there can be.
+    TooMany,
+    /// The task has a timeline, and the request would change one of its instants.
+    Timeline,
+    /// A worker has the task.
+    Leased,
+    /// The task's version is another than `If-Match` says.
+    VersionMismatch,
+    /// The body is above the limit.
+    BodyTooLarge,
+    /// The URI is above the limit.
+    UriTooLong,
+    /// The body has a content type or encoding that the server does not read.
+    BadMediaType,
+    /// The headers are above the limit.
+    HeadersTooLarge,
+    /// A limit on calls or connections is reached. The caller waits.
+    Busy,
+    /// The queue has as many live tasks as its settings allow. The caller waits.
+    BacklogFull,
+    /// A mistake of the server. It may have happened or not.
+    Internal,
+    /// The server has started and has not recovered its tasks yet.
+    Starting,
+    /// The server stops. The call had no effect.
+    Stopping,
+    /// The store failed: nothing is changed any more until the server is started again. The call had no
+    /// effect.
+    ReadOnly,
+    /// The store failed or the server stopped while the call was under way: it may have happened or not.
+    Indeterminate,
+    /// The disk is full. The call had no effect; acks and cancels are still taken.
+    StorageFull,
+}
+
+impl ProblemKind {
+    /// Every kind.
+    pub const ALL: [Self; 31] = [
+        Self::BadRequest,
+        Self::BadName,
+        Self::TooFar,
+        Self::ExpiresFirst,
+        Self::NotFound,
+        Self::Done,
+        Self::NoEndpoint,
+        Self::NoVirtualClock,
+        Self::BadMethod,
+        Self::ForeignOrigin,
+        Self::ForeignHost,
+        Self::Timeout,
+        Self::Live,
+        Self::Dead,
+        Self::Draining,
+        Self::TooMany,
+        Self::Timeline,
+        Self::Leased,
+        Self::VersionMismatch,
+        Self::BodyTooLarge,
+        Self::UriTooLong,
+        Self::BadMediaType,
+        Self::HeadersTooLarge,
+        Self::Busy,
+        Self::BacklogFull,
+        Self::Internal,
+        Self::Starting,
+        Self::Stopping,
+        Self::ReadOnly,
+        Self::Indeterminate,
+        Self::StorageFull,
+    ];
+
+    /// The relative URI that names the kind, the HTTP status and the title.
+    const fn parts(self) -> (&'static str, u16, &'static str) {
+        match self {
+            Self::BadRequest => ("/problems/bad-request", 400, "the request cannot be understood"),
+            Self::BadName => ("/problems/bad-name", 400, "the queue name or key is not allowed"),
+            Self::TooFar => ("/problems/too-far", 400, "the task would be due too far in the future"),
+            Self::ExpiresFirst => ("/problems/expires-first", 400, "the task would expire before it is due"),
+            Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
+            Self::Done => ("/problems/done", 404, "the task is done"),
+            Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
+            Self::NoVirtualClock => ("/problems/no-virtual-clock", 404, "the server runs on real time"),
+            Self::BadMethod => ("/problems/bad-method", 405, "the endpoint does not know this method"),
+            Self::ForeignOrigin => {
+                ("/problems/foreign-origin", 403, "the request comes from another site's page")
+            }
+            Self::ForeignHost => ("/problems/foreign-host", 421, "the request is for another host"),
+            Self::Timeout => ("/problems/timeout", 408, "the request did not arrive in time"),
+            Self::Live => ("/problems/live", 409, "a live task has this key"),
+            Self::Dead => ("/problems/dead", 409, "the task is dead"),
+            Self::Draining => ("/problems/draining", 409, "the queue takes no new tasks"),
+            Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
+            Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
+            Self::Leased => ("/problems/leased", 409, "a worker has the task"),
+            Self::VersionMismatch => ("/problems/version-mismatch", 412, "the task has another version"),
+            Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
+            Self::UriTooLong => ("/problems/uri-too-long", 414, "the URI is too long"),
+            Self::BadMediaType => {
+                ("/problems/bad-media-type", 415, "the body has a form that is not read here")
+            }
+            Self::HeadersTooLarge => ("/problems/headers-too-large", 431, "the headers are too large"),
+            Self::Busy => ("/problems/busy", 429, "too much at once"),
+            Self::BacklogFull => ("/problems/backlog-full", 429, "the queue has all the tasks it may have"),
+            Self::Internal => ("/problems/internal", 500, "the server made a mistake"),
+            Self::Starting => ("/problems/starting", 503, "the server is not ready yet"),
+            Self::Stopping => ("/problems/stopping", 503, "the server is stopping"),
+            Self::ReadOnly => ("/problems/read-only", 503, "the server is read-only"),
+            Self::Indeterminate => ("/problems/indeterminate", 503, "the outcome is unknown"),
+            Self::StorageFull => ("/problems/storage-full", 507, "the disk is full"),
+        }
+    }
+
+    /// The relative URI that names the kind: `/problems/version-mismatch`.
+    pub const fn type_uri(self) -> &'static str {
+        self.parts().0
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        self.parts().1
+    }
+
+    /// The title, the same for every problem of the kind.
+    pub const fn title(self) -> &'static str {
+        self.parts().2
+    }
+}

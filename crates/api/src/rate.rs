@@ -1,0 +1,136 @@
+//! A rate as people write it: `5/s`, `100/m`, `1/250ms`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::bad_request::{BadRequest, shown};
+use crate::{duration, value};
+
+/// The most tasks that a rate may name.
+pub const RATE_TASKS_MAX: u64 = 1_000_000_000;
+/// The longest while of a rate: one day.
+pub const RATE_PER_MS_MAX: u64 = 86_400_000;
+
+/// So many deliveries in such a while.
+///
+/// ```
+/// use tickwheel_api::RateBody;
+/// let rate: RateBody = "100/m".parse()?;
+/// assert_eq!((rate.tasks, rate.per_ms), (100, 60_000));
+/// assert_eq!(rate.to_string(), "100/m");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateBody {
+    /// Deliveries, 1 to a thousand million.
+    pub tasks: u64,
+    /// The while, ms: 1 to a day.
+    pub per_ms: u64,
+}
+
+/// Why a text is no rate.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{text}` is no rate: {what}")]
+pub struct RateError {
+    text: String,
+    what: String,
+}
+
+/// Units that stand for one of them.
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+impl FromStr for RateBody {
+    type Err = RateError;
+
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let refused = |what: String| RateError { text: shown(text), what };
+        let Some((tasks, per)) = text.split_once('/') else {
+            return Err(refused("there is no `/` in it".to_owned()));
+        };
+        let (tasks, per) = (tasks.trim(), per.trim());
+        let digits = !tasks.is_empty() && tasks.bytes().all(|byte| byte.is_ascii_digit());
+        let tasks: Option<u64> = if digits { tasks.parse().ok() } else { None };
+        let tasks = tasks.filter(|tasks| (1..=RATE_TASKS_MAX).contains(tasks));
+        let tasks = tasks.ok_or_else(|| {
+            refused(format!("in front of the `/` stands a whole number from 1 to {RATE_TASKS_MAX}"))
+        })?;
+        let unit = UNITS.iter().find(|(name, _)| *name == per).map(|(_, ms)| *ms);
+        let per_ms = match unit {
+            Some(ms) => ms,
+            None => duration::parse(per).map_err(|error| refused(error.to_string()))?,
+        };
+        if !(1..=RATE_PER_MS_MAX).contains(&per_ms) {
+            return Err(refused("behind the `/` stands a while from 1ms to 1d".to_owned()));
+        }
+        Ok(Self { tasks, per_ms })
+    }
+}
+
+impl fmt::Display for RateBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tasks, per_ms } = self;
+        match UNITS.iter().find(|(_, ms)| ms == per_ms) {
+            Some((name, _)) => write!(f, "{tasks}/{name}"),
+            None => write!(f, "{tasks}/{}", duration::format(*per_ms)),
+        }
+    }
+}
+
+impl RateBody {
+    pub(crate) fn of(path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
+        let text = value::text(path, raw, "5/s")?;
+        let hint = "write how many in which while, for example `5/s`, `100/m` or `1/250ms`";
+        text.parse().map_err(|error: RateError| BadRequest::member(path, error.to_string(), hint))
+    }
+}
+
+impl Serialize for RateBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RateBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_and_written() {
+        for (text, tasks, per_ms, written) in [
+            ("5/s", 5, 1_000, "5/s"),
+            ("1/250ms", 1, 250, "1/250ms"),
+            ("100 / 1m", 100, 60_000, "100/m"),
+            ("1000000000/d", RATE_TASKS_MAX, RATE_PER_MS_MAX, "1000000000/d"),
+            ("2/1h30m", 2, 5_400_000, "2/1h30m"),
+        ] {
+            let rate: RateBody = text.parse().expect(text);
+            assert_eq!((rate.tasks, rate.per_ms, rate.to_string().as_str()), (tasks, per_ms, written));
+        }
+    }
+
+    #[test]
+    fn what_is_no_rate_is_named() {
+        for (text, what) in [
+            ("5", "`5` is no rate: there is no `/` in it"),
+            ("0/s", "`0/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
+            ("-1/s", "`-1/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
+            ("0.5/s", "`0.5/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
+            ("5/", "`5/` is no rate: is empty, not a duration"),
+            ("5/0s", "`5/0s` is no rate: behind the `/` stands a while from 1ms to 1d"),
+            ("5/2w", "`5/2w` is no rate: behind the `/` stands a while from 1ms to 1d"),
+            ("5/sec", "`5/sec` is no rate: `sec` is not a duration: expected a number at `sec`"),
+        ] {
+            assert_eq!(text.parse::<RateBody>().expect_err(text).to_string(), what);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The bucket of tokens behind a queue's rate.
+
+use crate::settings::Rate;
+
+/// How many deliveries may begin. Exact: it counts in units of which `rate.tasks` are one nanosecond, so that one token is a whole number of
+/// them, and keeps the instant at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Bucket {
+    rate: Rate,
+    full_at: u128,
+}
+
+const NS_PER_MS: u128 = 1_000_000;
+
+impl Bucket {
+    pub(super) fn full(rate: Rate) -> Self {
+        Self { rate, full_at: 0 }
+    }
+
+    /// One that has just been emptied. Who starts anew does not know what was handed out before.
+    pub(super) fn empty(rate: Rate, mono_ns: u64) -> Self {
+        let bucket = Self::full(rate);
+        Self { full_at: bucket.at(mono_ns).saturating_add(bucket.whole()), ..bucket }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn at(&self, mono_ns: u64) -> u128 {
+        u128::from(mono_ns) * u128::from(self.rate.tasks)
+    }
+
+    fn token(&self) -> u128 {
+        u128::from(self.rate.per_ms) * NS_PER_MS
+    }
+
+    /// All that it holds. Numbers that no rate has saturate.
+    fn whole(&self) -> u128 {
+        u128::from(self.rate.burst).saturating_mul(self.token())
+    }
+
+    /// Tokens that are there now.
+    pub(super) fn tokens(&self, mono_ns: u64) -> u64 {
+        let missing = self.full_at.saturating_sub(self.at(mono_ns));
+        u64::try_from(self.whole().saturating_sub(missing) / self.token()).unwrap_or(u64::MAX)
+    }
+
+    /// The monotonic millisecond at which there is a token, rounded up.
+    pub(super) fn next_ms(&self) -> u64 {
+        let spare = self.whole() - self.token();
+        let ns = self.full_at.saturating_sub(spare).div_ceil(u128::from(self.rate.tasks));
+        u64::try_from(ns.div_ceil(NS_PER_MS)).unwrap_or(u64::MAX)
+    }
+
+    /// Takes tokens out, of those that are there.
+    pub(super) fn take(&mut self, tokens: u64, mono_ns: u64) {
+        debug_assert!(tokens <= self.tokens(mono_ns), "{tokens} of {} tokens", self.tokens(mono_ns));
+        let taken = u128::from(tokens).saturating_mul(self.token());
+        self.full_at = self.full_at.max(self.at(mono_ns)).saturating_add(taken);
+    }
+
+    /// Puts a token back: its delivery reached nobody.
+    pub(super) fn put_back(&mut self) {
+        self.full_at = self.full_at.saturating_sub(self.token());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> u64 {
+        ms * 1_000_000
+    }
+
+    #[test]
+    fn it_never_gives_more_than_the_burst_and_what_has_come_back() {
+        let rate = Rate { tasks: 3, per_ms: 1_000, burst: 5 };
+        let mut bucket = Bucket::full(rate);
+        assert_eq!(bucket.tokens(0), 5);
+        bucket.take(5, 0);
+        assert_eq!((bucket.tokens(0), bucket.next_ms()), (0, 334));
+        assert_eq!((bucket.tokens(ms(333)), bucket.tokens(ms(334))), (0, 1));
+        assert_eq!(
+            bucket.tokens(ms(1_000)),
+            3,
+            "a third of a second is no whole number of ns, and nothing is lost"
+        );
+        assert_eq!(bucket.tokens(ms(100_000)), 5);
+        bucket.take(1, ms(100_000));
+        bucket.put_back();
+        assert_eq!(bucket.tokens(ms(100_000)), 5);
+    }
+
+    #[test]
+    fn an_empty_one_fills_as_one_that_was_emptied() {
+        let rate = Rate { tasks: 5, per_ms: 1_000, burst: 2 };
+        let bucket = Bucket::empty(rate, ms(70));
+        assert_eq!((bucket.tokens(ms(70)), bucket.next_ms()), (0, 270));
+        assert_eq!((bucket.tokens(ms(269)), bucket.tokens(ms(270)), bucket.tokens(ms(470))), (0, 1, 2));
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        for rate in [
+            Rate { tasks: u64::MAX, per_ms: u64::MAX, burst: u64::MAX },
+            Rate { tasks: 1, per_ms: u64::MAX, burst: 1 },
+            Rate { tasks: u64::MAX, per_ms: 1, burst: 1 },
+        ] {
+            let mut bucket = Bucket::empty(rate, u64::MAX);
+            bucket.put_back();
+            bucket.take(bucket.tokens(u64::MAX), u64::MAX);
+            assert!(bucket.next_ms() > 0, "{bucket:?}");
+        }
+    }
+
+    /// By a run of many steps against the sums themselves.
+    #[test]
+    fn over_any_stretch_it_stays_below_rate_and_burst() {
+        let rate = Rate { tasks: 7, per_ms: 300, burst: 4 };
+        let (mut bucket, mut now, mut state, mut given) = (Bucket::full(rate), 0_u64, 5_u64, Vec::new());
+        for _ in 0..5_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            now += (state >> 40) % 90_000_000;
+            let tokens = bucket.tokens(now).min(1 + (state >> 60));
+            bucket.take(tokens, now);
+            given.push((now, tokens));
+        }
+        for (index, &(start, _)) in given.iter().enumerate() {
+            let mut sum = 0;
+            for &(at, tokens) in given[index..].iter().take(40) {
+                sum += tokens;
+                let most = u128::from(rate.burst)
+                    + u128::from(at - start) * u128::from(rate.tasks) / (u128::from(rate.per_ms) * NS_PER_MS)
+                    + 1;
+                assert!(u128::from(sum) <= most, "{sum} between {start} and {at}, at most {most}");
+            }
+        }
+    }
+}

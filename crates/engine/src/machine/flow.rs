@@ -1,0 +1,267 @@
+//! What a queue's owner laid down: how many tasks may be in workers' hands, how fast they may be handed out, and whether at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Engine;
+use super::bucket::Bucket;
+use super::entries::{At, Slot};
+use super::line::{InLine, ReadyPlace};
+use super::queues::Queue;
+use crate::answer::{Answer, PutError, QueueError, QueueView};
+use crate::command::{ChangeQueue, LEASE_MS_DEFAULT, QueueChange};
+use crate::input::CallId;
+use crate::name::{Group, QueueName};
+use crate::settings::{QueueRecord, Rule, RuleName};
+use crate::task::{Retry, Task};
+use crate::time::{Now, Timestamp};
+
+/// So many queues can have a record of their own: all of them are in memory, and in every checkpoint.
+const RECORDS_MAX: usize = 100_000;
+
+/// What the record of a queue takes in the store, about.
+const RECORD_BYTES: u64 = 512;
+
+/// Which ready tasks a lease gets.
+#[derive(Debug)]
+pub(super) enum Choice {
+    These(Vec<Slot>),
+    /// Records have to be fetched before that can be said.
+    Unknown,
+}
+
+/// When gates open that calls wait at. Some may have opened before, and nobody waits there any more.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    /// Pauses end by the wall clock.
+    wall: BTreeSet<(Timestamp, QueueName)>,
+    /// Tokens come back by the monotonic clock, milliseconds.
+    mono_ms: BTreeSet<(u64, QueueName)>,
+}
+
+impl Opening {
+    pub(super) fn next_wall(&self) -> Option<Timestamp> {
+        self.wall.first().map(|&(at, _)| at)
+    }
+
+    pub(super) fn next_mono_ms(&self) -> Option<u64> {
+        self.mono_ms.first().map(|&(at, _)| at)
+    }
+}
+
+impl Queue {
+    /// Takes over what the store has. What the rate had left before is not known, so it begins with nothing.
+    pub(super) fn restore(&mut self, record: &QueueRecord, now: Now) {
+        self.record = Arc::new(record.clone());
+        self.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
+    }
+
+    /// How many tasks may go into workers' hands now, groups left aside.
+    pub(super) fn allowance(&self, now: Now) -> u64 {
+        if self.record.is_paused(now.wall) {
+            return 0;
+        }
+        let in_flight = self.record.settings.max_in_flight.map(|max| max.saturating_sub(self.leased));
+        let tokens = self.bucket.as_ref().map(|bucket| bucket.tokens(now.mono_ns));
+        in_flight.into_iter().chain(tokens).min().unwrap_or(u64::MAX)
+    }
+}
+
+impl Engine {
+    pub(super) fn change_queue(&mut self, now: Now, call: CallId, change: ChangeQueue) {
+        let ChangeQueue { queue: name, change } = change;
+        let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
+        let mut record = QueueRecord::clone(&before);
+        let settles = matches!(change, QueueChange::Settings(_));
+        match change {
+            QueueChange::Settings(settings) => record.settings = settings,
+            QueueChange::Pause { ms } => {
+                let until = ms.map_or(Timestamp::MAX, |ms| now.due_after(ms).unwrap_or(Timestamp::MAX));
+                record.paused_until = Some(until);
+            }
+            QueueChange::Drain => record.draining = true,
+            QueueChange::Resume => (record.paused_until, record.draining) = (None, false),
+        }
+        if before.is_default() && !record.is_default() && self.records >= RECORDS_MAX {
+            let limit = RECORDS_MAX;
+            return self.answer(call, Answer::ChangeQueue(Err(QueueError::TooMany { limit })));
+        }
+        if record != *before {
+            // Who holds a queue because the disk is full must be able to.
+            let refused = if settles { self.take_room(RECORD_BYTES).err() } else { None };
+            if let Some(why) = refused {
+                return self.answer(call, Answer::ChangeQueue(Err(why.into())));
+            }
+            self.set_record(&name, record);
+        }
+        self.answer(call, Answer::ChangeQueue(Ok(())));
+    }
+
+    fn set_record(&mut self, name: &QueueName, record: QueueRecord) {
+        let record = Arc::new(record);
+        let queue = self.queues.open(name);
+        self.records -= usize::from(!queue.record.is_default());
+        self.records += usize::from(!record.is_default());
+        let per_group = |record: &QueueRecord| record.settings.max_in_flight_per_group;
+        if per_group(&queue.record) != per_group(&record) {
+            queue.unpark_all();
+        }
+        let rate = record.settings.rate;
+        if queue.bucket.map(|bucket| bucket.rate()) != rate {
+            queue.bucket = rate.map(Bucket::full);
+        }
+        queue.record = Arc::clone(&record);
+        if !queue.waiters.is_empty() {
+            self.to_serve.insert(name.clone());
+        }
+        self.queues.tidy(name);
+        self.ruled = self.next_seq();
+        let rule = (!record.is_default()).then(|| Arc::new(Rule::Queue(QueueRecord::clone(&record))));
+        self.note_rule((RuleName::Queue(name.clone()), rule));
+    }
+
+    pub(super) fn queue_view(&self, now: Now, name: &QueueName) -> QueueView {
+        let unused = Queue::new(name.clone());
+        let queue = self.queues.get(name).unwrap_or(&unused);
+        let paused_until = queue.record.paused_until.filter(|&until| now.wall < until);
+        QueueView { counts: queue.counts(now), settings: queue.record.settings.clone(), paused_until }
+    }
+
+    /// Which ready tasks a lease of at most `max` gets now. Those that a limit of their group holds up are parked on the way.
+    pub(super) fn choose(&mut self, now: Now, name: &QueueName, max: usize) -> Choice {
+        let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
+        let queue = self.queues.numbered_mut(no);
+        let allowed = usize::try_from(queue.allowance(now)).unwrap_or(usize::MAX).min(max);
+        let per_group = queue.record.settings.max_in_flight_per_group;
+        let mut chosen = Vec::new();
+        match per_group.filter(|_| allowed > 0) {
+            None => {
+                if !queue.line.has_whole(allowed) {
+                    return Choice::Unknown;
+                }
+                chosen.extend(queue.line.whole.iter().take(allowed).map(|place| place.slot));
+            }
+            Some(per_group) => {
+                let mut counted: BTreeMap<&Group, u64> = BTreeMap::new();
+                let mut full: Vec<(ReadyPlace, &Group)> = Vec::new();
+                for place in queue.line.whole_in_front() {
+                    if chosen.len() >= allowed {
+                        break;
+                    }
+                    if let Some(group) = self.entries.get(place.slot).task.group() {
+                        let leased = || queue.groups.get(group).map_or(0, |of| of.leased);
+                        let count = counted.entry(group).or_insert_with(leased);
+                        if *count >= per_group {
+                            full.push((*place, group));
+                            continue;
+                        }
+                        *count += 1;
+                    }
+                    chosen.push(place.slot);
+                }
+                let unknown = chosen.len() < allowed && queue.line.stubs.first().is_some();
+                for (place, group) in full {
+                    queue.line.whole.remove(&place);
+                    queue.park(group, InLine::Whole(place));
+                }
+                if unknown {
+                    return Choice::Unknown;
+                }
+            }
+        }
+        let queue = self.queues.numbered_mut(no);
+        if let Some(bucket) = &mut queue.bucket {
+            bucket.take(chosen.len() as u64, now.mono_ns);
+        }
+        Choice::These(chosen)
+    }
+
+    /// A ready task goes into a worker's hands: it leaves the line, and makes way for nobody.
+    pub(super) fn leave_line(&mut self, slot: Slot) {
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.queues.open(&task.queue).leave(ReadyPlace::of(&task, slot), task.group());
+        self.entries.get_mut(slot).at = At::Far;
+    }
+
+    /// A task has left its line, or a worker's hands: others may come instead.
+    pub(super) fn make_way(&mut self, task: &Task) {
+        let queue = self.queues.open(&task.queue);
+        if let Some(group) = task.group() {
+            queue.make_way(group);
+        }
+        if !queue.waiters.is_empty() && !queue.line.is_empty() {
+            self.to_serve.insert(task.queue.clone());
+        }
+    }
+
+    /// If calls wait for what a pause or a rate holds up, it is remembered when that ends.
+    pub(super) fn watch_gate(&mut self, now: Now, name: &QueueName) {
+        let Some(queue) = self.queues.get(name) else { return };
+        if queue.waiters.is_empty() || queue.line.is_empty() {
+            return;
+        }
+        match (queue.record.paused_until.filter(|&until| now.wall < until), &queue.bucket) {
+            (Some(until), _) => drop(self.opening.wall.insert((until, name.clone()))),
+            (None, Some(bucket)) if bucket.tokens(now.mono_ns) == 0 => {
+                self.opening.mono_ms.insert((bucket.next_ms(), name.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whoever waits where a gate opens by now is looked at.
+    pub(super) fn gates_open(&mut self, now: Now) {
+        while self.opening.wall.first().is_some_and(|&(at, _)| at <= now.wall) {
+            self.to_serve.extend(self.opening.wall.pop_first().map(|(_, name)| name));
+        }
+        let mono_ms = now.mono_tick();
+        while self.opening.mono_ms.first().is_some_and(|&(at, _)| at <= mono_ms) {
+            self.to_serve.extend(self.opening.mono_ms.pop_first().map(|(_, name)| name));
+        }
+    }
+
+    /// A delivery reached nobody: it does not count against the rate.
+    pub(super) fn put_token_back(&mut self, slot: Slot) {
+        let task = Arc::clone(&self.entries.get(slot).task);
+        if let Some(bucket) = &mut self.queues.open(&task.queue).bucket {
+            bucket.put_back();
+        }
+    }
+
+    /// Whether the worker of an earlier life may go on with its task: not if others have taken its place since.
+    pub(super) fn may_go_on(&self, slot: Slot) -> bool {
+        let entry = self.entries.get(slot);
+        let Some(queue) = self.queues.get(&entry.task.queue) else { return true };
+        let settings = &queue.record.settings;
+        let of_group = entry.task.group().and_then(|group| queue.groups.get(group)).map_or(0, |of| of.leased);
+        matches!(entry.at, At::Leased(_))
+            || settings.max_in_flight.is_none_or(|max| queue.leased < max)
+                && settings.max_in_flight_per_group.is_none_or(|max| of_group < max)
+    }
+
+    /// The length of a lease whose worker may have named none.
+    pub(super) fn lease_ms(&self, queue: &QueueName, asked: Option<u64>) -> u64 {
+        let of_queue = || self.queues.get(queue)?.record.settings.default_lease_ms;
+        asked.or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
+    }
+
+    /// How often and how soon a task is tried again: as it says itself, else as its queue does.
+    pub(super) fn retry_of(&self, task: &Task) -> Retry {
+        let of_queue = || self.queues.get(&task.queue)?.record.settings.retry;
+        task.own_retry().or_else(of_queue).unwrap_or_default()
+    }
+
+    /// How many live tasks the queue may have, if it has as many.
+    pub(super) fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
+        let queue = self.queues.get(name)?;
+        queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
+    }
+
+    /// Whether one more task may be put into the queue.
+    pub(super) fn may_grow(&self, name: &QueueName) -> Result<(), PutError> {
+        if self.queues.get(name).is_some_and(|queue| queue.record.draining) {
+            return Err(PutError::Draining);
+        }
+        self.backlog_limit(name).map_or(Ok(()), |limit| Err(PutError::BacklogFull { limit }))
+    }
+}

@@ -1,0 +1,98 @@
+//! A line of ready tasks, held whole or as stubs, in the ready order.
+
+use std::collections::BTreeSet;
+
+use super::entries::Slot;
+use super::runs::{Ordered, Runs};
+use super::stub::{ReadyKey, ReadyStub};
+use crate::task::Task;
+
+/// A ready task that is held whole, in the ready order.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct ReadyPlace {
+    pub(super) key: ReadyKey,
+    pub(super) slot: Slot,
+}
+
+impl ReadyPlace {
+    pub(super) fn of(task: &Task, slot: Slot) -> Self {
+        Self { key: ReadyKey::of(task), slot }
+    }
+}
+
+/// One of a line.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum InLine {
+    Whole(ReadyPlace),
+    Stub(ReadyStub),
+}
+
+/// Ready tasks in their order.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// Those that are held whole.
+    pub(super) whole: BTreeSet<ReadyPlace>,
+    /// The others.
+    pub(super) stubs: Runs<ReadyStub>,
+}
+
+impl Line {
+    pub(super) fn len(&self) -> usize {
+        self.whole.len() + self.stubs.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first in the order.
+    pub(super) fn first(&self) -> Option<ReadyKey> {
+        let whole = self.whole.first().map(|place| place.key);
+        let stub = self.stubs.first().map(Ordered::key);
+        whole.into_iter().chain(stub).min()
+    }
+
+    /// Takes the first out.
+    pub(super) fn pop_first(&mut self) -> Option<InLine> {
+        let stub = self.stubs.first().map(Ordered::key);
+        match self.whole.first() {
+            Some(place) if stub.is_none_or(|stub| place.key < stub) => {
+                self.whole.pop_first().map(InLine::Whole)
+            }
+            _ => self.stubs.pop_first().map(InLine::Stub),
+        }
+    }
+
+    pub(super) fn push(&mut self, one: InLine) {
+        match one {
+            InLine::Whole(place) => drop(self.whole.insert(place)),
+            InLine::Stub(stub) => self.stubs.insert(stub),
+        }
+    }
+
+    /// Those that are held whole and stand before the first stub.
+    pub(super) fn whole_in_front(&self) -> impl Iterator<Item = &ReadyPlace> {
+        let end = self.stubs.first().map(Ordered::key);
+        self.whole.iter().take_while(move |place| end.is_none_or(|end| place.key < end))
+    }
+
+    /// Whether the first `count` are held whole, or all if there are fewer.
+    pub(super) fn has_whole(&self, count: usize) -> bool {
+        self.stubs.first().is_none()
+            || self.whole.len() >= count && self.whole_in_front().take(count).count() == count
+    }
+
+    /// Stubs among the first `count`.
+    pub(super) fn stubs_among(&self, count: usize) -> impl Iterator<Item = &ReadyStub> {
+        let mut whole = self.whole.iter().peekable();
+        let mut left = count;
+        self.stubs.iter().take_while(move |stub| {
+            while left > 0 && whole.next_if(|place| place.key < stub.key()).is_some() {
+                left -= 1;
+            }
+            let among = left > 0;
+            left = left.saturating_sub(1);
+            among
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! What a queue's owner lays down: it stays when the queue's tasks are gone.
+
+use crate::name::QueueName;
+use crate::task::Retry;
+use crate::time::Timestamp;
+
+/// How a queue hands its tasks out. Whatever is `None` has no limit, or the server's default.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueSettings {
+    /// So many tasks may be in workers' hands at one time, at least 1.
+    pub max_in_flight: Option<u64>,
+    /// So many tasks of one group may be in workers' hands at one time, at least 1. Tasks without a group are not counted.
+    pub max_in_flight_per_group: Option<u64>,
+    /// How many deliveries may begin in a while.
+    pub rate: Option<Rate>,
+    /// A put is refused that would make a task more than so many live ones.
+    pub max_backlog: Option<u64>,
+    /// The lease of a worker who names no length, milliseconds.
+    pub default_lease_ms: Option<u64>,
+    /// How often and how soon a task is tried again that says nothing of it.
+    pub retry: Option<Retry>,
+    /// How long it is remembered that a task has ended.
+    pub history: Option<Retention>,
+}
+
+/// A bucket of tokens: it holds `burst`, each delivery takes one, and `tasks` come back in each `per_ms`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// Deliveries, at least 1.
+    pub tasks: u64,
+    /// In so many milliseconds, at least 1.
+    pub per_ms: u64,
+    /// So many may begin at once after a quiet while, at least 1.
+    pub burst: u64,
+}
+
+/// How much is remembered of tasks that ended, whichever ends first.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Retention {
+    /// For so long, milliseconds.
+    pub keep_ms: u64,
+    /// The last so many.
+    pub keys: u64,
+}
+
+/// The durable record of a queue: its settings, and whether it is held.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueRecord {
+    /// How it hands its tasks out.
+    pub settings: QueueSettings,
+    /// Nothing is leased before this instant; [`Timestamp::MAX`]: until it is resumed.
+    pub paused_until: Option<Timestamp>,
+    /// No task is added; those that are there are worked off.
+    pub draining: bool,
+}
+
+impl QueueRecord {
+    /// Whether it says anything. If not, it need not be kept.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it is paused at this instant.
+    #[must_use]
+    pub fn is_paused(&self, now: Timestamp) -> bool {
+        self.paused_until.is_some_and(|until| now < until)
+    }
+}
+
+/// The name of a [`Rule`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RuleName {
+    /// The record of this queue.
+    Queue(QueueName),
+}
+
+/// What an owner laid down, as engine and store hand it to each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Of a queue.
+    Queue(QueueRecord),
+}
+
+/// What became of a rule: it stands like this, or `None`: it is gone.
+pub type RuleEffect = (RuleName, Option<std::sync::Arc<Rule>>);

@@ -1,0 +1,131 @@
+//! One rule's record.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
+
+use super::names::Names;
+use super::task::{put_retry, put_timestamp, retry, timestamp};
+use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+
+/// What a rule is of. Numbers are for ever.
+mod kind {
+    pub(super) const QUEUE: u8 = 1;
+}
+
+/// The tags of a queue's members, in the order in which they stand; one that is absent says nothing.
+mod tag {
+    pub(super) const MAX_IN_FLIGHT: u8 = 1;
+    pub(super) const MAX_IN_FLIGHT_PER_GROUP: u8 = 2;
+    pub(super) const RATE: u8 = 3;
+    pub(super) const MAX_BACKLOG: u8 = 4;
+    pub(super) const DEFAULT_LEASE_MS: u8 = 5;
+    pub(super) const RETRY: u8 = 6;
+    pub(super) const HISTORY: u8 = 7;
+    pub(super) const PAUSED_UNTIL: u8 = 8;
+    pub(super) const DRAINING: u8 = 9;
+}
+
+/// Appends what became of a rule: its kind, whether it stands, its name, its members.
+pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
+    let RuleName::Queue(queue) = name;
+    out.extend_from_slice(&[kind::QUEUE, u8::from(rule.is_some())]);
+    put_bytes(out, queue.as_str().as_bytes());
+    match rule {
+        Some(Rule::Queue(record)) => put_queue(out, record),
+        None => {}
+    }
+}
+
+fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
+    let QueueRecord { settings, paused_until, draining } = record;
+    let QueueSettings {
+        max_in_flight,
+        max_in_flight_per_group,
+        rate,
+        max_backlog,
+        default_lease_ms,
+        retry,
+        history,
+    } = settings;
+    let number = |out: &mut Vec<u8>, tag: u8, value: &Option<u64>| {
+        if let Some(value) = value {
+            out.push(tag);
+            put_varint(out, *value);
+        }
+    };
+    number(out, tag::MAX_IN_FLIGHT, max_in_flight);
+    number(out, tag::MAX_IN_FLIGHT_PER_GROUP, max_in_flight_per_group);
+    if let Some(Rate { tasks, per_ms, burst }) = rate {
+        out.push(tag::RATE);
+        [tasks, per_ms, burst].into_iter().for_each(|number| put_varint(out, *number));
+    }
+    number(out, tag::MAX_BACKLOG, max_backlog);
+    number(out, tag::DEFAULT_LEASE_MS, default_lease_ms);
+    if let Some(retry) = retry {
+        out.push(tag::RETRY);
+        put_retry(out, *retry);
+    }
+    if let Some(Retention { keep_ms, keys }) = history {
+        out.push(tag::HISTORY);
+        [keep_ms, keys].into_iter().for_each(|number| put_varint(out, *number));
+    }
+    if let Some(until) = paused_until {
+        out.push(tag::PAUSED_UNTIL);
+        put_timestamp(out, *until);
+    }
+    if *draining {
+        out.push(tag::DRAINING);
+    }
+}
+
+/// Reads to the end of the record.
+pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleEffect, DecodeError> {
+    if reader.u8()? != kind::QUEUE {
+        return Err(reader.error("a rule of a later format"));
+    }
+    let stands = match reader.u8()? {
+        0 => false,
+        1 => true,
+        _ => return Err(reader.error("neither a rule nor its end")),
+    };
+    let at = reader.error("").at;
+    let name = RuleName::Queue(names.queue(reader.str()?, at)?);
+    let rule = if stands { Some(Arc::new(Rule::Queue(read_queue(reader)?))) } else { None };
+    Ok((name, rule))
+}
+
+fn read_queue(reader: &mut Reader<'_>) -> Result<QueueRecord, DecodeError> {
+    let mut record = QueueRecord::default();
+    let mut last = 0;
+    while !reader.is_empty() {
+        let tag = reader.u8()?;
+        if tag <= last {
+            return Err(reader.error("members out of order"));
+        }
+        last = tag;
+        let settings = &mut record.settings;
+        match tag {
+            tag::MAX_IN_FLIGHT => settings.max_in_flight = Some(reader.varint()?),
+            tag::MAX_IN_FLIGHT_PER_GROUP => settings.max_in_flight_per_group = Some(reader.varint()?),
+            tag::RATE => {
+                let rate =
+                    Rate { tasks: reader.varint()?, per_ms: reader.varint()?, burst: reader.varint()? };
+                if rate.tasks == 0 || rate.per_ms == 0 || rate.burst == 0 {
+                    return Err(reader.error("a rate of nothing"));
+                }
+                settings.rate = Some(rate);
+            }
+            tag::MAX_BACKLOG => settings.max_backlog = Some(reader.varint()?),
+            tag::DEFAULT_LEASE_MS => settings.default_lease_ms = Some(reader.varint()?),
+            tag::RETRY => settings.retry = Some(retry(reader)?),
+            tag::HISTORY => {
+                settings.history = Some(Retention { keep_ms: reader.varint()?, keys: reader.varint()? });
+            }
+            tag::PAUSED_UNTIL => record.paused_until = Some(timestamp(reader)?),
+            tag::DRAINING => record.draining = true,
+            _ => return Err(reader.error("a member of a later format")),
+        }
+    }
+    Ok(record)
+}
