@@ -193,7 +193,7 @@ fn crashes_in_lives_and_in_recoveries() {
 #[test]
 fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     let (mut refused, mut reported, mut meaningless) = (0, 0, 0);
-    for seed in 0..40 {
+    for seed in 0..50 {
         let mut rng = Rng::new(seed);
         let disk = SimDisk::new();
         let mut store = open(&disk).expect("a new disk opens");
