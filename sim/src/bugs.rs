@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 20] = [
+pub const BUGS: [Bug; 23] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -43,6 +43,9 @@ pub const BUGS: [Bug; 20] = [
     bug("ack-by-old-token", &["P4"]),
     bug("attempt-not-counted", &["P4"]),
     bug("read-past-full", &["P8"]),
+    bug("one-beyond-the-limit", &["limits"]),
+    bug("pause-forgotten", &["limits"]),
+    bug("parked-for-ever", &["P3", "P4"]),
 ];
 
 /// So many seeds have to fail before it is said on which promise a bug was found.

@@ -74,12 +74,14 @@ pub struct Options {
     pub probe_percent: u64,
     /// Percent of polls in which the lanes of the disk slip against each other.
     pub slip_percent: u64,
+    /// Percent of calls that lay down limits or hold a queue.
+    pub holds_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 33] = [
+const FIELDS: [Field; 34] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -113,6 +115,7 @@ const FIELDS: [Field; 33] = [
     ("full-permille", |o| &mut o.full_permille),
     ("probe-percent", |o| &mut o.probe_percent),
     ("slip-percent", |o| &mut o.slip_percent),
+    ("holds-percent", |o| &mut o.holds_percent),
 ];
 
 impl Options {
@@ -153,6 +156,7 @@ impl Options {
             full_permille: rng.pick(&[0, 0, 10]),
             probe_percent: rng.pick(&[0, 3, 10]),
             slip_percent: rng.pick(&[0, 50, 95]),
+            holds_percent: rng.pick(&[0, 2, 6]),
         }
     }
 

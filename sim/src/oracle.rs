@@ -48,6 +48,8 @@
 mod call;
 mod clock;
 mod key;
+mod limits;
+mod register;
 #[cfg(test)]
 mod rehearsal;
 #[cfg(test)]
@@ -58,10 +60,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Answer, Call, CallId, Delivery, Due, Mode, State, TokenAnswer, Verb, View, max_attempts_of, priority_of,
+    Answer, Call, CallId, Delivery, Due, Limits, Mode, State, TokenAnswer, Verb, View, group_of,
+    max_attempts_of, priority_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};
+use self::register::Register;
 use self::world::{Broken, Down, Op};
 
 /// A broken promise.
@@ -111,6 +115,11 @@ struct Queue {
     lost_keys: usize,
     touched: u64,
     listed: u64,
+    /// What was laid down.
+    limits: Register<Limits>,
+    paused: Register<bool>,
+    /// When the last two wide calls were closed.
+    wide_closed: [u64; 2],
 }
 
 impl Queue {
@@ -173,6 +182,14 @@ impl Oracle {
                 here.filter(|(_, place)| place.0 == *name)
                     .map(|(part, place)| (part, place.1.clone()))
                     .collect()
+            }
+            (Verb::Settle(limits), _) => {
+                queue.limits.called(id, *limits, called);
+                vec![]
+            }
+            (Verb::Pause { on }, _) => {
+                queue.paused.called(id, *on, called);
+                vec![]
             }
             (_, Some(key)) => vec![(0, key.clone())],
             (_, None) => {
@@ -266,6 +283,8 @@ impl Oracle {
         self.stamp += 1;
         let names: Vec<String> = self.queues.keys().cloned().collect();
         for queue in self.queues.values_mut() {
+            queue.limits.settled(id, self.stamp);
+            queue.paused.settled(id, self.stamp);
             queue.settled.insert(id);
             for book in queue.keys.values_mut().filter(|book| book.lost.iter().any(|op| op.id.0 == id)) {
                 book.settled.insert(id);
@@ -355,7 +374,9 @@ impl Oracle {
         self.stamp += 1;
         let open = self.open.remove(&id).unwrap_or_else(|| panic!("{id:?} is not open"));
         let queue = self.queues.entry(open.0.call.queue.clone()).or_default();
-        queue.wide.remove(&id);
+        if queue.wide.remove(&id) {
+            queue.wide_closed = [queue.wide_closed[1], self.stamp];
+        }
         queue.touched = self.stamp;
         for (_, key) in &open.1 {
             let book = queue.key(key);
@@ -370,6 +391,8 @@ impl Oracle {
         let open: Vec<CallId> = self.open.keys().copied().collect();
         open.into_iter().try_for_each(|id| self.lost(id))?;
         for queue in self.queues.values_mut() {
+            queue.limits.down(self.stamp);
+            queue.paused.down(self.stamp);
             queue.lost_leases.clear();
             queue.settled.clear();
             queue.keys.values_mut().for_each(|book| book.restart(how, &self.clock));
@@ -409,13 +432,22 @@ impl Oracle {
         Ok(match (verb, answer) {
             (_, Answer::Refused) => {
                 let queue = self.queues.entry(name.clone()).or_default();
+                queue.limits.refused(op.id.0);
+                queue.paused.refused(op.id.0);
                 for (part, key) in parts {
                     let op = Op { id: (op.id.0, part), said: None, ..op.clone() };
                     queue.key(&key).refuse(op);
                 }
                 vec![]
             }
+            (Verb::Settle(_) | Verb::Pause { .. }, Answer::Laid) => {
+                let queue = self.queues.entry(name.clone()).or_default();
+                queue.limits.answered(op.id.0, op.answered);
+                queue.paused.answered(op.id.0, op.answered);
+                vec![]
+            }
             (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
+                self.within_limits(op, &found)?;
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;
                 found.into_iter().map(|one| (0, one.key.clone(), Answer::Delivered(vec![one]))).collect()
@@ -511,13 +543,14 @@ impl Oracle {
                 ));
             }
         }
+        let Some(room) = self.room_for_more(op, found) else { return Ok(()) };
         // Another call that is open here may have taken a task.
         for (key, book) in queue.keys.iter().filter(|_| queue.wide.is_empty()) {
             let here = found.iter().any(|one| one.key == *key);
             let task = book.certain().filter(|task| !here && task.ready == Some(true));
             let Some(task) = task else { continue };
             let what = format!("ready, but not in {found:?}: {task:?}");
-            if found.len() < max {
+            if found.len() < max && room {
                 return Err(self.broken(name, Some(key), ("P4", what)));
             }
             let its = (place(task.payload, task.due.1), Some(task.put_by));

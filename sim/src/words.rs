@@ -19,7 +19,7 @@ impl Given {
         let tags =
             made.is_multiple_of(4).then(|| product::Tag::new(&format!("t{}", made % 3)).expect("a tag"));
         let group =
-            made.is_multiple_of(3).then(|| product::Group::new(&format!("g{}", made % 5)).expect("a group"));
+            oracle::group_of(number).map(|group| product::Group::new(&format!("g{group}")).expect("a group"));
         Self {
             body: product::Body { tags: tags.into_iter().collect(), ..product::Body::bytes(payload(number)) },
             terms: product::Terms {
@@ -75,6 +75,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         | product::Answer::Cancel(Err(product::CancelError::Unavailable(why)))
         | product::Answer::Redrive(Err(product::RedriveError::Unavailable(why)))
         | product::Answer::Nack(Err(product::NackError::Unavailable(why)))
+        | product::Answer::ChangeQueue(Err(product::QueueError::Unavailable(why)))
         | product::Answer::Ack(Err(why))
         | product::Answer::Extend(Err(why))
         | product::Answer::Lease(Err(why)) => why,
@@ -179,9 +180,24 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             lease_ms: Some(*lease_ms),
         }),
         Verb::Counts => product::Command::Queues,
+        Verb::Settle(oracle::Limits { in_flight, per_group }) => {
+            let number = |limit: Option<usize>| limit.map(|limit| limit as u64);
+            let settings = product::QueueSettings {
+                max_in_flight: number(*in_flight),
+                max_in_flight_per_group: number(*per_group),
+                ..product::QueueSettings::default()
+            };
+            change(queue, product::QueueChange::Settings(settings))
+        }
+        Verb::Pause { on: true } => change(queue, product::QueueChange::Pause { ms: None }),
+        Verb::Pause { on: false } => change(queue, product::QueueChange::Resume),
         Verb::List => unreachable!("a list is taken page by page"),
         Verb::Return { .. } => unreachable!("no client says this, the driver does"),
     }
+}
+
+fn change(queue: product::QueueName, change: product::QueueChange) -> product::Command {
+    product::Command::ChangeQueue(product::ChangeQueue { queue, change })
 }
 
 pub(crate) fn queue(name: &str) -> product::QueueName {
@@ -283,7 +299,10 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         }
         P::Nack(Err(product::NackError::Unavailable(why))) => unavailable(&why),
         P::Nack(Err(_)) => A::Refused,
-        P::List(_) | P::Stats(_) | P::Queue(_) | P::ChangeQueue(_) => {
+        P::ChangeQueue(Ok(())) => A::Laid,
+        P::ChangeQueue(Err(product::QueueError::Unavailable(why))) => unavailable(&why),
+        P::ChangeQueue(Err(_)) => A::Refused,
+        P::List(_) | P::Stats(_) | P::Queue(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these")
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Call, Due, Mode, State, Verb, View};
+use crate::oracle::{Call, Due, Limits, Mode, State, Verb, View};
 use crate::rng::Rng;
 
 /// Keys in a crowd.
@@ -20,6 +20,7 @@ pub(crate) struct Workload {
     far_percent: u64,
     big_percent: u64,
     crowd_percent: u64,
+    holds_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -44,6 +45,7 @@ impl Workload {
             far_percent: options.far_percent,
             big_percent: options.big_percent,
             crowd_percent: options.crowd_percent,
+            holds_percent: options.holds_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -94,6 +96,9 @@ impl Workload {
             return Call { queue, key: Some(key), verb };
         }
         let queue = self.queues[self.rng.index(self.queues.len())].clone();
+        if self.holds_percent > 0 && self.rng.chance(self.holds_percent) {
+            return self.hold(queue);
+        }
         if self.rng.chance(self.crowd_percent) {
             return self.one_of_crowd(queue, wall_ms);
         }
@@ -120,6 +125,17 @@ impl Workload {
             78..96 => self.token_call(queue, key),
             _ => Call { queue, key: None, verb: Verb::Counts },
         }
+    }
+
+    /// What an owner lays down; a pause does not last.
+    fn hold(&mut self, queue: String) -> Call {
+        let few = |rng: &mut Rng| Some(rng.pick(&[1, 1, 2, 3, 10])).filter(|_| rng.chance(70));
+        let verb = match self.rng.below(5) {
+            0 => Verb::Pause { on: true },
+            1 | 2 => Verb::Pause { on: false },
+            _ => Verb::Settle(Limits { in_flight: few(&mut self.rng), per_group: few(&mut self.rng) }),
+        };
+        Call { queue, key: None, verb }
     }
 
     /// A task that is due with many others, so that a wheel needs more than its smallest form.

@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 11] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -28,6 +28,9 @@ pub const NAMES: [&str; 8] = [
     "ack-by-old-token",
     "attempt-not-counted",
     "read-past-full",
+    "one-beyond-the-limit",
+    "pause-forgotten",
+    "parked-for-ever",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

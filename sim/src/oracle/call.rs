@@ -23,6 +23,21 @@ pub fn priority_of(payload: u64) -> u32 {
     }
 }
 
+/// The group that a task is in by the number of its payload, if it is in one.
+pub fn group_of(payload: u64) -> Option<u64> {
+    let made = payload >> 1;
+    made.is_multiple_of(3).then_some(made % 5)
+}
+
+/// How many tasks of a queue may be in workers' hands; `None`: any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// In all.
+    pub in_flight: Option<usize>,
+    /// Of one group.
+    pub per_group: Option<usize>,
+}
+
 /// After how many failed attempts a task is dead, by the number of its payload; `None`: it is tried for ever.
 pub fn max_attempts_of(payload: u64) -> Option<u32> {
     match payload >> 40 & 3 {
@@ -127,6 +142,13 @@ pub enum Verb {
         /// One task each.
         tokens: Vec<String>,
     },
+    /// Lay down how many tasks may be in workers' hands. Answered by `Laid`.
+    Settle(Limits),
+    /// Hand nothing out from now on, or hand out again. Answered by `Laid`.
+    Pause {
+        /// Whether nothing is handed out.
+        on: bool,
+    },
     /// All live tasks of the queue, every page of it. Answered by `Listed`.
     List,
     /// How many tasks are in each state. Answered by `Counted`.
@@ -165,6 +187,8 @@ pub enum Answer {
     Delivered(Vec<Delivery>),
     /// One for each token, in their order.
     Tokens(Vec<TokenAnswer>),
+    /// It was laid down.
+    Laid,
     /// The whole list.
     Listed(Vec<View>),
     /// Tasks by state.

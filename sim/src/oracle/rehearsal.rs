@@ -450,7 +450,9 @@ impl World {
             _ => Answer::NotFound,
         };
         match &call.verb {
-            Verb::Redrive { .. } => unreachable!("nobody dies at a rehearsal"),
+            Verb::Redrive { .. } | Verb::Settle(_) | Verb::Pause { .. } => {
+                unreachable!("nobody dies at a rehearsal, and nothing is laid down")
+            }
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,
             Verb::Put { mode: Mode::Create, .. } if found.is_some() && !self.has(Bug::CreateOnLive) => {
                 Answer::Live

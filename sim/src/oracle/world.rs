@@ -262,7 +262,9 @@ impl World {
                     said => said.is_none(),
                 })
             }
-            Verb::Counts => unreachable!("counts concern no single key"),
+            Verb::Counts | Verb::Settle(_) | Verb::Pause { .. } => {
+                unreachable!("they concern no single key")
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use tickwheel_engine::{CallId as ProductCall, Input};
 
 use super::{STEPS_MAX, Step, World};
-use crate::oracle::{Answer, Call, Due, Mode, Verb, Violation};
+use crate::oracle::{Answer, Call, Due, Limits, Mode, Verb, Violation};
 use crate::words;
 
 /// Longer than any lease of the workload.
@@ -36,6 +36,7 @@ impl World {
     /// Whatever is due comes out, until nothing is left. Time goes from one instant at which the server wants to be woken to
     /// the next, so whatever needs another one is late.
     pub(super) fn drain(&mut self) -> Step {
+        self.let_go()?;
         loop {
             self.count_step()?;
             if self.work_off_all()? {
@@ -61,6 +62,29 @@ impl World {
         self.sign_of_life()?;
         self.list_all()?;
         self.oracle.finish()
+    }
+
+    /// Nothing is held up for ever. Some limits stay: what they hold up comes out none the less.
+    fn let_go(&mut self) -> Step {
+        for queue in self.workload.queues().to_vec() {
+            self.insist(&queue, Verb::Pause { on: false })?;
+            if self.rng.chance(70) {
+                self.insist(&queue, Verb::Settle(Limits::default()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays something down. The first refusal has the server look how much room there is by now.
+    fn insist(&mut self, queue: &str, verb: Verb) -> Step {
+        for _ in 0..50 {
+            if self.finish_call(queue, None, verb.clone())? == Answer::Laid {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+        let what = format!("{verb:?} is refused though there is space again");
+        Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
     fn list_all(&mut self) -> Step {

@@ -82,7 +82,10 @@ impl World {
         self.waiting.remove(&id);
         if words::is_full(&answer) {
             self.coverage.refused_full += 1;
-            if !matches!(call.verb, Verb::Put { .. } | Verb::Patch { .. } | Verb::Redrive { .. }) {
+            if !matches!(
+                call.verb,
+                Verb::Put { .. } | Verb::Patch { .. } | Verb::Redrive { .. } | Verb::Settle(_)
+            ) {
                 let what = format!("{call:?} was refused for want of space: {answer:?}");
                 return Err(Violation { promise: "P8", what, story: Vec::new() });
             }

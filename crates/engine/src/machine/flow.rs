@@ -58,10 +58,12 @@ impl Queue {
 
     /// How many tasks may go into workers' hands now, groups left aside.
     pub(super) fn allowance(&self, now: Now) -> u64 {
-        if self.record.is_paused(now.wall) {
+        if self.record.is_paused(now.wall) && !crate::planted::is("pause-forgotten") {
             return 0;
         }
-        let in_flight = self.record.settings.max_in_flight.map(|max| max.saturating_sub(self.leased));
+        let one_more = u64::from(crate::planted::is("one-beyond-the-limit"));
+        let in_flight = self.record.settings.max_in_flight;
+        let in_flight = in_flight.map(|max| (max + one_more).saturating_sub(self.leased));
         let tokens = self.bucket.as_ref().map(|bucket| bucket.tokens(now.mono_ns));
         in_flight.into_iter().chain(tokens).min().unwrap_or(u64::MAX)
     }
@@ -186,7 +188,7 @@ impl Engine {
     /// A task has left its line, or a worker's hands: others may come instead.
     pub(super) fn make_way(&mut self, task: &Task) {
         let queue = self.queues.open(&task.queue);
-        if let Some(group) = task.group() {
+        if let Some(group) = task.group().filter(|_| !crate::planted::is("parked-for-ever")) {
             queue.make_way(group);
         }
         if !queue.waiters.is_empty() && !queue.line.is_empty() {

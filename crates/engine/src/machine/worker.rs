@@ -131,8 +131,12 @@ impl Engine {
             }
         };
         let lease_ms = self.lease_ms(queue, lease_ms);
-        let granted = chosen.into_iter().map(|slot| self.grant_one(now, slot, lease_ms)).collect();
-        self.fetch_ahead(queue);
+        let granted: Vec<Leased> =
+            chosen.into_iter().map(|slot| self.grant_one(now, slot, lease_ms)).collect();
+        // Where nothing is handed out nobody needs the next ones either.
+        if !granted.is_empty() {
+            self.fetch_ahead(queue);
+        }
         granted
     }
 

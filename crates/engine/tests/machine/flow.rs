@@ -289,6 +289,25 @@ fn an_answer_waits_for_the_commit_and_a_failed_one_leaves_it_open() {
     let Answer::Queues(Err(_)) = world.ask(Command::Queues) else { panic!("it was shown") };
 }
 
+/// The story: a call waited at a pause, and the records at the head of the line were fetched and let go of for ever.
+#[test]
+fn a_call_that_waits_at_a_pause_has_nothing_fetched() {
+    for (budget, tasks) in (1..12).flat_map(|n| (2..9).map(move |tasks| (512 * n, tasks))) {
+        let mut world = World::with(EngineConfig { near_bytes_max: budget, ..EngineConfig::default() });
+        change(&mut world, QueueChange::Pause { ms: None }).expect("taken");
+        (0..tasks).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
+        let waiting = wait(&mut world, 2);
+        world.pass_ms(1);
+        assert_eq!(granted(&mut world, waiting), None);
+        world.hold_reads = true;
+        (0..5).for_each(|_| world.input(Input::Wake));
+        assert_eq!(world.reads_held(), 0, "{budget} bytes, {tasks} tasks");
+        world.release();
+        change(&mut world, QueueChange::Resume).expect("taken");
+        assert_eq!(granted(&mut world, waiting), Some(vec!["t0".to_owned(), "t1".to_owned()]));
+    }
+}
+
 /// A task as the plain reading of the rules knows it.
 #[derive(Clone, Debug)]
 struct Plain {

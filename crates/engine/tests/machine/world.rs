@@ -130,6 +130,11 @@ impl World {
         self.turn();
     }
 
+    /// How many reads were asked for and not answered yet.
+    pub(crate) fn reads_held(&self) -> usize {
+        self.held_replies.len()
+    }
+
     /// The youngest reply that is held comes.
     pub(crate) fn release_last_read(&mut self) {
         self.replies.push(self.held_replies.pop().expect("a reply is held"));

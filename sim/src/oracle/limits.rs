@@ -1,0 +1,66 @@
+//! Limits of queues: no more in workers' hands than was laid down, and nobody held up that it lets through.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::call::{Delivery, group_of};
+use super::key::Excuse;
+use super::world::Op;
+use super::{Oracle, Verdict};
+
+impl Oracle {
+    /// Nothing is handed out while that is forbidden, nor more than is allowed.
+    pub(super) fn within_limits(&self, op: &Op, found: &[Delivery]) -> Verdict {
+        let Some(first) = found.first() else { return Ok(()) };
+        let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
+        let broken = |what| Err(self.broken(name, Some(&first.key), ("limits", what)));
+        if queue.paused.since(op.called).all(|paused| paused) {
+            return broken(format!("handed out while the queue was paused: {found:?}"));
+        }
+        // Whatever another lease did beside this one, somebody may have let go before.
+        if !queue.wide.is_empty() || queue.wide_closed[0] >= op.called {
+            return Ok(());
+        }
+        let here: BTreeSet<&String> = found.iter().map(|one| &one.key).collect();
+        let others = queue.keys.iter().filter(|(key, book)| {
+            !here.contains(key) && book.quiet() && book.states(&self.clock, Excuse::None) == 8
+        });
+        let others: Vec<_> = others.collect();
+        let in_flight = found.len() + others.len();
+        let most = queue.limits.since(op.called).map(|limits| limits.in_flight.unwrap_or(usize::MAX)).max();
+        if most.is_some_and(|most| in_flight > most) {
+            let held: Vec<_> = others.iter().map(|(key, _)| key).collect();
+            return broken(format!("{in_flight} in flight, {most:?} allowed: {held:?} and {found:?}"));
+        }
+        let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
+        let others = others.iter().filter_map(|(_, book)| book.certain()).map(|task| task.payload);
+        let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
+        for group in found.iter().map(|one| one.payload).chain(others).filter_map(group_of) {
+            *groups.entry(group).or_default() += 1;
+        }
+        match groups.iter().find(|(_, count)| most.is_some_and(|most| **count > most)) {
+            Some((group, count)) => {
+                broken(format!("{count} of group {group} in flight, {most:?} allowed: {found:?}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether more could have been handed out than was; `None` if a task may be passed over by right.
+    pub(super) fn room_for_more(&self, op: &Op, found: &[Delivery]) -> Option<bool> {
+        let queue = &self.queues[&op.call.queue];
+        let mut limits = queue.limits.since(op.called);
+        let (only, more) = (limits.next()?, limits.next());
+        if more.is_some() || only.per_group.is_some() || queue.paused.since(op.called).any(|paused| paused) {
+            return None;
+        }
+        let Some(most) = only.in_flight else { return Some(true) };
+        if queue.lost_keys > 0 {
+            return None;
+        }
+        let may_be_leased = queue.keys.iter().filter(|(key, book)| {
+            let here = found.iter().any(|one| one.key == **key);
+            !here && (!book.quiet() || book.states(&self.clock, Excuse::None) & 8 != 0)
+        });
+        Some(found.len() + may_be_leased.count() < most)
+    }
+}

@@ -1,0 +1,107 @@
+//! What was laid down about a queue last: a value that calls set, of which each may have come later than it seems.
+
+use super::call::CallId;
+
+/// One value, and those it may have had.
+#[derive(Clone, Debug)]
+pub(super) struct Register<T> {
+    entries: Vec<Entry<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry<T> {
+    value: T,
+    by: Option<CallId>,
+    called: u64,
+    /// It was set by then, if ever.
+    set: u64,
+    /// It is another by then.
+    gone: u64,
+}
+
+impl<T: Copy + Default> Default for Register<T> {
+    fn default() -> Self {
+        let first = Entry { value: T::default(), by: None, called: 0, set: 0, gone: u64::MAX };
+        Self { entries: vec![first] }
+    }
+}
+
+impl<T: Copy + Default> Register<T> {
+    pub(super) fn called(&mut self, by: CallId, value: T, stamp: u64) {
+        self.entries.push(Entry { value, by: Some(by), called: stamp, set: u64::MAX, gone: u64::MAX });
+    }
+
+    /// It was set, and so nothing stands that had been set before it was called.
+    pub(super) fn answered(&mut self, by: CallId, stamp: u64) {
+        let Some(called) = self.settled(by, stamp) else { return };
+        for entry in self.entries.iter_mut().filter(|entry| entry.set < called) {
+            entry.gone = entry.gone.min(stamp);
+        }
+        // Nobody asks for what was gone long ago.
+        let gone = self.entries.iter().filter(|entry| entry.gone < u64::MAX).count();
+        if gone > 32 {
+            self.entries.retain(|entry| entry.gone == u64::MAX);
+        }
+    }
+
+    pub(super) fn refused(&mut self, by: CallId) {
+        self.entries.retain(|entry| entry.by != Some(by));
+    }
+
+    /// It was set by now or never will be. When it was called, if it was.
+    pub(super) fn settled(&mut self, by: CallId, stamp: u64) -> Option<u64> {
+        let entry = self.entries.iter_mut().find(|entry| entry.by == Some(by))?;
+        entry.set = entry.set.min(stamp);
+        Some(entry.called)
+    }
+
+    /// The server went down: what was under way was set by now or never will be.
+    pub(super) fn down(&mut self, stamp: u64) {
+        self.entries.iter_mut().for_each(|entry| entry.set = entry.set.min(stamp));
+    }
+
+    /// The values that it may have had at any time since `from`.
+    pub(super) fn since(&self, from: u64) -> impl Iterator<Item = T> {
+        self.entries.iter().filter(move |entry| entry.gone >= from).map(|entry| entry.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn since(register: &Register<u8>, from: u64) -> Vec<u8> {
+        register.since(from).collect()
+    }
+
+    #[test]
+    fn a_value_stands_until_another_is_answered_that_was_called_after_it() {
+        let mut register = Register::default();
+        register.called(CallId(1), 5, 10);
+        assert_eq!(since(&register, 11), [0, 5]);
+        register.answered(CallId(1), 20);
+        assert_eq!((since(&register, 15), since(&register, 21)), (vec![0, 5], vec![5]));
+        // Two beside each other: either may be the last.
+        register.called(CallId(2), 6, 30);
+        register.called(CallId(3), 7, 31);
+        register.answered(CallId(3), 40);
+        register.answered(CallId(2), 41);
+        assert_eq!(since(&register, 50), [6, 7]);
+        register.called(CallId(4), 8, 60);
+        register.refused(CallId(4));
+        assert_eq!(since(&register, 61), [6, 7]);
+    }
+
+    #[test]
+    fn a_lost_call_may_come_late_and_a_crash_ends_that() {
+        let mut register = Register::default();
+        register.called(CallId(1), 5, 10);
+        register.called(CallId(2), 6, 20);
+        register.answered(CallId(2), 30);
+        assert_eq!(since(&register, 31), [5, 6], "5 may come after 6");
+        register.down(40);
+        register.called(CallId(3), 7, 50);
+        register.answered(CallId(3), 60);
+        assert_eq!(since(&register, 61), [7]);
+    }
+}
