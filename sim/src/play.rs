@@ -4,7 +4,7 @@ use std::fmt;
 
 use tickwheel_engine::{CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp};
 use tickwheel_queue::{List, Shard};
-use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
+use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, StoreOptions};
 
 use crate::disk::SimDisk;
 use crate::oracle::{Answer, Call, CallId, Due, Mode, Oracle, Verb, Violation};
@@ -138,8 +138,13 @@ impl Play {
     pub(crate) fn start(&mut self) -> Result<(), Stopped> {
         let opened = DiskStore::open(self.disk.clone(), InlineIo::new(), options());
         let store = opened.map_err(|error| self.stopped(&error.to_string()))?;
-        let config =
-            EngineConfig { horizon_ms: 1_000, scan_max: 2, dead_ms: u64::MAX, ..EngineConfig::default() };
+        let config = EngineConfig {
+            horizon_ms: 1_000,
+            scan_max: 2,
+            dead_ms: u64::MAX,
+            history_ms: u64::MAX,
+            ..EngineConfig::default()
+        };
         let mut server = Shard::new(store, config, self.now);
         self.oracle.recovered();
         for _ in 0..TURNS_MAX {
@@ -313,6 +318,7 @@ impl Play {
 /// Small files, and a checkpoint whenever there is time for one.
 fn options() -> StoreOptions {
     let mut options = StoreOptions::new(*b"a small world...");
+    options.history = HistoryLimits::last(10_000);
     options.log_file_bytes = 8_192;
     options.checkpoint_after_bytes = 0;
     options.background_step_bytes = 4_096;

@@ -57,6 +57,8 @@ pub struct EngineConfig {
     pub farthest_ms: u64,
     /// Dead tasks are kept for so long, milliseconds.
     pub dead_ms: u64,
+    /// So long it is remembered that a task is done, milliseconds, unless its queue's settings say otherwise.
+    pub history_ms: u64,
     /// Near memory may take about so many bytes, at least 512. Beyond them the horizon shrinks, and of ready tasks behind the
     /// head of their line only a stub of 64 bytes stays. Nothing is late or refused for that. Beside it there may be a stub for
     /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
@@ -64,13 +66,14 @@ pub struct EngineConfig {
 }
 
 impl Default for EngineConfig {
-    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 30 days for the dead, 256 MiB.
+    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 30 days for the dead, 24 hours for the done, 256 MiB.
     fn default() -> Self {
         Self {
             horizon_ms: 3_600_000,
             scan_max: 1_024,
             farthest_ms: 100 * 365 * 86_400_000 + 25 * 86_400_000,
             dead_ms: 30 * 86_400_000,
+            history_ms: 86_400_000,
             near_bytes_max: 256 << 20,
         }
     }

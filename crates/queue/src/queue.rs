@@ -210,7 +210,7 @@ impl Queue {
     /// ```
     /// use tickwheel_queue::{ChangeQueue, Lease, Put, Queue, QueueChange, QueueName, QueueSettings};
     ///
-    /// let queue = Queue::in_memory();
+    /// let queue = Queue::options().open_memory()?;
     /// let exports = QueueName::new("exports")?;
     /// let settings = QueueSettings { max_in_flight: Some(1), ..QueueSettings::default() };
     /// let change = QueueChange::Settings(settings);

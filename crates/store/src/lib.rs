@@ -39,6 +39,7 @@ pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, Held, HeldFile};
 pub use error::OpenError;
 pub use fs_disk::FsDisk;
+pub use history::HistoryLimits;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
 pub use memory::MemoryStore;
 pub use options::{AckLevel, ClockMode, StoreOptions};

@@ -2,6 +2,7 @@
 
 use tickwheel_engine::{Acquired, Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
 
+use crate::history::HistoryLimits;
 use crate::table::Table;
 
 /// Keeps the tasks of one shard in memory. A commit is done at once, and **nothing survives** the process.
@@ -35,7 +36,7 @@ impl MemoryStore {
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {
-            table: Table::new(secret, Table::HISTORY_PER_QUEUE),
+            table: Table::with_history(secret, HistoryLimits::default()),
             secret,
             room: u64::MAX,
             epoch: Epoch(0),
@@ -53,7 +54,7 @@ impl MemoryStore {
         self
     }
 
-    /// Remembers so many ended tasks of each queue instead of [`Table::HISTORY_PER_QUEUE`]. For an empty store only.
+    /// Remembers so many ended tasks of each queue instead of what [`HistoryLimits`] says. For an empty store only.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
         self.table = Table::new(self.secret, history_per_queue);
@@ -85,6 +86,7 @@ impl MemoryStore {
                 batch.rules.into_iter().for_each(|effect| self.table.lay_down(effect));
                 self.last_seq = seq;
                 self.last_wall = self.last_wall.max(wall);
+                self.table.forget_until(wall);
                 Reply::Done { room: self.room }
             }
             Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.last_seq },

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::table::Table;
+use crate::history::HistoryLimits;
 
 /// Which clock the tasks of a directory live by. It is written down when the directory is made, and a store that is opened
 /// with the other one is refused: a virtual clock runs ahead, and what it did would be early by the real one.
@@ -72,8 +72,8 @@ pub struct StoreOptions {
     pub segment_bytes: u64,
     /// Bytes of records that are read as a whole, and of which memory has an entry. 256 to 1 MiB. Default: 16 KiB.
     pub block_bytes: u64,
-    /// Ended tasks remembered for each queue. Default: 10,000.
-    pub history_per_queue: usize,
+    /// How much is remembered of tasks that ended.
+    pub history: HistoryLimits,
 }
 
 impl StoreOptions {
@@ -89,7 +89,7 @@ impl StoreOptions {
             background_step_bytes: 512 << 10,
             segment_bytes: 64 << 20,
             block_bytes: 16 << 10,
-            history_per_queue: Table::HISTORY_PER_QUEUE,
+            history: HistoryLimits::default(),
         }
     }
 

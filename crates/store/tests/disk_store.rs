@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use tickwheel_engine::{Reply, TaskEffect};
 use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_task};
-use tickwheel_store::{ClockMode, DiskStore, FsDisk, InlineIo, Io, OpenError, StoreOptions, Table, ThreadIo};
+use tickwheel_store::{
+    ClockMode, DiskStore, FsDisk, HistoryLimits, InlineIo, Io, OpenError, StoreOptions, Table, ThreadIo,
+};
 
 type Threaded = DiskStore<FsDisk, ThreadIo>;
 
 fn options(setup: &Setup) -> StoreOptions {
     let mut options = StoreOptions::new(setup.secret);
-    options.history_per_queue = setup.history_per_queue;
+    options.history = HistoryLimits::last(setup.history_per_queue);
     options.log_file_bytes = 64 << 10;
     options
 }

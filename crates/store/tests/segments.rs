@@ -8,7 +8,7 @@ use tickwheel_engine::{
     Timestamp, Wanted,
 };
 use tickwheel_store::conformance::{self, Owner, sample_task};
-use tickwheel_store::{AckLevel, DiskStore, FsDisk, InlineIo, StoreOptions};
+use tickwheel_store::{AckLevel, DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -28,7 +28,7 @@ fn options() -> StoreOptions {
     options.background_step_bytes = 4 << 10;
     options.segment_bytes = 32 << 10;
     options.block_bytes = 512;
-    options.history_per_queue = 10;
+    options.history = HistoryLimits::last(10);
     options
 }
 

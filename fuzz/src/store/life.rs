@@ -6,7 +6,7 @@ use tickwheel_engine::{
     Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Guard, Key, LeaseNo, Outcome, Place, QueueName,
     Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp, Wanted,
 };
-use tickwheel_store::{DiskStore, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
+use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
 
 use super::disk::MemDisk;
 
@@ -36,7 +36,7 @@ fn options() -> StoreOptions {
     options.background_step_bytes = 4 << 10;
     options.segment_bytes = 1 << 10;
     options.block_bytes = 256;
-    options.history_per_queue = HISTORY;
+    options.history = HistoryLimits::last(HISTORY);
     options
 }
 

@@ -33,8 +33,11 @@ impl Oracle {
         }
         let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
         let others = others.iter().filter_map(|(_, book)| book.certain()).map(|task| task.payload);
+        // A group may have had more before the limit was laid down; but then it gets no more.
+        let given: BTreeSet<u64> = found.iter().filter_map(|one| group_of(one.payload)).collect();
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
-        for group in found.iter().map(|one| one.payload).chain(others).filter_map(group_of) {
+        let all = found.iter().map(|one| one.payload).chain(others).filter_map(group_of);
+        for group in all.filter(|group| given.contains(group)) {
             *groups.entry(group).or_default() += 1;
         }
         match groups.iter().find(|(_, count)| most.is_some_and(|most| **count > most)) {

@@ -2,7 +2,7 @@
 
 use tickwheel_engine::{EngineConfig, Input};
 use tickwheel_queue::Shard;
-use tickwheel_store::{DiskOp, DiskStore, StoreOptions};
+use tickwheel_store::{DiskOp, DiskStore, HistoryLimits, StoreOptions};
 
 use super::{Step, World};
 use crate::disk::{Fault, SimDisk};
@@ -159,6 +159,7 @@ impl World {
             scan_max: self.rng.pick(&[1, 3, 1_024]),
             // Time leaps by years here: nobody is forgotten.
             dead_ms: u64::MAX,
+            history_ms: u64::MAX,
             ..EngineConfig::default()
         };
         let mut server = Shard::new(store, config, self.clocks.now());
@@ -183,6 +184,7 @@ impl World {
 
     pub(super) fn store_options(&self) -> StoreOptions {
         let mut options = StoreOptions::new(*b"a simulated one.");
+        options.history = HistoryLimits::last(10_000);
         options.log_file_bytes = self.options.log_file_bytes;
         options.checkpoint_after_bytes = self.options.checkpoint_after_bytes;
         options.segment_bytes = self.options.segment_bytes;

@@ -5,7 +5,7 @@ use tickwheel_engine::{Batch, Reply, Request, ShardStore};
 use tickwheel_sim::disk::{Fault, SimDisk};
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;
-use tickwheel_store::{DiskStore, InlineIo, OpenError};
+use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
 use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
@@ -331,7 +331,7 @@ impl Simulated {
     fn reopen_with(&mut self, setup: &Setup) -> Store {
         let mut options = crate::world::options();
         options.secret = setup.secret;
-        options.history_per_queue = setup.history_per_queue;
+        options.history = HistoryLimits::last(setup.history_per_queue);
         DiskStore::open(self.0.clone(), InlineIo::new(), options).expect("it opens")
     }
 }

@@ -10,9 +10,12 @@ use tickwheel_engine::{
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::{self, sample_rule, sample_task};
-use tickwheel_store::{DiskStore, InlineIo, OpenError, StoreOptions, Table};
+use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, StoreOptions, Table};
 
 pub(crate) type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
+
+/// Ended tasks that are remembered for each queue.
+const HISTORY: usize = 6;
 
 /// Small files, early checkpoints, so that a few commits meet everything there is.
 pub(crate) fn options() -> StoreOptions {
@@ -20,7 +23,7 @@ pub(crate) fn options() -> StoreOptions {
     options.log_file_bytes = 8 << 10;
     options.checkpoint_after_bytes = 12 << 10;
     options.background_step_bytes = 4 << 10;
-    options.history_per_queue = 6;
+    options.history = HistoryLimits::last(HISTORY);
     options.segment_bytes = 16 << 10;
     options.block_bytes = 512;
     options
@@ -33,7 +36,7 @@ pub(crate) fn contents(store: &mut Store) -> Table {
 
 /// The same, or why it cannot be read.
 pub(crate) fn try_contents(store: &mut Store) -> Result<Table, String> {
-    conformance::contents(store, options().history_per_queue)
+    conformance::contents(store, HISTORY)
 }
 
 pub(crate) fn open(disk: &SimDisk) -> Result<Store, OpenError> {
@@ -163,7 +166,7 @@ impl Model {
         let mut of_queue: Vec<(Seq, u64)> =
             self.ended.values().filter(|e| e.queue == ended.queue).map(|e| (e.seq, e.id)).collect();
         of_queue.sort_unstable();
-        for (_, id) in of_queue.iter().rev().skip(options().history_per_queue) {
+        for (_, id) in of_queue.iter().rev().skip(HISTORY) {
             self.ended.remove(id);
         }
         TaskEffect::Ended(ended)

@@ -150,7 +150,7 @@ impl Engine {
                 None => self.put(now, call, put, key, id),
                 Some(why) => self.answer(call, crate::Answer::Put(Err(why.into()))),
             },
-            Keyed::Get(get) => self.get(call, &get, gone),
+            Keyed::Get(get) => self.get(now, call, &get, gone),
             Keyed::Patch(patch) => match self.refusal_of_changes() {
                 None => self.patch(now, call, patch, gone),
                 Some(why) => self.answer(call, crate::Answer::Patch(Err(why.into()))),

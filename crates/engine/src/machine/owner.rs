@@ -165,7 +165,7 @@ impl Engine {
         slot
     }
 
-    pub(super) fn get(&mut self, call: CallId, get: &Get, gone: Option<&Ended>) {
+    pub(super) fn get(&mut self, now: Now, call: CallId, get: &Get, gone: Option<&Ended>) {
         let known = self.entries.by_key(&get.queue, &get.key);
         let unsure = known.is_some_and(|slot| self.entries.get(slot).dirty.is_some());
         let found = self.kept(&get.queue, &get.key);
@@ -175,7 +175,7 @@ impl Engine {
                 Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
             }
             (_, Some(slot)) => Ok(self.view(slot)),
-            (_, None) if self.is_done(&get.queue, &get.key, gone) => Err(GetError::Done),
+            (_, None) if self.is_done(now, &get.queue, &get.key, gone) => Err(GetError::Done),
             (_, None) => Err(GetError::NotFound),
         };
         self.answer(call, Answer::Get(answer));
@@ -191,7 +191,7 @@ impl Engine {
             if self.dead(&patch.queue, &patch.key).is_some() {
                 return Err(PatchError::Dead);
             }
-            let done = self.is_done(&patch.queue, &patch.key, gone);
+            let done = self.is_done(now, &patch.queue, &patch.key, gone);
             return Err(if done { PatchError::Done } else { PatchError::NotFound });
         };
         let current = Some(self.entries.get(slot).task.version);
@@ -291,7 +291,7 @@ impl Engine {
         gone: Option<&Ended>,
     ) -> Result<Cancelled, CancelError> {
         let Some(slot) = self.kept(&cancel.queue, &cancel.key) else {
-            let done = self.is_done(&cancel.queue, &cancel.key, gone);
+            let done = self.is_done(now, &cancel.queue, &cancel.key, gone);
             return Err(if done { CancelError::Done } else { CancelError::NotFound });
         };
         let current = Some(self.entries.get(slot).task.version);
@@ -343,10 +343,14 @@ impl Engine {
     }
 
     /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
-    fn is_done(&self, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+    fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+        let keep_ms = || self.queues.get(queue)?.record.settings.history.map(|history| history.keep_ms);
+        let keep_ms = keep_ms().unwrap_or(self.config.history_ms);
         match self.entries.by_key(queue, key).map(|slot| &self.entries.get(slot).at) {
             Some(At::Ended(outcome)) => *outcome == Outcome::Done,
-            _ => gone.is_some_and(|ended| ended.outcome == Outcome::Done),
+            _ => gone.is_some_and(|ended| {
+                ended.outcome == Outcome::Done && ended.at.saturating_plus_ms(keep_ms) > now.wall
+            }),
         }
     }
 

@@ -345,6 +345,9 @@ fn an_expiry_counts_again_after_a_step_back_of_the_clock() {
 #[test]
 fn the_end_of_a_task_that_lost_its_key_says_nothing_of_the_key() {
     let mut world = World::new();
+    let history = Some(Retention { keep_ms: 90 * DAY_MS, keys: 10 });
+    let change = QueueChange::Settings(QueueSettings { history, ..QueueSettings::default() });
+    world.ask(Command::ChangeQueue(ChangeQueue { queue: queue("q"), change }));
     dead(&mut world, "a");
     world.put_in("a", 0);
     let leased = world.lease(1, 1_000);

@@ -289,6 +289,29 @@ fn an_answer_waits_for_the_commit_and_a_failed_one_leaves_it_open() {
     let Answer::Queues(Err(_)) = world.ask(Command::Queues) else { panic!("it was shown") };
 }
 
+#[test]
+fn what_is_done_is_remembered_for_as_long_as_its_queue_says() {
+    let mut world = World::new();
+    let done = |world: &mut World| {
+        world.put_in("a", 0);
+        let token = world.lease(1, 1_000)[0].token;
+        assert_eq!(world.ack(token), TokenAnswer::Acked);
+    };
+    done(&mut world);
+    world.pass_ms(86_399_999);
+    assert_eq!(world.get("a"), Err(GetError::Done));
+    world.pass_ms(1);
+    assert_eq!(world.get("a"), Err(GetError::NotFound));
+    assert_eq!(world.cancel("a"), Err(CancelError::NotFound));
+    let history = Some(Retention { keep_ms: 5_000, keys: 10 });
+    settle(&mut world, QueueSettings { history, ..QueueSettings::default() });
+    done(&mut world);
+    world.pass_ms(4_999);
+    assert_eq!(world.cancel("a"), Err(CancelError::Done));
+    world.pass_ms(1);
+    assert_eq!(world.get("a"), Err(GetError::NotFound));
+}
+
 /// The story: a call waited at a pause, and the records at the head of the line were fetched and let go of for ever.
 #[test]
 fn a_call_that_waits_at_a_pause_has_nothing_fetched() {

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Counters, Ended, Found, Key, Outcome, Population, QueueName, Rule, RuleEffect, RuleName, Seq, Task,
-    TaskEffect, Wanted,
+    TaskEffect, Timestamp, Wanted,
 };
 
 use super::fresh::Fresh;
 use super::segments::Segments;
-use crate::history::Histories;
+use crate::history::{Histories, HistoryLimits};
 use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::segment::Footer;
+
+/// Ended tasks that are forgotten with one commit: more than it can bring, on average.
+const FORGOTTEN_AT_ONCE: usize = 1_024;
 
 /// Tasks of which memory is asked at once.
 pub(crate) const AHEAD: usize = 64;
@@ -53,7 +56,7 @@ pub(crate) enum Sought {
 }
 
 impl Catalog {
-    pub(crate) fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
+    pub(crate) fn new(secret: [u8; 16], history: HistoryLimits) -> Self {
         Self {
             naming: Naming::new(secret),
             ids: Ids::new(),
@@ -63,7 +66,7 @@ impl Catalog {
             queues: BTreeMap::new(),
             dead: BTreeSet::new(),
             leased: BTreeSet::new(),
-            histories: Histories::new(secret, history_per_queue),
+            histories: Histories::new(secret, history),
             counters: Counters::default(),
             rules: BTreeMap::new(),
         }
@@ -95,10 +98,16 @@ impl Catalog {
 
     /// Takes in what became of a rule. The last that comes is right, so they come in the order of the commits.
     pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect) {
+        limit_history(&mut self.histories, &name, rule.as_deref());
         match rule {
             Some(rule) => drop(self.rules.insert(name, rule)),
             None => drop(self.rules.remove(&name)),
         }
+    }
+
+    /// Time has come to this: ended tasks are forgotten that are too old, some at a time.
+    pub(crate) fn forget_until(&mut self, now: Timestamp) {
+        self.histories.forget_until(now, FORGOTTEN_AT_ONCE);
     }
 
     /// How many tasks each queue has that has any, in the order of the queues' names.
@@ -397,6 +406,16 @@ impl Catalog {
             Some(_) | None => self.segments.bury(to),
         }
     }
+}
+
+/// What a rule says of the history of its queue.
+pub(crate) fn limit_history(
+    histories: &mut Histories,
+    RuleName::Queue(queue): &RuleName,
+    rule: Option<&Rule>,
+) {
+    let limit = rule.and_then(|Rule::Queue(record)| record.settings.history);
+    histories.limit(queue, limit);
 }
 
 /// What is found of a task that is not live.

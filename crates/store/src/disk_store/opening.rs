@@ -42,7 +42,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             None => (meta::create(&mut disk, &options)?, true),
         };
         let seeds = Seeds::new(meta.secret);
-        let recovered = recover(&mut disk, meta.secret, options.history_per_queue)?;
+        let recovered = recover(&mut disk, meta.secret, options.history)?;
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }

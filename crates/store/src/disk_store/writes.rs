@@ -25,6 +25,8 @@ pub(super) struct Pending {
     prev_seq: Seq,
     seq: Seq,
     wall: Timestamp,
+    /// What the wall clock showed; `wall` never goes back.
+    now: Timestamp,
     /// Room for the head, then the records.
     bytes: Vec<u8>,
 }
@@ -100,6 +102,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             prev_seq: self.end.seq,
             seq: self.end.seq,
             wall: self.end.wall,
+            now: Timestamp::EPOCH,
             bytes: vec![0; HEAD_BYTES],
         };
         match request {
@@ -126,6 +129,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 assert!(beyond.is_none(), "a commit that ends at change {seq} has {:?}", beyond);
                 pending.seq = seq;
                 pending.wall = self.end.wall.max(wall);
+                pending.now = wall;
                 pending.what = What::Commit(batch);
                 self.encode(&mut pending);
             }
@@ -221,6 +225,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             self.catalog.raise_counters(counters);
         }
         batch.rules.into_iter().for_each(|effect| self.catalog.lay_down(effect));
+        self.catalog.forget_until(pending.now);
         self.replies.push((pending.id, Reply::Done { room: self.room() }));
     }
 

@@ -12,11 +12,11 @@ use crate::checksum::Seeds;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
+use crate::history::HistoryLimits;
 use crate::index::Naming;
 use crate::layout::{Kind, META, SHARD, kind_of, log_file, unfinished};
 use crate::meta::{self, FORMAT, Meta};
 use crate::recovery::{Recovered, recover};
-use crate::table::Table;
 
 /// How much is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, O
 
 fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: &mut Examination) {
     let seeds = Seeds::new(meta.secret);
-    let recovered = match recover(disk, meta.secret, Table::HISTORY_PER_QUEUE) {
+    let recovered = match recover(disk, meta.secret, HistoryLimits::default()) {
         Ok(recovered) => Some(recovered),
         Err(error) => {
             found.add(error.into());

@@ -1,27 +1,34 @@
 //! The histories of all queues.
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use tickwheel_engine::{Ended, Key, QueueName, Seq};
+use tickwheel_engine::{Ended, Key, QueueName, Retention, Seq, Timestamp};
 
 use super::history::{Added, History};
+use super::limits::HistoryLimits;
 use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
 /// The last ended tasks of each queue, found by id, by key, and in the order of (queue, seq).
 ///
-/// An addition costs O(1), and two hashed look-ups in tables that never stall to grow. One takes about 200 bytes, and a queue's name stays
-/// for as long as the process lives.
+/// An addition costs two hashed look-ups in tables that never stall to grow, and O(log n) of the queues. One takes about 200 bytes.
 #[derive(Clone)]
 pub(crate) struct Histories {
     numbers: BTreeMap<QueueName, u32>,
     /// By number.
     queues: Vec<History>,
+    names: Vec<QueueName>,
     by_id: Grid<IdCell>,
     by_key: Grid<KeyCell>,
     naming: Naming,
-    per_queue: usize,
+    limits: HistoryLimits,
+    /// What owners said of their queues.
+    own: BTreeMap<QueueName, Retention>,
+    /// Queues by when they forget next.
+    by_age: BTreeSet<(Timestamp, u32)>,
+    /// Numbers of queues that have nothing.
+    free: Vec<u32>,
     len: usize,
 }
 
@@ -58,14 +65,18 @@ impl Cell for KeyCell {
 
 impl Histories {
     /// With the secret that keeps clients from choosing keys that collide.
-    pub(crate) fn new(secret: [u8; 16], per_queue: usize) -> Self {
+    pub(crate) fn new(secret: [u8; 16], limits: HistoryLimits) -> Self {
         Self {
             numbers: BTreeMap::new(),
             queues: Vec::new(),
+            names: Vec::new(),
             by_id: Grid::new(),
             by_key: Grid::new(),
             naming: Naming::new(secret),
-            per_queue,
+            limits,
+            own: BTreeMap::new(),
+            by_age: BTreeSet::new(),
+            free: Vec::new(),
             len: 0,
         }
     }
@@ -82,11 +93,67 @@ impl Histories {
     /// The same if somebody has hashed its key already.
     pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
-        let Added::Kept(forgotten) = self.queues[queue as usize].add(ended) else { return };
-        self.len += 1;
-        self.point_at(ended, key, queue);
-        if let Some(forgotten) = forgotten {
+        let before = self.queues[queue as usize].forgets_at();
+        let added = self.queues[queue as usize].add(ended);
+        if let Added::Kept(forgotten) = added {
+            self.len += 1;
+            self.point_at(ended, key, queue);
+            if let Some(forgotten) = forgotten {
+                self.forget(&forgotten);
+            }
+        }
+        self.aged(queue, before);
+        if self.len > self.limits.total {
+            self.forget_oldest();
+        }
+    }
+
+    /// What an owner said of a queue; `None`: nothing any more.
+    pub(crate) fn limit(&mut self, name: &QueueName, limit: Option<Retention>) {
+        match limit {
+            Some(limit) => drop(self.own.insert(name.clone(), limit)),
+            None => drop(self.own.remove(name)),
+        }
+        let Some(&queue) = self.numbers.get(name) else { return };
+        let before = self.queues[queue as usize].forgets_at();
+        self.queues[queue as usize].set_limit(limit.unwrap_or(self.limits.queue));
+        while let Some(forgotten) = self.queues[queue as usize].pop_beyond() {
             self.forget(&forgotten);
+        }
+        self.aged(queue, before);
+    }
+
+    /// Forgets what is too old by now, at most so many.
+    pub(crate) fn forget_until(&mut self, now: Timestamp, most: usize) {
+        for _ in 0..most {
+            if self.by_age.first().is_none_or(|(at, _)| *at > now) {
+                return;
+            }
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(&(at, queue)) = self.by_age.first() else { return };
+        if let Some(forgotten) = self.queues[queue as usize].pop_first() {
+            self.forget(&forgotten);
+        }
+        self.aged(queue, Some(at));
+    }
+
+    /// When a queue forgets next may have changed. One that has nothing is not kept.
+    fn aged(&mut self, queue: u32, before: Option<Timestamp>) {
+        let now = self.queues[queue as usize].forgets_at();
+        if now != before {
+            if let Some(at) = before {
+                self.by_age.remove(&(at, queue));
+            }
+            self.by_age.extend(now.map(|at| (at, queue)));
+        }
+        if now.is_none() {
+            let name = &self.names[queue as usize];
+            self.numbers.remove(name);
+            self.free.push(queue);
         }
     }
 
@@ -95,8 +162,19 @@ impl Histories {
         if let Some(known) = self.numbers.get(queue) {
             return *known;
         }
-        let number = u32::try_from(self.queues.len()).expect("fewer than 2^32 queues");
-        self.queues.push(History::new(self.per_queue));
+        let history = History::new(self.own.get(queue).copied().unwrap_or(self.limits.queue));
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.queues[number as usize] = history;
+                self.names[number as usize] = queue.clone();
+                number
+            }
+            None => {
+                self.queues.push(history);
+                self.names.push(queue.clone());
+                u32::try_from(self.queues.len() - 1).expect("fewer than 2^32 queues")
+            }
+        };
         self.numbers.insert(queue.clone(), number);
         number
     }
@@ -175,7 +253,7 @@ impl Histories {
 impl PartialEq for Histories {
     /// The same ends, however they came in.
     fn eq(&self, other: &Self) -> bool {
-        self.per_queue == other.per_queue && self.after(None).eq(other.after(None))
+        self.after(None).eq(other.after(None))
     }
 }
 
@@ -197,7 +275,7 @@ mod tests {
     }
 
     fn of(per_queue: usize, records: &[Ended]) -> Histories {
-        let mut histories = Histories::new([5; 16], per_queue);
+        let mut histories = Histories::new([5; 16], HistoryLimits::last(per_queue));
         records.iter().for_each(|record| histories.add(record));
         histories
     }
@@ -245,10 +323,75 @@ mod tests {
         assert_eq!(last(&of(9, &[ended(17, 3, "other", "17")]), &made), None);
     }
 
+    fn aged(id: u64, queue: &str, at_ms: i64) -> Ended {
+        let at = Timestamp::from_ms(at_ms).expect("after 1970");
+        Ended { at, ..ended(id, id, queue, &format!("k{id}")) }
+    }
+
+    fn now(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms).expect("after 1970")
+    }
+
+    #[test]
+    fn what_is_too_old_is_forgotten_and_names_go_with_it() {
+        let queue = Retention { keep_ms: 100, keys: 5 };
+        let mut histories = Histories::new([5; 16], HistoryLimits { queue, total: 1_000 });
+        let records = [aged(1, "a", 10), aged(2, "b", 20), aged(3, "a", 30), aged(4, "c", 40)];
+        records.iter().for_each(|record| histories.add(record));
+        histories.forget_until(now(109), 10);
+        assert_eq!(histories.len(), 4);
+        histories.forget_until(now(125), 1);
+        assert_eq!((histories.len(), histories.by_id(1)), (3, None), "one at a time");
+        histories.forget_until(now(125), 10);
+        assert_eq!((histories.len(), histories.numbers.len()), (2, 2));
+        assert_eq!(last(&histories, &records[1]), None);
+        assert_eq!(last(&histories, &records[2]), Some(3));
+        // A number is used again, and what had it before is not found there.
+        histories.add(&aged(5, "d", 130));
+        assert_eq!((last(&histories, &aged(5, "d", 130)), histories.queues.len()), (Some(5), 3));
+        assert_eq!(histories.by_id(2), None);
+        histories.forget_until(now(1_000), 10);
+        assert_eq!((histories.len(), histories.numbers.len(), histories.by_age.len()), (0, 0, 0));
+        assert_eq!((histories.by_id.len(), histories.by_key.len()), (0, 0));
+    }
+
+    #[test]
+    fn an_owner_may_say_how_much_is_remembered() {
+        let mut histories = of(100, &[]);
+        let own = |keys, keep_ms| Some(Retention { keep_ms, keys });
+        histories.limit(&QueueName::new("a").expect("a name"), own(2, 50));
+        (1..6).for_each(|id| histories.add(&aged(id, "a", id as i64)));
+        assert_eq!((histories.len(), histories.by_id(3)), (2, None));
+        histories.limit(&QueueName::new("a").expect("a name"), None);
+        (6..9).for_each(|id| histories.add(&aged(id, "a", id as i64)));
+        assert_eq!(histories.len(), 5);
+        histories.forget_until(now(1_000_000), 10);
+        assert_eq!(histories.len(), 5, "for ever, unless somebody says otherwise");
+        histories.limit(&QueueName::new("a").expect("a name"), own(1, 50));
+        assert_eq!((histories.len(), histories.by_id(8).is_some()), (1, true));
+        histories.forget_until(now(58), 10);
+        assert_eq!(histories.len(), 0);
+        histories.limit(&QueueName::new("b").expect("a name"), own(0, 50));
+        histories.add(&aged(10, "b", 1));
+        assert_eq!((histories.len(), histories.numbers.len()), (0, 0), "nothing is remembered at all");
+    }
+
+    #[test]
+    fn of_all_queues_together_the_oldest_is_forgotten_first() {
+        let queue = Retention { keep_ms: 1_000, keys: 100 };
+        let mut histories = Histories::new([5; 16], HistoryLimits { queue, total: 3 });
+        let records =
+            [aged(1, "a", 10), aged(2, "b", 5), aged(3, "c", 30), aged(4, "a", 40), aged(5, "c", 50)];
+        records.iter().for_each(|record| histories.add(record));
+        assert_eq!(histories.len(), 3);
+        let left: Vec<u64> = (1..6).filter(|id| histories.by_id(*id).is_some()).collect();
+        assert_eq!(left, [3, 4, 5]);
+    }
+
     /// Against the plainest thing that has the same content.
     #[test]
     fn it_knows_what_a_sorted_set_knows() {
-        let (mut histories, mut state) = (Histories::new([1; 16], 20), 9_u64);
+        let (mut histories, mut state) = (Histories::new([1; 16], HistoryLimits::last(20)), 9_u64);
         let mut model: BTreeSet<(u64, String, u64, String)> = BTreeSet::new();
         for step in 0..4_000_u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use tickwheel_engine::{Ended, Seq};
+use tickwheel_engine::{Ended, Retention, Seq, Timestamp};
+
+use super::limits::forgotten_at;
 
 /// The last tasks of one queue that ended, at most `max` of them: those with the highest `seq`.
 ///
@@ -15,6 +17,7 @@ pub(super) struct History {
     /// In the order of their ends.
     ended: VecDeque<Ended>,
     max: usize,
+    pub(super) keep_ms: u64,
 }
 
 /// What an addition came to.
@@ -27,8 +30,31 @@ pub(super) enum Added {
 }
 
 impl History {
-    pub(super) fn new(max: usize) -> Self {
-        Self { ended: VecDeque::new(), max }
+    pub(super) fn new(limit: Retention) -> Self {
+        let mut history = Self { ended: VecDeque::new(), max: 0, keep_ms: 0 };
+        history.set_limit(limit);
+        history
+    }
+
+    /// What goes beyond it is to be taken out with [`pop_beyond`](Self::pop_beyond).
+    pub(super) fn set_limit(&mut self, limit: Retention) {
+        self.max = usize::try_from(limit.keys).unwrap_or(usize::MAX);
+        self.keep_ms = limit.keep_ms;
+    }
+
+    /// The oldest, if there are too many.
+    pub(super) fn pop_beyond(&mut self) -> Option<Ended> {
+        if self.ended.len() > self.max { self.ended.pop_front() } else { None }
+    }
+
+    /// The oldest.
+    pub(super) fn pop_first(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    /// When the oldest is forgotten.
+    pub(super) fn forgets_at(&self) -> Option<Timestamp> {
+        self.ended.front().map(|ended| forgotten_at(ended.at, self.keep_ms))
     }
 
     pub(super) fn add(&mut self, ended: &Ended) -> Added {

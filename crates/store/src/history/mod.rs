@@ -6,5 +6,7 @@ mod histories;
     reason = "the folder and the file are the same noun; the folder keeps its parts"
 )]
 mod history;
+mod limits;
 
 pub(crate) use histories::Histories;
+pub use limits::HistoryLimits;

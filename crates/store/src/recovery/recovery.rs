@@ -13,6 +13,7 @@ use crate::checkpoint::{Damage, load};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
+use crate::history::HistoryLimits;
 use crate::layout::{SHARD, checkpoint_file, segment_file};
 use crate::log::{
     Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, Spare, find_frame, find_proof, read_frame,
@@ -72,11 +73,11 @@ pub(crate) struct Recovered {
 pub(crate) fn recover<D: Disk>(
     disk: &mut D,
     secret: [u8; 16],
-    history_per_queue: usize,
+    history: HistoryLimits,
 ) -> Result<Recovered, OpenError> {
     let seeds = &Seeds::new(secret);
     let found = Found::read(disk, seeds)?;
-    let empty = Catalog::new(secret, history_per_queue);
+    let empty = Catalog::new(secret, history);
     let base = read_base(disk, &found, seeds, empty)?;
     let mut log = Log {
         seeds,

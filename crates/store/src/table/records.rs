@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Counters, Outcome, Seq, Task, TaskEffect};
 
-use crate::history::Histories;
+use crate::history::{Histories, HistoryLimits};
 
 /// What a shard has, by id; a [`Table`](super::Table) adds the orders.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,10 +26,10 @@ pub(super) struct Change {
 }
 
 impl Records {
-    pub(super) fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
+    pub(super) fn new(secret: [u8; 16], history: HistoryLimits) -> Self {
         Self {
             live: BTreeMap::new(),
-            histories: Histories::new(secret, history_per_queue),
+            histories: Histories::new(secret, history),
             counters: Counters::default(),
             live_bytes: 0,
         }
@@ -74,6 +74,10 @@ impl Records {
 
     pub(super) fn live_bytes(&self) -> u64 {
         self.live_bytes
+    }
+
+    pub(super) fn histories_mut(&mut self) -> &mut Histories {
+        &mut self.histories
     }
 
     pub(super) fn histories(&self) -> &Histories {

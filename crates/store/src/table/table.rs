@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::index::{Index, QueueIndex};
 use super::records::{Change, Records};
+use crate::catalog::limit_history;
+use crate::history::HistoryLimits;
 use tickwheel_engine::{
     Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName, Seq,
     Task, TaskEffect, Timestamp, Wanted,
@@ -30,18 +32,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// Ended tasks that are remembered for each queue unless a store says otherwise.
-    pub const HISTORY_PER_QUEUE: usize = 10_000;
-
     /// An empty table that remembers the last `history_per_queue` ended tasks of each queue. `secret` keeps clients from choosing
     /// keys that collide.
     #[must_use]
     pub fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
-        Self {
-            records: Records::new(secret, history_per_queue),
-            index: Index::default(),
-            rules: BTreeMap::new(),
-        }
+        Self::with_history(secret, HistoryLimits::last(history_per_queue))
+    }
+
+    /// The same with these limits for what is remembered of ended tasks.
+    #[must_use]
+    pub fn with_history(secret: [u8; 16], history: HistoryLimits) -> Self {
+        Self { records: Records::new(secret, history), index: Index::default(), rules: BTreeMap::new() }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
@@ -66,10 +67,16 @@ impl Table {
 
     /// Takes in what became of a rule. The last that comes is right.
     pub fn lay_down(&mut self, (name, rule): RuleEffect) {
+        limit_history(self.records.histories_mut(), &name, rule.as_deref());
         match rule {
             Some(rule) => drop(self.rules.insert(name, rule)),
             None => drop(self.rules.remove(&name)),
         }
+    }
+
+    /// Time has come to this: ended tasks are forgotten that are too old.
+    pub fn forget_until(&mut self, now: Timestamp) {
+        self.records.histories_mut().forget_until(now, usize::MAX);
     }
 
     /// What owners laid down, in the order of the names.

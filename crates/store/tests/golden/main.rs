@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tickwheel_engine::{Ended, Outcome, Reply, Seq, TaskEffect, Timestamp};
 use tickwheel_store::conformance::{self, Owner, sample_task};
-use tickwheel_store::{DiskStore, FsDisk, InlineIo, StoreOptions};
+use tickwheel_store::{DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -26,7 +26,7 @@ fn open(dir: &Path) -> Store {
     options.background_step_bytes = 4 << 10;
     options.segment_bytes = 8 << 10;
     options.block_bytes = 512;
-    options.history_per_queue = HISTORY;
+    options.history = HistoryLimits::last(HISTORY);
     DiskStore::open(FsDisk::new(dir).expect("a directory"), InlineIo::new(), options).expect("it opens")
 }
 
