@@ -166,7 +166,8 @@ impl Oracle {
         self.stamp += 1;
         let from = self.clock.now();
         let (to, called, answered) = (usize::MAX, self.stamp, u64::MAX);
-        let op = Op { id: (id, 0), call: call.into(), from, to, called, answered, said: None };
+        let op =
+            Op { id: (id, 0), call: call.into(), from, to, called, answered, limited: false, said: None };
         let name = &op.call.queue;
         let queue = self.queues.entry(name.clone()).or_default();
         let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
@@ -224,6 +225,8 @@ impl Oracle {
         (op.to, op.answered) = (self.clock.now(), self.stamp);
         self.calls.insert(id, (op.called, op.answered));
         let name = op.call.queue.clone();
+        let queue = self.queues.entry(name.clone()).or_default();
+        op.limited = queue.limits.since(op.called).any(|limits| limits != Limits::default());
         for (part, key, said) in self.shares(&op, parts, answer)? {
             let place = (name.clone(), key.clone());
             let (clock, sent) = (&self.clock, self.clock.mono(op.from));

@@ -22,6 +22,8 @@ pub(super) struct Op {
     /// Both ends in the order of the history; `answered` is `u64::MAX` if no answer came.
     pub(super) called: u64,
     pub(super) answered: u64,
+    /// Whether a limit may have stood in its way.
+    pub(super) limited: bool,
     /// What this key was told; a row of a list stands here as the answer to a get.
     pub(super) said: Option<Answer>,
 }
@@ -320,8 +322,13 @@ impl World {
     fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
         use TokenAnswer::{Acked, Expired, Extended, Nacked, Returned, Revoked};
         let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
-        let works =
-            |lease: &Lease| lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired);
+        // Who would go on with what a crash cut off needs a place among those that are in flight.
+        let extends = matches!(op.call.verb, Verb::Extend { .. });
+        let no_place =
+            told_expired && extends && op.limited && self.task.as_ref().is_some_and(|task| !task.leased);
+        let works = |lease: &Lease| {
+            lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired) && !no_place
+        };
         let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
             (Some(task), Verb::Return { .. }) => {
