@@ -11,10 +11,11 @@ mod url;
 pub use error::ClientError;
 
 use crate::{
-    AckBody, AdvanceBody, BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ExtendBody,
-    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody,
-    PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
-    SettingsBody, TaskBody, TasksPage, TokenResult, TokenResults, etag,
+    AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
+    CancelOutcome, CancelQuery, ExtendBody, JobBody, LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody,
+    NowBody, PatchBody, PatchQuery, PauseBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts,
+    QueuesBody, RedriveAnswer, RedriveBody, SettingsBody, TaskBody, TasksPage, TokenResult, TokenResults,
+    etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -176,6 +177,40 @@ impl Client {
             Err(ClientError::Problem(problem)) => problem.result.ok_or(ClientError::Problem(problem)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Cancels all tasks that a filter finds. `Err` in the answer: there are too many to wait for, and a job does it, see [`job`](Self::job).
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn cancel_many(
+        &self,
+        queue: &str,
+        body: &BulkCancelBody,
+    ) -> Result<Result<BulkCancelAnswer, JobBody>, ClientError> {
+        let call =
+            Call::new("POST", queue_path(queue, "cancel")).json(body.to_json()).timeout(ADVANCE_TIMEOUT);
+        let answer = self.exchange.send(call)?;
+        if answer.status == 202 { Ok(Err(answer.body()?)) } else { Ok(Ok(answer.body()?)) }
+    }
+
+    /// How a job goes.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if there is none with this number; see [`ClientError`].
+    pub fn job(&self, id: u64) -> Result<JobBody, ClientError> {
+        self.exchange.send(Call::new("GET", format!("/v1/jobs/{id}")))?.body()
+    }
+
+    /// Stops a job soon; what it has done stays.
+    ///
+    /// # Errors
+    ///
+    /// As for [`job`](Self::job).
+    pub fn stop_job(&self, id: u64) -> Result<JobBody, ClientError> {
+        self.exchange.send(Call::new("DELETE", format!("/v1/jobs/{id}")))?.body()
     }
 
     /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of

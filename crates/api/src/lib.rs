@@ -36,6 +36,7 @@
 
 mod bad_request;
 mod batch;
+mod bulk;
 mod cancel;
 #[cfg(feature = "client")]
 pub mod client;
@@ -67,6 +68,7 @@ mod value;
 
 pub use bad_request::{BadRequest, Place};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
+pub use bulk::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, JobBody, JobState};
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};

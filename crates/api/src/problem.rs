@@ -260,6 +260,12 @@ impl Problem {
         problem
     }
 
+    /// 404: no job has this number, or it was over long ago, or before the server was started.
+    pub fn no_job(id: &str) -> Self {
+        Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or was over lately", shown(id)))
+            .with_hint("a job ends with its server; send its request again, and it covers what is left")
+    }
+
     /// 404: no endpoint has this path.
     pub fn no_endpoint(path: &str) -> Self {
         Self::new(ProblemKind::NoEndpoint, format!("nothing is served at `{}`", shown(path)))

@@ -17,6 +17,8 @@ pub enum ProblemKind {
     NotFound,
     /// The last task of this key is done.
     Done,
+    /// No job has this number.
+    NoJob,
     /// No such endpoint.
     NoEndpoint,
     /// The endpoint exists on servers with a virtual clock only.
@@ -72,13 +74,14 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
         Self::ExpiresFirst,
         Self::NotFound,
         Self::Done,
+        Self::NoJob,
         Self::NoEndpoint,
         Self::NoVirtualClock,
         Self::BadMethod,
@@ -115,6 +118,7 @@ impl ProblemKind {
             Self::ExpiresFirst => ("/problems/expires-first", 400, "the task would expire before it is due"),
             Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
             Self::Done => ("/problems/done", 404, "the task is done"),
+            Self::NoJob => ("/problems/no-job", 404, "there is no such job"),
             Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
             Self::NoVirtualClock => ("/problems/no-virtual-clock", 404, "the server runs on real time"),
             Self::BadMethod => ("/problems/bad-method", 405, "the endpoint does not know this method"),

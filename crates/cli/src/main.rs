@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod demo;
 mod doctor;
+mod filter;
 mod output;
 mod remote;
 mod replay;

@@ -66,6 +66,8 @@ pub struct TaskView {
     pub key: Key,
     /// The ETag: changes exactly when the owner changes the task.
     pub version: Seq,
+    /// The put that made or replaced it.
+    pub put_seq: Seq,
     /// Where it stands.
     pub state: State,
     /// When it is, or was, due.
@@ -98,6 +100,7 @@ impl TaskView {
             queue: task.queue.clone(),
             key: task.key.clone(),
             version: task.version,
+            put_seq: task.put_seq,
             state,
             due_at: task.dead().map_or(task.due_at, |dead| dead.due_at),
             priority: task.priority,
@@ -182,6 +185,8 @@ pub struct TaskPage {
     pub tasks: Vec<TaskView>,
     /// Where the next page starts; `None` at the end.
     pub next: Option<Place>,
+    /// The last change when the page was made.
+    pub as_of: Seq,
 }
 
 /// How many tasks a queue has in each state.

@@ -304,6 +304,8 @@ pub struct TaskFilter {
     pub due_to: Option<Timestamp>,
     /// With this tag.
     pub tag: Option<Tag>,
+    /// Put with this change or before.
+    pub put_until: Option<Seq>,
 }
 
 impl TaskFilter {
@@ -316,12 +318,13 @@ impl TaskFilter {
     /// Whether a task as it is shown is one of them.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
-        let Self { state, due_from, due_to, tag } = self;
+        let Self { state, due_from, due_to, tag, put_until } = self;
         let in_state = state.map_or(task.state != State::Dead, |state| state == task.state);
         in_state
             && due_from.is_none_or(|from| from <= task.due_at)
             && due_to.is_none_or(|to| task.due_at <= to)
             && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
+            && put_until.is_none_or(|until| task.put_seq <= until)
     }
 }
 

@@ -6,6 +6,7 @@ use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
 use crate::deliveries::Deliveries;
+use crate::jobs::Jobs;
 use crate::limits::Limits;
 use crate::stopping::Stopping;
 
@@ -16,13 +17,21 @@ pub(crate) struct App {
     pub(crate) stopping: Stopping,
     pub(crate) limits: Limits,
     pub(crate) deliveries: Deliveries,
+    pub(crate) jobs: Jobs,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
 }
 
 impl App {
     pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels) -> Self {
-        Self { queue, stopping, limits: Limits::new(), deliveries: Deliveries::default(), levels }
+        Self {
+            queue,
+            stopping,
+            limits: Limits::new(),
+            deliveries: Deliveries::default(),
+            jobs: Jobs::default(),
+            levels,
+        }
     }
 }
 

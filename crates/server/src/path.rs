@@ -19,6 +19,9 @@ pub(crate) struct TaskAt {
     pub(crate) key: Key,
 }
 
+/// The number of `/v1/jobs/{id}`, as it was written.
+pub(crate) struct JobAt(pub(crate) String);
+
 /// Where the names stand when the path is split at `/`; the text before the first `/` is segment 0.
 const QUEUE_SEGMENT: usize = 3;
 const KEY_SEGMENT: usize = 5;
@@ -39,6 +42,14 @@ impl<S: Sync> FromRequestParts<S> for TaskAt {
         let QueueAt(queue) = QueueAt::from_request_parts(parts, state).await?;
         let key = segment(parts, KEY_SEGMENT, "key")?;
         Ok(Self { queue, key: Key::new(&key).map_err(|error| translate::name_refused(&error))? })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for JobAt {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        Ok(Self(segment(parts, QUEUE_SEGMENT, "number of the job")?))
     }
 }
 

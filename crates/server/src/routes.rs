@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 use tickwheel_api::Problem;
 
 use crate::app::App;
-use crate::{batch, clock, dead, health, leases, metrics, problem, queues, tasks};
+use crate::{batch, bulk, clock, dead, health, jobs, leases, metrics, problem, queues, tasks};
 
 /// All there is, and a problem for everything else.
 pub(crate) fn routes(app: Arc<App>) -> Router {
@@ -32,6 +32,8 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/v1/queues/{q}/extend", only("POST", post(leases::extend)))
         .route("/v1/queues/{q}/dead", only("GET, HEAD", get(tasks::list_dead)))
         .route("/v1/queues/{q}/dead/redrive", only("POST", post(dead::redrive)))
+        .route("/v1/queues/{q}/cancel", only("POST", post(bulk::cancel)))
+        .route("/v1/jobs/{id}", only("GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)))
         .route("/v1/clock/advance", only("POST", post(clock::advance)))
         .route("/healthz", only("GET, HEAD", get(health::alive)))
         .route("/readyz", only("GET, HEAD", get(health::ready)))

@@ -102,6 +102,7 @@ pub(crate) fn list(
         due_from: due_from_ms.map(instant),
         due_to: due_to_ms.map(instant),
         tag: tag.as_deref().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")),
+        put_until: None,
     };
     queue::List { queue: queue.clone(), filter, max, after }
 }

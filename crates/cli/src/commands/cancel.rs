@@ -1,17 +1,20 @@
 //! `tickwheel cancel`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::{CancelOutcome, CancelQuery};
+use tickwheel_api::client::Client;
+use tickwheel_api::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobState};
 
+use crate::filter::Filter;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Cancel a task, with a definite answer
+/// Cancel a task, with a definite answer, or all that a filter finds
 ///
 /// `cancelled`: no delivery of it starts from now on. `leased`: a worker has it, and --revoke takes it away (`revoked`).
 /// `done`: a worker has finished it. `not_found`: no such task, or it is long gone. The exit code is 0 for `cancelled` and
@@ -20,17 +23,27 @@ use crate::values;
 #[command(after_help = "\
 Examples:
   tickwheel cancel close order:1
-  tickwheel cancel close order:1 --revoke")]
+  tickwheel cancel close order:1 --revoke
+  tickwheel cancel close --tag vip --due-to 2030-01-01T00:00:00Z --dry-run
+  tickwheel cancel close --all")]
 pub(crate) struct Cancel {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
     /// The task's key
-    #[arg(value_parser = values::key)]
-    key: String,
+    #[arg(value_parser = values::key, required_unless_present_any = MANY, conflicts_with_all = MANY)]
+    key: Option<String>,
     /// Only if the task has this version
-    #[arg(long, value_name = "VERSION", value_parser = values::version)]
+    #[arg(long, value_name = "VERSION", value_parser = values::version, requires = "key")]
     if_match: Option<u64>,
+    /// Every task that is not dead, whatever it is
+    #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
+    all: bool,
+    #[command(flatten)]
+    filter: Filter,
+    /// Cancel none, and say how many there are
+    #[arg(long, conflicts_with = "key")]
+    dry_run: bool,
     /// Take the task out of a worker's hands if it is leased
     #[arg(long)]
     revoke: bool,
@@ -40,6 +53,12 @@ pub(crate) struct Cancel {
     format: Format,
 }
 
+/// What stands for many tasks in the place of a key.
+const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
+
+/// A job is looked at so often.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 impl Cancel {
     /// Sends it and prints the outcome.
     ///
@@ -47,9 +66,10 @@ impl Cancel {
     /// No server, or another version.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
+        let Some(key) = self.key.clone() else { return self.many(&client) };
         let query = CancelQuery { revoke: self.revoke };
-        let outcome = client.cancel(&self.queue, &self.key, query, self.if_match)?;
-        self.format.print([Outcome { queue: self.queue, key: self.key, result: outcome }])?;
+        let outcome = client.cancel(&self.queue, &key, query, self.if_match)?;
+        self.format.print([Outcome { queue: self.queue, key, result: outcome }])?;
         let why = match outcome {
             CancelOutcome::Cancelled | CancelOutcome::Revoked => return Ok(ExitCode::SUCCESS),
             CancelOutcome::Leased => "a worker has the task; wait for it, or take it away with --revoke",
@@ -58,6 +78,58 @@ impl Cancel {
         };
         say(why);
         Ok(ExitCode::FAILURE)
+    }
+}
+
+impl Cancel {
+    /// All that the filter finds. Of a job the progress is told until it is over; it goes on without us, too.
+    fn many(self, client: &Client) -> Result<ExitCode> {
+        let body =
+            BulkCancelBody { filter: self.filter.wanted(), dry_run: self.dry_run, revoke: self.revoke };
+        let mut job = match client.cancel_many(&self.queue, &body)? {
+            Ok(BulkCancelAnswer { matched, cancelled }) => {
+                self.format.print([Many { queue: self.queue, matched, cancelled }])?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(job) => job,
+        };
+        say(&format!("there are more than {BULK_MAX}: job {} does it, also if this is interrupted", job.id));
+        while job.state == JobState::Running {
+            std::thread::sleep(LOOK_AGAIN);
+            job = client.job(job.id)?;
+            say(&format!(
+                "looked at {} of {}, found {}, cancelled {}",
+                job.looked_at, job.of, job.matched, job.cancelled
+            ));
+        }
+        let (matched, cancelled) = (job.matched, job.cancelled);
+        self.format.print([Many { queue: job.queue, matched, cancelled }])?;
+        match job.error {
+            Some(error) => {
+                anyhow::bail!("the job could not go on: {error}; send the same again for what is left")
+            }
+            None if job.state == JobState::Stopped => anyhow::bail!("the job was stopped"),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Many {
+    queue: String,
+    matched: u64,
+    cancelled: u64,
+}
+
+impl Row for Many {
+    const HEADER: &'static [&'static str] = &["QUEUE", "MATCHED", "CANCELLED"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.queue.clone(), self.matched.to_string(), self.cancelled.to_string()]
     }
 }
 

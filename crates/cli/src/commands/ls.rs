@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tickwheel_api::client::Client;
-use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter, TaskState};
+use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter};
 
+use crate::filter::Filter;
 use crate::output::{Format, say};
 use crate::remote::Remote;
 use crate::values;
@@ -25,18 +26,8 @@ pub(crate) struct Ls {
     /// The queue [default: every queue]
     #[arg(value_parser = values::queue)]
     queue: Option<String>,
-    /// Only tasks in this state
-    #[arg(long, value_enum)]
-    state: Option<State>,
-    /// Only tasks due at this time or later, RFC 3339 or milliseconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = values::instant)]
-    due_from: Option<i64>,
-    /// Only tasks due at this time or earlier
-    #[arg(long, value_name = "TIME", value_parser = values::instant)]
-    due_to: Option<i64>,
-    /// Only tasks with this tag
-    #[arg(long, value_name = "TAG", value_parser = values::tag)]
-    tag: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
     /// At most so many tasks of each queue
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
     limit: usize,
@@ -49,14 +40,6 @@ pub(crate) struct Ls {
     format: Format,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
-enum State {
-    Scheduled,
-    Ready,
-    Leased,
-    Dead,
-}
-
 impl Ls {
     /// Reads page by page and prints.
     ///
@@ -64,14 +47,7 @@ impl Ls {
     /// No server.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
-        let state = self.state.map(|state| match state {
-            State::Scheduled => TaskState::Scheduled,
-            State::Ready => TaskState::Ready,
-            State::Leased => TaskState::Leased,
-            State::Dead => TaskState::Dead,
-        });
-        let (due_from_ms, due_to_ms) = (self.due_from, self.due_to);
-        let filter = TaskFilter { state, due_from_ms, due_to_ms, tag: self.tag };
+        let filter = self.filter.wanted();
         let limit = if self.all { usize::MAX } else { self.limit };
         let queues = match self.queue {
             Some(queue) => vec![queue],

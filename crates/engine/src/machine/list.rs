@@ -93,7 +93,7 @@ impl Engine {
             _ => {
                 let views = page.tasks.iter().filter_map(|task| self.view_of(task));
                 let tasks = views.filter(|view| list.filter.matches(view)).collect();
-                Ok(TaskPage { tasks, next: page.next })
+                Ok(TaskPage { tasks, next: page.next, as_of: self.applied })
             }
         };
         self.answer(call, Answer::List(answer));

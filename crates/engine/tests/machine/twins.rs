@@ -217,6 +217,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 due_from: draw.pick(&[None, None, Some(ms(500))]),
                 due_to: draw.pick(&[None, None, Some(ms(5_000))]),
                 tag: None,
+                put_until: None,
             };
             twins.send(Command::List(List { filter, max: 1_000, ..List::new(&of) }));
         }

@@ -1,0 +1,151 @@
+//! `/v1/queues/{q}/cancel`: many tasks are cancelled at once, while the call waits or as a job.
+
+use std::sync::Arc;
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use tickwheel_api::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, Problem, no_query};
+use tickwheel_queue::{Cancelled, Key, Place, Queue, QueueName, Seq, TaskPage};
+
+use crate::answer;
+use crate::app::Shared;
+use crate::body::JsonBytes;
+use crate::jobs::Job;
+use crate::path::QueueAt;
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::translate;
+
+/// Tasks on a page, and cancels that go out together and share commits.
+const PAGE: usize = 1_000;
+
+/// A call looks at so many pages before a job takes over: about a second.
+const PAGES_MAX: usize = 200;
+
+/// A task that the filter found, as it was then.
+type Found = (Key, Seq);
+
+/// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Bulk {
+    pub(crate) queue: QueueName,
+    pub(crate) body: BulkCancelBody,
+    /// The last change when it began.
+    as_of: Option<Seq>,
+}
+
+/// One page of it.
+pub(crate) struct Step {
+    pub(crate) found: Vec<Found>,
+    pub(crate) next: Option<Place>,
+}
+
+impl Bulk {
+    fn new(queue: QueueName, body: BulkCancelBody) -> Self {
+        Self { queue, body, as_of: None }
+    }
+
+    /// What the next page has of it.
+    pub(crate) async fn look(&mut self, queue: &Queue, after: Option<Place>) -> Result<Step, Problem> {
+        let mut list = translate::list(&self.queue, &self.body.filter, PAGE, after);
+        list.filter.put_until = self.as_of;
+        let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
+        let TaskPage { tasks, next, as_of } = page;
+        self.as_of.get_or_insert(as_of);
+        // The key of a dead task may be another's by now.
+        let keyed = tasks.into_iter().filter(|task| task.dead.is_none_or(|dead| !dead.keyless));
+        Ok(Step { found: keyed.map(|task| (task.key, task.version)).collect(), next })
+    }
+
+    /// Cancels these, if it is meant; how many it did.
+    pub(crate) async fn cancel(&self, queue: &Queue, found: &[Found]) -> Result<u64, Problem> {
+        let mut cancelled = 0;
+        if self.body.dry_run {
+            return Ok(cancelled);
+        }
+        for part in found.chunks(PAGE) {
+            // Asked for together, so that they share commits.
+            let cancel = |(key, version): &Found| {
+                queue.cancel(translate::cancel(&self.queue, key, self.body.revoke, Some(*version)))
+            };
+            let asked: Vec<_> = part.iter().map(cancel).collect();
+            for pending in asked {
+                match pending.await {
+                    Ok(Cancelled::Cancelled | Cancelled::Revoked) => cancelled += 1,
+                    Err(error) => {
+                        // That somebody has it, changed it or ended it is no failure of the whole.
+                        if let tickwheel_queue::CancelError::Unavailable(why) = error {
+                            return Err(translate::unavailable(&why));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(cancelled)
+    }
+}
+
+/// `POST cancel`: cancels what a filter finds, or says how many there are.
+pub(crate) async fn cancel(
+    app: Shared,
+    QueueAt(name): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let mut bulk = Bulk::new(name, BulkCancelBody::parse(&body)?);
+    let (mut found, mut after) = (Vec::new(), None);
+    for _ in 0..PAGES_MAX {
+        let step = bulk.look(&app.queue, after).await?;
+        found.extend(step.found);
+        after = step.next;
+        if after.is_none() || found.len() > BULK_MAX {
+            break;
+        }
+    }
+    if after.is_none() && found.len() <= BULK_MAX {
+        let cancelled = bulk.cancel(&app.queue, &found).await?;
+        let answer = BulkCancelAnswer { matched: found.len() as u64, cancelled };
+        return Ok(answer::json(StatusCode::OK, &answer));
+    }
+    let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
+    let counts = view.counts;
+    let of = counts.scheduled + counts.ready + counts.leased + counts.dead;
+    let job = app.jobs.start(bulk, of).ok_or_else(too_many_jobs)?;
+    let (queue, stopping) = (app.queue.clone(), app.stopping.clone());
+    tokio::spawn(run(Arc::clone(&job), queue, stopping));
+    let mut response = answer::json(StatusCode::ACCEPTED, &job.body());
+    let place = format!("/v1/jobs/{}", job.id);
+    response
+        .headers_mut()
+        .insert(LOCATION, HeaderValue::from_str(&place).expect("digits are a header value"));
+    Ok(response)
+}
+
+fn too_many_jobs() -> Problem {
+    Problem::busy("as many jobs are under way as can be".to_owned(), 5)
+}
+
+/// Page by page to the end, or until it is stopped. A job ends with its server; the same call again covers what is left.
+async fn run(job: Arc<Job>, queue: Queue, stopping: crate::stopping::Stopping) {
+    let mut bulk = job.bulk.clone();
+    let mut after = None;
+    loop {
+        if job.is_stopped() || stopping.is_given() {
+            return job.stop();
+        }
+        let step = match bulk.look(&queue, after).await {
+            Ok(step) => step,
+            Err(problem) => return job.fail(&problem),
+        };
+        match bulk.cancel(&queue, &step.found).await {
+            Ok(cancelled) => job.went_on(PAGE as u64, step.found.len() as u64, cancelled),
+            Err(problem) => return job.fail(&problem),
+        }
+        after = step.next;
+        if after.is_none() {
+            return job.done();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Cancels of many tasks, and the jobs that do more than a call waits for.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::raw::PATIENCE;
+use crate::served::Served;
+
+const CANCEL: &str = "/v1/queues/q/cancel";
+
+fn put(served: &Served, key: &str, body: &str) {
+    served.call("PUT", &format!("/v1/queues/q/tasks/{key}"), body);
+}
+
+fn cancel(served: &Served, body: &Value) -> Value {
+    served.expect(200, "POST", CANCEL, &body.to_string())
+}
+
+#[test]
+fn what_a_filter_finds_is_cancelled_and_nothing_else() {
+    let served = Served::memory();
+    for (key, body) in [
+        ("a", r#"{"delay":"1h","tags":["vip"]}"#),
+        ("b", r#"{"delay":"1h"}"#),
+        ("c", r#"{"delay":"9h","tags":["x","vip"]}"#),
+        ("d", r#"{"tags":["vip"]}"#),
+    ] {
+        put(&served, key, body);
+    }
+    let filter = json!({"filter": {"tag": "vip"}, "dry_run": true});
+    assert_eq!(cancel(&served, &filter), json!({"matched": 3, "cancelled": 0}));
+    assert_eq!(served.counts("q"), [3, 1, 0]);
+    let leased = served.lease("q", 1);
+    let filter = json!({"filter": {"tag": "vip"}});
+    assert_eq!(cancel(&served, &filter), json!({"matched": 3, "cancelled": 2}), "one is in a worker's hands");
+    assert_eq!(served.say("q", "extend", &[&leased[0]["token"]]), ["extended"]);
+    let revoked = json!({"filter": {"state": "leased"}, "revoke": true});
+    assert_eq!(cancel(&served, &revoked), json!({"matched": 1, "cancelled": 1}));
+    assert_eq!(served.say("q", "ack", &[&leased[0]["token"]]), ["revoked"]);
+    assert_eq!(cancel(&served, &json!({"filter": {}})), json!({"matched": 1, "cancelled": 1}));
+    assert_eq!(served.counts("q"), [0, 0, 0]);
+}
+
+#[test]
+fn a_filter_has_to_be_said_and_to_make_sense() {
+    let served = Served::memory();
+    put(&served, "a", "");
+    for body in ["", "{}", r#"{"filter":null}"#, r#"{"filter":{"keys":["a"]}}"#, r#"{"tag":"x"}"#] {
+        served.call("POST", CANCEL, body).assert_problem(400, "bad-request", body);
+    }
+    assert_eq!(served.counts("q"), [0, 1, 0]);
+    for (method, job) in [("GET", "1"), ("DELETE", "1"), ("GET", "01"), ("GET", "x"), ("GET", "-1")] {
+        served.call(method, &format!("/v1/jobs/{job}"), "").assert_problem(404, "no-job", job);
+    }
+}
+
+/// Asks until the job is over. A notice of it would be better; a look is what there is.
+fn over(served: &Served, job: &Value) -> Value {
+    let begun = Instant::now();
+    loop {
+        let now = served.expect(200, "GET", &format!("/v1/jobs/{}", job["id"]), "");
+        if now["state"] != "running" {
+            return now;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is still {now}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
+    let served = Served::memory();
+    let mut lines = String::new();
+    for n in 0..10_000 {
+        writeln!(lines, r#"{{"op":"put","key":"k{n}","delay":"1h"}}"#).expect("a string takes all");
+    }
+    served.call("POST", "/v1/queues/q/batch", &lines);
+    put(&served, "one-more", r#"{"delay":"1h"}"#);
+    let body = json!({"filter": {}}).to_string();
+    let dry = served.call("POST", CANCEL, r#"{"filter":{},"dry_run":true}"#);
+    assert_eq!(dry.status, 202);
+    let counted = over(&served, &dry.json());
+    assert_eq!((&counted["matched"], &counted["cancelled"]), (&json!(10_001), &json!(0)));
+    let started = served.call("POST", CANCEL, &body);
+    assert_eq!(started.status, 202, "{}", started.text());
+    let job = started.json();
+    assert_eq!(started.header("location"), Some(format!("/v1/jobs/{}", job["id"]).as_str()));
+    put(&served, "later", r#"{"delay":"9h"}"#);
+    let done = over(&served, &job);
+    assert_eq!((&done["state"], &done["matched"]), (&json!("done"), &json!(10_001)));
+    assert_eq!((&done["cancelled"], &done["looked_at"]), (&json!(10_001), &done["of"]));
+    assert_eq!(served.counts("q"), [1, 0, 0]);
+    let stopped = served.expect(200, "DELETE", &format!("/v1/jobs/{}", job["id"]), "");
+    assert_eq!(stopped["state"], "done", "it was over");
+}
