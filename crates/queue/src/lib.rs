@@ -8,6 +8,7 @@
 mod advance;
 pub mod backup;
 mod commits;
+pub mod cron;
 mod driver;
 mod health;
 mod options;

@@ -10,6 +10,7 @@ pub(crate) mod get;
 pub(crate) mod lease;
 pub(crate) mod ls;
 pub(crate) mod nack;
+pub(crate) mod next;
 mod payload;
 pub(crate) mod put;
 pub(crate) mod queues;

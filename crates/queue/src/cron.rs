@@ -1,0 +1,371 @@
+//! Cron expressions in a time zone: when one fires next, and what happens when the clocks change.
+//!
+//! An expression has five fields (minute, hour, day of month, month, day of week) or six, seconds first. Names of months and weekdays,
+//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` are read as cron reads them. Days go as they always did: if day of
+//! month and day of week are both given, either is enough.
+//!
+//! **When the clocks change** an expression means the time on the wall:
+//! - A time that is skipped runs once, at the jump: `30 2 * * *` on the night in which 2:00 becomes 3:00 runs at 3:00.
+//! - A time that comes twice runs once, the first time.
+//!
+//! Each [`Occurrence`] says if it is one of these. Nothing here reads a clock.
+
+use std::fmt;
+
+use croner::Cron as Expression;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use thiserror::Error;
+use tickwheel_engine::Timestamp;
+
+/// A cron expression in a time zone.
+///
+/// ```
+/// use tickwheel_queue::Timestamp;
+/// use tickwheel_queue::cron::{ClockChange, Cron};
+///
+/// let nightly = Cron::parse("30 2 * * *", "America/New_York")?;
+/// let after = Timestamp::from_ms(1_899_500_000_000).unwrap(); // 2030-03-12, after the clocks went forward
+/// let next = nightly.next_after(after).expect("it fires every night");
+/// assert_eq!(next.at.as_ms(), 1_899_527_400_000);
+/// assert_eq!(next.change, ClockChange::None);
+/// assert!(Cron::parse("0 0 30 2 *", "UTC").is_err(), "there is no 30th of February");
+/// # Ok::<(), tickwheel_queue::cron::CronError>(())
+/// ```
+#[derive(Clone)]
+pub struct Cron {
+    text: String,
+    expression: Expression,
+    zone: TimeZone,
+    zone_name: String,
+}
+
+/// Why a text is no cron expression that can be used.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum CronError {
+    /// It cannot be read.
+    #[error("`{text}` is no cron expression: {what}")]
+    Text {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It never fires.
+    #[error("`{text}` never fires: there is no such day")]
+    Never {
+        /// The text.
+        text: String,
+    },
+    /// No zone has this name.
+    #[error("`{name}` is no time zone")]
+    Zone {
+        /// The name.
+        name: String,
+    },
+}
+
+impl CronError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Text { .. } => {
+                "write five fields, minute hour day month weekday, such as `0 2 * * *`, or six with the seconds first"
+            }
+            Self::Never { .. } => "write a day that every month, or some month, has",
+            Self::Zone { .. } => "write an IANA name such as `America/New_York`, or `UTC`",
+        }
+    }
+}
+
+/// One time at which an expression fires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Occurrence {
+    /// When.
+    pub at: Timestamp,
+    /// What a change of the clocks has to do with it.
+    pub change: ClockChange,
+    local: String,
+}
+
+impl Occurrence {
+    /// The time on the wall with its offset, such as `2030-03-10T03:00:00-04:00`.
+    #[must_use]
+    pub fn local(&self) -> &str {
+        &self.local
+    }
+}
+
+/// What a change of the clocks does to an occurrence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClockChange {
+    /// Nothing.
+    None,
+    /// The time that the expression names is skipped: it runs at the jump instead.
+    Skipped {
+        /// The time that the expression names, such as `2030-03-10T02:30:00`.
+        wanted: String,
+    },
+    /// The time comes twice: it runs the first time.
+    Repeated,
+}
+
+impl fmt::Display for ClockChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Skipped { wanted } => {
+                write!(f, "{wanted} does not exist: the clocks go forward; it runs once, at the jump")
+            }
+            Self::Repeated => {
+                f.write_str("this time comes twice: the clocks go back; it runs once, the first time")
+            }
+        }
+    }
+}
+
+/// Candidates that are looked at for one occurrence: more than a second field has in a day that comes twice.
+const CANDIDATES_MAX: usize = 100_000;
+
+impl Cron {
+    /// Reads an expression for a zone of the IANA database.
+    ///
+    /// # Errors
+    /// [`CronError`], also for an expression that never fires.
+    pub fn parse(text: &str, zone: &str) -> Result<Self, CronError> {
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
+        let refused = |what: String| CronError::Text { text: text.to_owned(), what };
+        let expression = parser.parse(text).map_err(|error| refused(error.to_string()))?;
+        let found = TimeZone::get(zone).map_err(|_| CronError::Zone { name: zone.to_owned() })?;
+        let cron = Self { text: text.to_owned(), expression, zone: found, zone_name: zone.to_owned() };
+        // The calendar repeats itself, so one that fires at all does so after any day.
+        match cron.next_after(Timestamp::EPOCH) {
+            Some(_) => Ok(cron),
+            None => Err(CronError::Never { text: text.to_owned() }),
+        }
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name of the zone.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        &self.zone_name
+    }
+
+    /// When it fires first after this instant; `None` beyond the end of the calendar, in the year 5000.
+    #[must_use]
+    pub fn next_after(&self, after: Timestamp) -> Option<Occurrence> {
+        let start = jiff::Timestamp::from_millisecond(after.as_ms()).ok()?;
+        let local = self.zone.to_datetime(start);
+        let mut local = local.with().subsec_nanosecond(0).build().ok()?;
+        for _ in 0..CANDIDATES_MAX {
+            // In UTC every time on the wall comes once, so the expression sees the wall alone.
+            let wall = local.to_zoned(TimeZone::UTC).ok()?;
+            local = self.expression.find_next_occurrence(&wall, false).ok()?.datetime();
+            let (at, change) = self.instant_of(local)?;
+            if at > after {
+                let zoned = jiff::Timestamp::from_millisecond(at.as_ms()).ok()?.to_zoned(self.zone.clone());
+                let local = zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+                return Some(Occurrence { at, change, local });
+            }
+        }
+        None
+    }
+
+    /// When the wall shows this time.
+    fn instant_of(&self, local: DateTime) -> Option<(Timestamp, ClockChange)> {
+        let ambiguous = self.zone.to_ambiguous_timestamp(local);
+        let (instant, change) = match ambiguous.offset() {
+            AmbiguousOffset::Unambiguous { offset } => (offset.to_timestamp(local).ok()?, ClockChange::None),
+            AmbiguousOffset::Fold { before, .. } => (before.to_timestamp(local).ok()?, ClockChange::Repeated),
+            AmbiguousOffset::Gap { after, .. } => {
+                // By the offset after it, a time in the gap lies before the jump, and nothing between.
+                let before_it = after.to_timestamp(local).ok()?;
+                let jump = self.zone.following(before_it).next()?.timestamp();
+                (jump, ClockChange::Skipped { wanted: local.to_string() })
+            }
+        };
+        Some((Timestamp::from_ms(instant.as_millisecond())?, change))
+    }
+}
+
+impl fmt::Debug for Cron {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cron(`{}` in {})", self.text, self.zone_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        let instant: jiff::Timestamp = text.parse().expect(text);
+        Timestamp::from_ms(instant.as_millisecond()).expect("after 1970")
+    }
+
+    /// The next ones, as the wall shows them, and what happens.
+    fn next(text: &str, zone: &str, after: &str, count: usize) -> Vec<(String, ClockChange)> {
+        let cron = Cron::parse(text, zone).expect(text);
+        let mut last = at(after);
+        let mut found = Vec::new();
+        for _ in 0..count {
+            let next = cron.next_after(last).expect("it goes on");
+            assert!(next.at > last, "{} is not after {last}", next.at);
+            last = next.at;
+            found.push((next.local().to_owned(), next.change));
+        }
+        found
+    }
+
+    fn walls(text: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
+        next(text, zone, after, count).into_iter().map(|(wall, _)| wall).collect()
+    }
+
+    #[test]
+    fn a_time_that_is_skipped_runs_once_at_the_jump() {
+        let nights = next("30 2 * * *", "America/New_York", "2030-03-09T00:00:00-05:00", 3);
+        let skipped = ClockChange::Skipped { wanted: "2030-03-10T02:30:00".to_owned() };
+        assert_eq!(
+            nights,
+            [
+                ("2030-03-09T02:30:00-05:00".to_owned(), ClockChange::None),
+                ("2030-03-10T03:00:00-04:00".to_owned(), skipped),
+                ("2030-03-11T02:30:00-04:00".to_owned(), ClockChange::None),
+            ]
+        );
+        // The beginning of the gap is in it, and its end is not.
+        let begins = next("0 2 10 3 *", "America/New_York", "2030-03-01T00:00:00Z", 1);
+        assert_eq!(begins[0].0, "2030-03-10T03:00:00-04:00");
+        assert!(matches!(begins[0].1, ClockChange::Skipped { .. }));
+        let ends = next("0 3 10 3 *", "America/New_York", "2030-03-01T00:00:00Z", 1);
+        assert_eq!(ends[0], ("2030-03-10T03:00:00-04:00".to_owned(), ClockChange::None));
+    }
+
+    #[test]
+    fn many_times_in_a_gap_run_once_and_so_does_the_jump_itself() {
+        let walls = walls("*/20 * * * *", "Europe/Berlin", "2030-03-31T01:30:00+01:00", 4);
+        assert_eq!(
+            walls,
+            [
+                "2030-03-31T01:40:00+01:00",
+                "2030-03-31T03:00:00+02:00",
+                "2030-03-31T03:20:00+02:00",
+                "2030-03-31T03:40:00+02:00",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_time_that_comes_twice_runs_the_first_time() {
+        let nights = next("30 1 * * *", "America/New_York", "2030-11-02T12:00:00Z", 2);
+        assert_eq!(nights[0], ("2030-11-03T01:30:00-04:00".to_owned(), ClockChange::Repeated));
+        assert_eq!(nights[1].0, "2030-11-04T01:30:00-05:00");
+        // Asked in the second hour, the first is over.
+        assert_eq!(
+            walls("*/30 * * * *", "America/New_York", "2030-11-03T01:10:00-05:00", 1),
+            ["2030-11-03T02:00:00-05:00"]
+        );
+        assert_eq!(
+            walls("*/30 * * * *", "America/New_York", "2030-11-03T01:10:00-04:00", 2),
+            ["2030-11-03T01:30:00-04:00", "2030-11-03T02:00:00-05:00"]
+        );
+    }
+
+    #[test]
+    fn odd_zones() {
+        // Half an hour on Lord Howe, and a whole day that Samoa skipped.
+        let lord_howe = next("15 2 * * *", "Australia/Lord_Howe", "2030-10-05T00:00:00+10:30", 2);
+        assert_eq!(lord_howe[1].0, "2030-10-06T02:30:00+11:00");
+        let samoa = next("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00-10:00", 3);
+        assert_eq!(
+            samoa.iter().map(|(wall, _)| wall.as_str()).collect::<Vec<_>>(),
+            ["2011-12-29T12:00:00-10:00", "2011-12-31T00:00:00+14:00", "2011-12-31T12:00:00+14:00"]
+        );
+    }
+
+    #[test]
+    fn leap_days_names_seconds_and_nicknames() {
+        assert_eq!(
+            walls("0 0 29 2 *", "UTC", "2028-03-01T00:00:00Z", 2),
+            ["2032-02-29T00:00:00+00:00", "2036-02-29T00:00:00+00:00"]
+        );
+        assert_eq!(walls("0 9 * JAN MON#1", "UTC", "2030-01-01T00:00:00Z", 1), ["2030-01-07T09:00:00+00:00"]);
+        assert_eq!(
+            walls("*/15 * * * * *", "UTC", "2030-01-01T00:00:15.001Z", 2),
+            ["2030-01-01T00:00:30+00:00", "2030-01-01T00:00:45+00:00"]
+        );
+        assert_eq!(walls("0 0 L * *", "UTC", "2030-02-01T00:00:00Z", 1), ["2030-02-28T00:00:00+00:00"]);
+        assert_eq!(walls("@daily", "UTC", "2030-02-01T00:00:00Z", 1), ["2030-02-02T00:00:00+00:00"]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        for (text, zone, what) in [
+            ("", "UTC", "`` is no cron expression: "),
+            ("* * * *", "UTC", "`* * * *` is no cron expression: "),
+            ("61 * * * *", "UTC", "`61 * * * *` is no cron expression: "),
+            ("a * * * *", "UTC", "`a * * * *` is no cron expression: "),
+            ("* * * * * * 2030", "UTC", "`* * * * * * 2030` is no cron expression: "),
+            ("0 0 30 2 *", "UTC", "`0 0 30 2 *` never fires"),
+            ("0 0 31 4,6 *", "Europe/Berlin", "`0 0 31 4,6 *` never fires"),
+            ("* * * * *", "Mars/Olympus", "`Mars/Olympus` is no time zone"),
+            ("* * * * *", "", "`` is no time zone"),
+        ] {
+            let refused = Cron::parse(text, zone).expect_err(text);
+            assert!(refused.to_string().starts_with(what), "{refused}");
+            assert!(!refused.hint().is_empty());
+        }
+    }
+
+    /// Against a walk over every minute of two years, in zones that change their clocks in different ways.
+    #[test]
+    fn it_is_what_a_walk_over_every_minute_finds() {
+        for zone in ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "UTC"] {
+            for text in ["30 2 * * *", "*/45 1-3 * 3,4,10,11 *", "15 1 * * SUN"] {
+                let cron = Cron::parse(text, zone).expect(text);
+                let tz = TimeZone::get(zone).expect(zone);
+                let begin = at("2029-12-31T00:00:00Z");
+                let mut expected = Vec::new();
+                let mut seen = std::collections::BTreeSet::new();
+                let mut last_wall: Option<DateTime> = None;
+                for minute in 1..370 * 24 * 60_u64 {
+                    let instant = begin.plus_ms(minute * 60_000).expect("it fits");
+                    let wall =
+                        tz.to_datetime(jiff::Timestamp::from_millisecond(instant.as_ms()).expect("it fits"));
+                    // All walls since the last minute: more than one after a jump, none that was seen before.
+                    let mut fires = false;
+                    let from = last_wall
+                        .filter(|last| *last < wall)
+                        .map_or(wall, |last| last + jiff::SignedDuration::from_mins(1));
+                    let mut each = from;
+                    while each <= wall {
+                        if seen.insert(each) {
+                            let zoned = each.to_zoned(TimeZone::UTC).expect("it fits");
+                            fires |= cron.expression.is_time_matching(&zoned).expect("it can be told");
+                        }
+                        each += jiff::SignedDuration::from_mins(1);
+                    }
+                    last_wall = Some(wall);
+                    if fires {
+                        expected.push(instant);
+                    }
+                }
+                let (mut last, mut found) = (begin, Vec::new());
+                while found.len() < expected.len() {
+                    last = cron.next_after(last).expect("it goes on").at;
+                    found.push(last);
+                }
+                assert_eq!(found, expected, "{text} in {zone}");
+            }
+        }
+    }
+}
