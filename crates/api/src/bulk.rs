@@ -9,7 +9,7 @@ use crate::value;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Up to so many tasks are cancelled while the call waits; beyond them a job does it.
+/// Up to so many tasks are cancelled while the call waits; beyond them, or where finding them takes long, a job does it.
 pub const BULK_MAX: usize = 10_000;
 
 const SHAPE: Shape = Shape {

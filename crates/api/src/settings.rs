@@ -72,7 +72,7 @@ pub struct SettingsBody {
     /// The retry policy of tasks that have none. Default: tried for ever, at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryBody>,
-    /// How much is remembered of tasks that ended. Default: 24 hours and 100,000 keys.
+    /// How much is remembered of tasks that ended. Default: 24 hours and 100,000 keys. Of all queues together it is 250,000, those that ended last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryBody>,
 }

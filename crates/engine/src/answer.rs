@@ -483,6 +483,12 @@ pub enum RedriveError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
+    /// The settings have something that cannot be.
+    #[error("{what} cannot be")]
+    Invalid {
+        /// What.
+        what: &'static str,
+    },
     /// So many queues have settings, or are held, that no more can be.
     #[error("{limit} queues have settings of their own, and no more can have")]
     TooMany {

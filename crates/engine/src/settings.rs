@@ -54,6 +54,24 @@ pub struct QueueRecord {
     pub draining: bool,
 }
 
+impl QueueSettings {
+    /// What cannot be, if there is anything: a limit or a rate of nothing would hold tasks for ever, and a pause says so better.
+    #[must_use]
+    pub fn mistake(&self) -> Option<&'static str> {
+        let none = |limit: Option<u64>| limit == Some(0);
+        match self {
+            _ if none(self.max_in_flight) || none(self.max_in_flight_per_group) => {
+                Some("a limit in flight of 0")
+            }
+            _ if self.rate.is_some_and(|rate| [rate.tasks, rate.per_ms, rate.burst].contains(&0)) => {
+                Some("a rate of 0 tasks, of 0 ms, or without a burst")
+            }
+            _ if none(self.default_lease_ms) => Some("a default lease of 0 ms"),
+            _ => None,
+        }
+    }
+}
+
 impl QueueRecord {
     /// Whether it says anything. If not, it need not be kept.
     #[must_use]

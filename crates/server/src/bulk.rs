@@ -76,13 +76,21 @@ impl Bulk {
                     Err(error) => {
                         // That somebody has it, changed it or ended it is no failure of the whole.
                         if let tickwheel_queue::CancelError::Unavailable(why) = error {
-                            return Err(translate::unavailable(&why));
+                            return Err(broken_off(cancelled, translate::unavailable(&why)));
                         }
                     }
                 }
             }
         }
         Ok(cancelled)
+    }
+}
+
+/// Why it went no further. What was cancelled before that stays so.
+fn broken_off(cancelled: u64, problem: Problem) -> Problem {
+    match cancelled {
+        0 => problem,
+        _ => Problem::indeterminate(&format!("{cancelled} tasks were cancelled, then: {}", problem.detail)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{PauseBody, QueuesBody, SettingsBody, no_body, no_query};
+use tickwheel_api::{PauseBody, Problem, QueuesBody, SettingsBody, no_body, no_query};
 use tickwheel_queue::{QueueChange, QueueName};
 
 use crate::answer;
@@ -86,7 +86,8 @@ pub(crate) async fn resume(
 async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
     let changed = app.queue.change_queue(settings::change(queue, change)).await;
     changed.map_err(|error| settings::change_refused(&error))?;
-    show(app, queue).await
+    // It is laid down by now, whatever comes of the look at it.
+    show(app, queue).await.map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
 }
 
 async fn show(app: &App, queue: &QueueName) -> Result<Response, Refusal> {

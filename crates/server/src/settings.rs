@@ -76,6 +76,9 @@ pub(crate) fn change(queue: &QueueName, change: queue::QueueChange) -> queue::Ch
 
 pub(crate) fn change_refused(error: &queue::QueueError) -> Problem {
     match error {
+        queue::QueueError::Invalid { what } => {
+            Problem::bad_request(&api::BadRequest::body(format!("has {what}"), "leave it out for no limit"))
+        }
         queue::QueueError::TooMany { limit } => {
             Problem::too_many("queues with settings of their own, or held", *limit)
         }

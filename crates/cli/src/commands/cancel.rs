@@ -93,7 +93,10 @@ impl Cancel {
             }
             Err(job) => job,
         };
-        say(&format!("there are more than {BULK_MAX}: job {} does it, also if this is interrupted", job.id));
+        say(&format!(
+            "there are more than {BULK_MAX} tasks, or many to look at: job {} does it, also if this is interrupted",
+            job.id
+        ));
         while job.state == JobState::Running {
             std::thread::sleep(LOOK_AGAIN);
             job = client.job(job.id)?;

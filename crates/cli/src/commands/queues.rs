@@ -159,7 +159,10 @@ impl Set {
         Setting::apply(self.max_backlog, &mut after.max_backlog);
         Setting::apply(self.default_lease_ms, &mut after.default_lease_ms);
         match self.max_attempts {
-            Some(Setting::Default) => after.retry = None,
+            Some(Setting::Default) => {
+                let rest = after.retry.map(|retry| RetryBody { max_attempts: None, ..retry });
+                after.retry = rest.filter(|rest| *rest != RetryBody::default());
+            }
             Some(Setting::To(max)) => {
                 after.retry = Some(RetryBody { max_attempts: Some(max), ..after.retry.unwrap_or_default() });
             }

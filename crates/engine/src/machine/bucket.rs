@@ -13,14 +13,20 @@ pub(super) struct Bucket {
 const NS_PER_MS: u128 = 1_000_000;
 
 impl Bucket {
-    pub(super) fn full(rate: Rate) -> Self {
+    fn full(rate: Rate) -> Self {
         Self { rate, full_at: 0 }
+    }
+
+    /// One with so many tokens in it, as far as they fit.
+    pub(super) fn holding(rate: Rate, tokens: u64, mono_ns: u64) -> Self {
+        let bucket = Self::full(rate);
+        let missing = u128::from(rate.burst.saturating_sub(tokens)).saturating_mul(bucket.token());
+        Self { full_at: bucket.at(mono_ns).saturating_add(missing), ..bucket }
     }
 
     /// One that has just been emptied. Who starts anew does not know what was handed out before.
     pub(super) fn empty(rate: Rate, mono_ns: u64) -> Self {
-        let bucket = Self::full(rate);
-        Self { full_at: bucket.at(mono_ns).saturating_add(bucket.whole()), ..bucket }
+        Self::holding(rate, 0, mono_ns)
     }
 
     pub(super) fn rate(&self) -> Rate {

@@ -33,13 +33,56 @@ pub(super) enum Choice {
 /// When gates open that calls wait at. Some may have opened before, and nobody waits there any more.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// Pauses end by the wall clock.
+    /// What each queue waits for.
+    gates: BTreeMap<QueueName, Gate>,
     wall: BTreeSet<(Timestamp, QueueName)>,
-    /// Tokens come back by the monotonic clock, milliseconds.
     mono_ms: BTreeSet<(u64, QueueName)>,
 }
 
+/// What opens at a time that is known.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Gate {
+    /// Pauses end by the wall clock.
+    Wall(Timestamp),
+    /// Tokens come back by the monotonic clock, milliseconds.
+    MonoMs(u64),
+}
+
 impl Opening {
+    fn watch(&mut self, name: &QueueName, gate: Gate) {
+        self.forget(name);
+        self.gates.insert(name.clone(), gate);
+        match gate {
+            Gate::Wall(at) => {
+                self.wall.insert((at, name.clone()));
+            }
+            Gate::MonoMs(at) => {
+                self.mono_ms.insert((at, name.clone()));
+            }
+        }
+    }
+
+    fn forget(&mut self, name: &QueueName) {
+        match self.gates.remove(name) {
+            Some(Gate::Wall(at)) => {
+                self.wall.remove(&(at, name.clone()));
+            }
+            Some(Gate::MonoMs(at)) => {
+                self.mono_ms.remove(&(at, name.clone()));
+            }
+            None => {}
+        }
+    }
+
+    /// A queue whose gate has opened by now.
+    fn pop(&mut self, now: Now) -> Option<QueueName> {
+        let by_wall = self.wall.first().filter(|(at, _)| *at <= now.wall).map(|(_, name)| name);
+        let by_mono = || self.mono_ms.first().filter(|(at, _)| *at <= now.mono_tick()).map(|(_, name)| name);
+        let name = by_wall.or_else(by_mono)?.clone();
+        self.forget(&name);
+        Some(name)
+    }
+
     pub(super) fn next_wall(&self) -> Option<Timestamp> {
         self.wall.first().map(|&(at, _)| at)
     }
@@ -72,8 +115,18 @@ impl Queue {
 impl Engine {
     pub(super) fn change_queue(&mut self, now: Now, call: CallId, change: ChangeQueue) {
         let ChangeQueue { queue: name, change } = change;
+        if let QueueChange::Settings(settings) = &change
+            && let Some(what) = settings.mistake()
+        {
+            return self.answer(call, Answer::ChangeQueue(Err(QueueError::Invalid { what })));
+        }
+        if self.records >= RECORDS_MAX {
+            self.end_pauses(now);
+        }
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
+        // A pause that is over says nothing any more.
+        record.paused_until = record.paused_until.filter(|&until| now.wall < until);
         let settles = matches!(change, QueueChange::Settings(_));
         match change {
             QueueChange::Settings(settings) => record.settings = settings,
@@ -89,17 +142,31 @@ impl Engine {
             return self.answer(call, Answer::ChangeQueue(Err(QueueError::TooMany { limit })));
         }
         if record != *before {
-            // Who holds a queue because the disk is full must be able to.
-            let refused = if settles { self.take_room(RECORD_BYTES).err() } else { None };
+            // Who holds a queue because the disk is full must be able to, and who lets it go again, too.
+            let grows = settles && before.is_default();
+            let refused = if grows { self.take_room(RECORD_BYTES).err() } else { None };
             if let Some(why) = refused {
                 return self.answer(call, Answer::ChangeQueue(Err(why.into())));
             }
-            self.set_record(&name, record);
+            self.set_record(now, &name, record);
         }
         self.answer(call, Answer::ChangeQueue(Ok(())));
     }
 
-    fn set_record(&mut self, name: &QueueName, record: QueueRecord) {
+    /// Records that say nothing but that a pause was to end by now are given up.
+    fn end_pauses(&mut self, now: Now) {
+        let over = |record: &QueueRecord| {
+            let until = record.paused_until.is_some_and(|until| until <= now.wall);
+            until && QueueRecord { paused_until: None, ..record.clone() }.is_default()
+        };
+        let over: Vec<QueueName> =
+            self.queues.iter().filter(|queue| over(&queue.record)).map(|queue| queue.name.clone()).collect();
+        for name in over {
+            self.set_record(now, &name, QueueRecord::default());
+        }
+    }
+
+    fn set_record(&mut self, now: Now, name: &QueueName, record: QueueRecord) {
         let record = Arc::new(record);
         let queue = self.queues.open(name);
         self.records -= usize::from(!queue.record.is_default());
@@ -110,7 +177,9 @@ impl Engine {
         }
         let rate = record.settings.rate;
         if queue.bucket.map(|bucket| bucket.rate()) != rate {
-            queue.bucket = rate.map(Bucket::full);
+            // What was handed out by the rate before counts: a change of it is no burst.
+            let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
+            queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
         queue.record = Arc::clone(&record);
         if !queue.waiters.is_empty() {
@@ -198,27 +267,24 @@ impl Engine {
 
     /// If calls wait for what a pause or a rate holds up, it is remembered when that ends.
     pub(super) fn watch_gate(&mut self, now: Now, name: &QueueName) {
-        let Some(queue) = self.queues.get(name) else { return };
+        let Some(queue) = self.queues.get(name) else { return self.opening.forget(name) };
         if queue.waiters.is_empty() || queue.line.is_empty() {
-            return;
+            return self.opening.forget(name);
         }
         match (queue.record.paused_until.filter(|&until| now.wall < until), &queue.bucket) {
-            (Some(until), _) => drop(self.opening.wall.insert((until, name.clone()))),
+            // Without an end there is nothing to wait for but its owner.
+            (Some(until), _) if until < Timestamp::MAX => self.opening.watch(name, Gate::Wall(until)),
             (None, Some(bucket)) if bucket.tokens(now.mono_ns) == 0 => {
-                self.opening.mono_ms.insert((bucket.next_ms(), name.clone()));
+                self.opening.watch(name, Gate::MonoMs(bucket.next_ms()));
             }
-            _ => {}
+            _ => self.opening.forget(name),
         }
     }
 
     /// Whoever waits where a gate opens by now is looked at.
     pub(super) fn gates_open(&mut self, now: Now) {
-        while self.opening.wall.first().is_some_and(|&(at, _)| at <= now.wall) {
-            self.to_serve.extend(self.opening.wall.pop_first().map(|(_, name)| name));
-        }
-        let mono_ms = now.mono_tick();
-        while self.opening.mono_ms.first().is_some_and(|&(at, _)| at <= mono_ms) {
-            self.to_serve.extend(self.opening.mono_ms.pop_first().map(|(_, name)| name));
+        while let Some(name) = self.opening.pop(now) {
+            self.to_serve.insert(name);
         }
     }
 

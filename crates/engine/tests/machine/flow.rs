@@ -141,6 +141,43 @@ fn a_rate_gives_its_burst_and_then_one_after_the_other() {
 }
 
 #[test]
+fn a_change_of_the_rate_is_no_burst() {
+    let mut world = World::new();
+    settle(&mut world, rate(10, 1_000, 10));
+    (0..30).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
+    assert_eq!(world.lease(30, 60_000).len(), 10);
+    settle(&mut world, rate(9, 1_000, 9));
+    assert!(world.lease(30, 60_000).is_empty());
+    world.pass_ms(500);
+    assert_eq!(world.lease(2, 60_000).len(), 2);
+    settle(&mut world, rate(9, 1_000, 1));
+    assert_eq!(world.lease(30, 60_000).len(), 1, "no more than what was left, and fits");
+}
+
+#[test]
+fn settings_that_would_hold_tasks_for_ever_are_refused() {
+    let mut world = World::new();
+    let lease = QueueSettings { default_lease_ms: Some(0), ..QueueSettings::default() };
+    for settings in [in_flight(0), per_group(0), rate(0, 1, 1), rate(1, 0, 1), rate(1, 1, 0), lease] {
+        let refused = change(&mut world, QueueChange::Settings(settings.clone()));
+        assert!(matches!(refused, Err(QueueError::Invalid { .. })), "{settings:?}: {refused:?}");
+    }
+    assert_eq!(view(&mut world).settings, QueueSettings::default());
+}
+
+#[test]
+fn a_pause_without_an_end_wakes_nobody() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
+    wait(&mut world, 1);
+    change(&mut world, QueueChange::Pause { ms: Some(9_000) }).expect("taken");
+    assert_eq!(world.until_wake_ms(), Some(9_000), "the pause that stands, and no other");
+    change(&mut world, QueueChange::Pause { ms: None }).expect("taken");
+    assert_eq!(world.until_wake_ms(), None);
+}
+
+#[test]
 fn a_delivery_that_reached_nobody_does_not_count_against_the_rate() {
     let mut world = World::new();
     settle(&mut world, rate(1, 60_000, 1));

@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use tickwheel_engine::{Ended, Key, QueueName, Retention, Seq, Timestamp};
 
-use super::history::{Added, History};
+use super::history::{Added, History, Oldest};
 use super::limits::HistoryLimits;
 use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
@@ -27,6 +27,8 @@ pub(crate) struct Histories {
     own: BTreeMap<QueueName, Retention>,
     /// Queues by when they forget next.
     by_age: BTreeSet<(Timestamp, u32)>,
+    /// Queues by when the oldest of each ended.
+    by_end: BTreeSet<(Timestamp, u32)>,
     /// Numbers of queues that have nothing.
     free: Vec<u32>,
     len: usize,
@@ -76,6 +78,7 @@ impl Histories {
             limits,
             own: BTreeMap::new(),
             by_age: BTreeSet::new(),
+            by_end: BTreeSet::new(),
             free: Vec::new(),
             len: 0,
         }
@@ -93,7 +96,7 @@ impl Histories {
     /// The same if somebody has hashed its key already.
     pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
-        let before = self.queues[queue as usize].forgets_at();
+        let before = self.queues[queue as usize].oldest();
         let added = self.queues[queue as usize].add(ended);
         if let Added::Kept(forgotten) = added {
             self.len += 1;
@@ -103,8 +106,10 @@ impl Histories {
             }
         }
         self.aged(queue, before);
-        if self.len > self.limits.total {
-            self.forget_oldest();
+        if self.len > self.limits.total
+            && let Some(&(_, queue)) = self.by_end.first()
+        {
+            self.forget_oldest(queue);
         }
     }
 
@@ -115,7 +120,7 @@ impl Histories {
             None => drop(self.own.remove(name)),
         }
         let Some(&queue) = self.numbers.get(name) else { return };
-        let before = self.queues[queue as usize].forgets_at();
+        let before = self.queues[queue as usize].oldest();
         self.queues[queue as usize].set_limit(limit.unwrap_or(self.limits.queue));
         while let Some(forgotten) = self.queues[queue as usize].pop_beyond() {
             self.forget(&forgotten);
@@ -126,29 +131,31 @@ impl Histories {
     /// Forgets what is too old by now, at most so many.
     pub(crate) fn forget_until(&mut self, now: Timestamp, most: usize) {
         for _ in 0..most {
-            if self.by_age.first().is_none_or(|(at, _)| *at > now) {
-                return;
-            }
-            self.forget_oldest();
+            let Some(&(_, queue)) = self.by_age.first().filter(|(at, _)| *at <= now) else { return };
+            self.forget_oldest(queue);
         }
     }
 
-    fn forget_oldest(&mut self) {
-        let Some(&(at, queue)) = self.by_age.first() else { return };
+    fn forget_oldest(&mut self, queue: u32) {
+        let before = self.queues[queue as usize].oldest();
         if let Some(forgotten) = self.queues[queue as usize].pop_first() {
             self.forget(&forgotten);
         }
-        self.aged(queue, Some(at));
+        self.aged(queue, before);
     }
 
-    /// When a queue forgets next may have changed. One that has nothing is not kept.
-    fn aged(&mut self, queue: u32, before: Option<Timestamp>) {
-        let now = self.queues[queue as usize].forgets_at();
+    /// The oldest of a queue may be another. One that has nothing is not kept.
+    fn aged(&mut self, queue: u32, before: Option<Oldest>) {
+        let now = self.queues[queue as usize].oldest();
         if now != before {
-            if let Some(at) = before {
-                self.by_age.remove(&(at, queue));
+            if let Some(Oldest { ended_at, forgotten_at }) = before {
+                self.by_age.remove(&(forgotten_at, queue));
+                self.by_end.remove(&(ended_at, queue));
             }
-            self.by_age.extend(now.map(|at| (at, queue)));
+            if let Some(Oldest { ended_at, forgotten_at }) = now {
+                self.by_age.insert((forgotten_at, queue));
+                self.by_end.insert((ended_at, queue));
+            }
         }
         if now.is_none() {
             let name = &self.names[queue as usize];
@@ -351,7 +358,7 @@ mod tests {
         assert_eq!((last(&histories, &aged(5, "d", 130)), histories.queues.len()), (Some(5), 3));
         assert_eq!(histories.by_id(2), None);
         histories.forget_until(now(1_000), 10);
-        assert_eq!((histories.len(), histories.numbers.len(), histories.by_age.len()), (0, 0, 0));
+        assert_eq!((histories.len(), histories.by_end.len(), histories.by_age.len()), (0, 0, 0));
         assert_eq!((histories.by_id.len(), histories.by_key.len()), (0, 0));
     }
 

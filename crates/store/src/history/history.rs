@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 
 use tickwheel_engine::{Ended, Retention, Seq, Timestamp};
 
-use super::limits::forgotten_at;
-
 /// The last tasks of one queue that ended, at most `max` of them: those with the highest `seq`.
 ///
-/// The content depends only on the set of records that were added, never on their order or on repetitions, as long as each change and
-/// each id ends one task. Recovery counts on that: it may add again what a checkpoint has already.
+/// As long as nobody takes any out, the content depends only on the set of records that were added, never on their order or on repetitions, if
+/// each change and each id ends one task. Recovery counts on that: it may add again what a checkpoint has already.
 ///
 /// An addition costs O(1) if it is the newest, as all are but those of a recovery; a look-up O(log n).
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +16,14 @@ pub(super) struct History {
     ended: VecDeque<Ended>,
     max: usize,
     pub(super) keep_ms: u64,
+}
+
+/// The oldest of a queue.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Oldest {
+    pub(super) ended_at: Timestamp,
+    /// If nobody else pushes it out before.
+    pub(super) forgotten_at: Timestamp,
 }
 
 /// What an addition came to.
@@ -52,9 +58,13 @@ impl History {
         self.ended.pop_front()
     }
 
-    /// When the oldest is forgotten.
-    pub(super) fn forgets_at(&self) -> Option<Timestamp> {
-        self.ended.front().map(|ended| forgotten_at(ended.at, self.keep_ms))
+    /// What there is to say of the oldest.
+    pub(super) fn oldest(&self) -> Option<Oldest> {
+        let of = |ended: &Ended| Oldest {
+            ended_at: ended.at,
+            forgotten_at: ended.at.saturating_plus_ms(self.keep_ms),
+        };
+        self.ended.front().map(of)
     }
 
     pub(super) fn add(&mut self, ended: &Ended) -> Added {

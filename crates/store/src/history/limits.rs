@@ -1,8 +1,9 @@
 //! How much is remembered.
 
-use tickwheel_engine::{Retention, Timestamp};
+use tickwheel_engine::Retention;
 
-/// How much is remembered of tasks that ended. What goes beyond any of it is forgotten, the oldest first.
+/// How much is remembered of tasks that ended. What goes beyond any of it is forgotten: of a queue the oldest first, and of all queues together
+/// those that ended first, whatever their owners said.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
     /// Of each queue, unless its owner said otherwise.
@@ -25,9 +26,4 @@ impl Default for HistoryLimits {
     fn default() -> Self {
         Self { queue: Retention { keep_ms: 86_400_000, keys: 100_000 }, total: 250_000 }
     }
-}
-
-/// When a task that ended then is forgotten.
-pub(super) fn forgotten_at(ended_at: Timestamp, keep_ms: u64) -> Timestamp {
-    ended_at.saturating_plus_ms(keep_ms)
 }

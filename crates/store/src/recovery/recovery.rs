@@ -222,9 +222,10 @@ fn read_base<D: Disk>(
             Ok(loaded) => {
                 let start = loaded.start;
                 let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
+                // The rules say how many of the ends are remembered.
+                loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.raise_counters(loaded.counters);
-                loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
                 return Ok(Base {
                     replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
                     name: Some(checkpoint_file(*number)),
