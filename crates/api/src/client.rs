@@ -321,6 +321,15 @@ impl Client {
         self.exchange.send(Call::new("PUT", self::queue(queue)).json(settings.to_json()))?.body()
     }
 
+    /// Changes some settings of a queue: `patch` is a JSON object as [`SettingsBody::patched`] reads it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn reconfigure(&self, queue: &str, patch: Vec<u8>) -> Result<QueueBody, ClientError> {
+        self.exchange.send(Call::new("PATCH", self::queue(queue)).json(patch))?.body()
+    }
+
     /// Nothing is leased from the queue from now on, until it is resumed or for as long as the body says.
     ///
     /// # Errors

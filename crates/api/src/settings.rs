@@ -100,19 +100,35 @@ impl SettingsBody {
     ///
     /// Text that is no JSON object; unknown or repeated members; values of the wrong kind or outside their limits; a burst without a rate.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
+        Self::default().patched(bytes)
+    }
+
+    /// These settings after a patch: a member that it has replaces the one that was, `null` gives the default back, the others stay. Another
+    /// `rate` without a `burst` has the usual one.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
-        let get = |name: &str| members.get(name).filter(|raw| raw.get() != "null");
-        let count = |name: &str, max| get(name).map(|raw| value::integer(name, raw, 1..=max)).transpose();
-        let lease = |raw| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
+        let burst = self.burst.filter(|_| members.get("rate").is_none());
+        let lease = |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
+        let count = |name: &'static str, max, before: Option<u64>| {
+            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max))
+        };
         let body = Self {
-            max_in_flight: count("max_in_flight", LIMIT_MAX)?,
-            max_in_flight_per_group: count("max_in_flight_per_group", LIMIT_MAX)?,
-            rate: get("rate").map(|raw| RateBody::of("rate", raw)).transpose()?,
-            burst: count("burst", RATE_TASKS_MAX)?,
-            max_backlog: count("max_backlog", LIMIT_MAX)?,
-            default_lease_ms: get("default_lease").map(lease).transpose()?,
-            retry: get("retry").map(|raw| RetryBody::of("retry", raw)).transpose()?,
-            history: get("history").map(HistoryBody::of).transpose()?,
+            max_in_flight: count("max_in_flight", LIMIT_MAX, self.max_in_flight)?,
+            max_in_flight_per_group: count(
+                "max_in_flight_per_group",
+                LIMIT_MAX,
+                self.max_in_flight_per_group,
+            )?,
+            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw))?,
+            burst: count("burst", RATE_TASKS_MAX, burst)?,
+            max_backlog: count("max_backlog", LIMIT_MAX, self.max_backlog)?,
+            default_lease_ms: patched(&members, "default_lease", self.default_lease_ms, lease)?,
+            retry: patched(&members, "retry", self.retry, |raw| RetryBody::of("retry", raw))?,
+            history: patched(&members, "history", self.history, HistoryBody::of)?,
         };
         if body.burst.is_some() && body.rate.is_none() {
             let hint = "add the rate, for example `\"rate\": \"5/s\"`";
@@ -124,6 +140,20 @@ impl SettingsBody {
     /// The body as [`parse`](Self::parse) reads it.
     pub fn to_json(&self) -> Vec<u8> {
         json::write(self)
+    }
+}
+
+/// A member after a patch.
+fn patched<T>(
+    members: &Members<'_>,
+    name: &str,
+    before: Option<T>,
+    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
+) -> Result<Option<T>, BadRequest> {
+    match members.get(name) {
+        None => Ok(before),
+        Some(raw) if raw.get() == "null" => Ok(None),
+        Some(raw) => read(raw).map(Some),
     }
 }
 
@@ -210,6 +240,19 @@ mod tests {
         let body = SettingsBody::parse(text.as_bytes()).expect("settings");
         assert_eq!(String::from_utf8(body.to_json()).expect("UTF-8"), text);
         assert_eq!(serde_json::from_str::<SettingsBody>(text).expect("settings"), body);
+    }
+
+    #[test]
+    fn a_patch_changes_what_it_names() {
+        let before =
+            SettingsBody::parse(br#"{"max_in_flight":3,"rate":"5/s","burst":9,"default_lease":"5m"}"#);
+        let after = before.expect("settings").patched(br#"{"max_in_flight":null,"max_backlog":7}"#);
+        let after = after.expect("settings");
+        assert_eq!((after.max_in_flight, after.max_backlog, after.burst), (None, Some(7), Some(9)));
+        let faster = after.patched(br#"{"rate":"6/s"}"#).expect("settings");
+        assert_eq!((faster.rate.map(|rate| rate.tasks), faster.burst), (Some(6), None));
+        let without = faster.patched(br#"{"rate":null}"#).expect("settings");
+        assert_eq!((without.rate, without.default_lease_ms), (None, Some(300_000)));
     }
 
     #[test]

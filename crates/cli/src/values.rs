@@ -138,13 +138,12 @@ pub(crate) enum Setting<T> {
     Default,
 }
 
-impl<T: Copy> Setting<T> {
-    /// Gives a setting this value, if one was named.
-    pub(crate) fn apply(named: Option<Self>, to: &mut Option<T>) {
-        match named {
-            Some(Self::To(value)) => *to = Some(value),
-            Some(Self::Default) => *to = None,
-            None => {}
+impl<T> Setting<T> {
+    /// The value, if it is one.
+    pub(crate) fn value(self) -> Option<T> {
+        match self {
+            Self::To(value) => Some(value),
+            Self::Default => None,
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) deliveries: Deliveries,
     pub(crate) jobs: Jobs,
+    /// Whoever changes the settings of a queue holds it.
+    pub(crate) settings: tokio::sync::Mutex<()>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
 }
@@ -30,6 +32,7 @@ impl App {
             limits: Limits::new(),
             deliveries: Deliveries::default(),
             jobs: Jobs::default(),
+            settings: tokio::sync::Mutex::new(()),
             levels,
         }
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, Problem, no_query};
+use tickwheel_api::{BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, Problem, no_query};
 use tickwheel_queue::{Cancelled, Key, Place, Queue, QueueName, Seq, TaskPage};
 
 use crate::answer;
 use crate::app::Shared;
 use crate::body::JsonBytes;
+use crate::header::IfMatch;
 use crate::jobs::Job;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
@@ -99,9 +100,14 @@ pub(crate) async fn cancel(
     app: Shared,
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
+    if version.is_some() {
+        let hint = "leave it out; each task is cancelled in the version in which it is found";
+        return Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint).into());
+    }
     let mut bulk = Bulk::new(name, BulkCancelBody::parse(&body)?);
     let (mut found, mut after) = (Vec::new(), None);
     for _ in 0..PAGES_MAX {
@@ -120,7 +126,7 @@ pub(crate) async fn cancel(
     let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
     let counts = view.counts;
     let of = counts.scheduled + counts.ready + counts.leased + counts.dead;
-    let job = app.jobs.start(bulk, of).ok_or_else(too_many_jobs)?;
+    let job = app.jobs.start(bulk, of, app.queue.now()).ok_or_else(too_many_jobs)?;
     let (queue, stopping) = (app.queue.clone(), app.stopping.clone());
     tokio::spawn(run(Arc::clone(&job), queue, stopping));
     let mut response = answer::json(StatusCode::ACCEPTED, &job.body());

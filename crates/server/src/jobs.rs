@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{JobBody, JobState, Problem, no_query};
+use tickwheel_queue::Timestamp;
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -98,7 +99,7 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     /// A new job, which somebody has to run; `None`: too many are under way.
-    pub(crate) fn start(&self, bulk: Bulk, of: u64) -> Option<Arc<Job>> {
+    pub(crate) fn start(&self, bulk: Bulk, of: u64, now: Timestamp) -> Option<Arc<Job>> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.values().filter(|job| job.is_running()).count() >= RUNNING_MAX {
             return None;
@@ -107,7 +108,8 @@ impl Jobs {
             let over = jobs.iter().find(|(_, job)| !job.is_running()).map(|(id, _)| *id);
             jobs.remove(&over?);
         }
-        let id = jobs.last_key_value().map_or(1, |(last, _)| last + 1);
+        // By the clock, so that the number of a job of an earlier life is not another's now.
+        let id = jobs.last_key_value().map_or(0, |(last, _)| last + 1).max(now.as_tick());
         let state = Mutex::new(State { state: JobState::Running, stops: false, error: None });
         let [looked_at, matched, cancelled] = [const { AtomicU64::new(0) }; 3];
         let job = Arc::new(Job { id, bulk, of, looked_at, matched, cancelled, state });

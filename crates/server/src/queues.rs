@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{PauseBody, Problem, QueuesBody, SettingsBody, no_body, no_query};
+use tickwheel_api::{BadRequest, PauseBody, Problem, QueuesBody, SettingsBody, no_body, no_query};
 use tickwheel_queue::{QueueChange, QueueName};
 
 use crate::answer;
@@ -42,8 +42,28 @@ pub(crate) async fn put(
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
+    if body.trim_ascii().is_empty() {
+        // A forgotten body would give every setting its default.
+        let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
+        return Err(BadRequest::body("is empty", hint).into());
+    }
     let settings = settings::settings(SettingsBody::parse(&body)?);
+    let _one_by_one = app.settings.lock().await;
     change(&app, &queue, QueueChange::Settings(settings)).await
+}
+
+/// `PATCH` on one: those of its settings that are named. Nobody else's change comes between the look and the change.
+pub(crate) async fn patch(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let _one_by_one = app.settings.lock().await;
+    let view = app.queue.queue(&queue).await.map_err(|error| translate::unavailable(&error))?;
+    let settings = settings::queue_body(&view).settings.patched(&body)?;
+    change(&app, &queue, QueueChange::Settings(settings::settings(settings))).await
 }
 
 /// `POST pause`: nothing is leased.

@@ -17,7 +17,10 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
     let task = only("GET, HEAD, PUT, PATCH, DELETE", task);
     Router::new()
         .route("/v1/queues", only("GET, HEAD", get(queues::all)))
-        .route("/v1/queues/{q}", only("GET, HEAD, PUT", get(queues::one).put(queues::put)))
+        .route(
+            "/v1/queues/{q}",
+            only("GET, HEAD, PUT, PATCH", get(queues::one).put(queues::put).patch(queues::patch)),
+        )
         .route("/v1/queues/{q}/pause", only("POST", post(queues::pause)))
         .route("/v1/queues/{q}/drain", only("POST", post(queues::drain)))
         .route("/v1/queues/{q}/resume", only("POST", post(queues::resume)))

@@ -34,7 +34,7 @@ pub(crate) struct Cancel {
     #[arg(value_parser = values::key, required_unless_present_any = MANY, conflicts_with_all = MANY)]
     key: Option<String>,
     /// Only if the task has this version
-    #[arg(long, value_name = "VERSION", value_parser = values::version, requires = "key")]
+    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
     if_match: Option<u64>,
     /// Every task that is not dead, whatever it is
     #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
@@ -89,7 +89,7 @@ impl Cancel {
         let mut job = match client.cancel_many(&self.queue, &body)? {
             Ok(BulkCancelAnswer { matched, cancelled }) => {
                 self.format.print([Many { queue: self.queue, matched, cancelled }])?;
-                return Ok(ExitCode::SUCCESS);
+                return Ok(settled(self.dry_run, matched, cancelled));
             }
             Err(job) => job,
         };
@@ -112,9 +112,21 @@ impl Cancel {
                 anyhow::bail!("the job could not go on: {error}; send the same again for what is left")
             }
             None if job.state == JobState::Stopped => anyhow::bail!("the job was stopped"),
-            None => Ok(ExitCode::SUCCESS),
+            None => Ok(settled(self.dry_run, matched, cancelled)),
         }
     }
+}
+
+/// Whether all that were found are gone, and a word if not.
+fn settled(dry_run: bool, matched: u64, cancelled: u64) -> ExitCode {
+    if dry_run || matched == cancelled {
+        return ExitCode::SUCCESS;
+    }
+    let left = matched - cancelled;
+    say(&format!(
+        "{left} were not cancelled: workers have them (--revoke takes them away), or somebody changed them"
+    ));
+    ExitCode::FAILURE
 }
 
 #[derive(Serialize)]

@@ -60,7 +60,7 @@ impl Next {
             rows.push(Fire::new(next));
         }
         if rows.is_empty() {
-            say("it does not fire any more");
+            say("it does not fire after that: expressions are followed to the year 5000");
             return Ok(ExitCode::FAILURE);
         }
         self.format.print(rows)?;

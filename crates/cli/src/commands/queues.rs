@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use tickwheel_api::{
     HistoryBody, LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError,
-    RetryBody, SettingsBody, time,
+    RetryBody, SettingsBody, duration, time,
 };
 
 use crate::output::{Format, Row, say};
@@ -131,7 +132,7 @@ impl Queues {
             Some(Verb::Show(name)) => client.queue(&name.queue)?,
             Some(Verb::Set(set)) => {
                 let before = client.queue(&set.name.queue)?.settings;
-                client.configure(&set.name.queue, &set.after(before))?
+                client.reconfigure(&set.name.queue, set.patch(before))?
             }
             Some(Verb::Pause(pause)) => {
                 client.pause(&pause.name.queue, &PauseBody { for_ms: pause.for_ms })?
@@ -145,44 +146,44 @@ impl Queues {
 }
 
 impl Set {
-    /// The settings as they are to be.
-    fn after(&self, before: SettingsBody) -> SettingsBody {
-        let mut after = before;
-        Setting::apply(self.max_in_flight, &mut after.max_in_flight);
-        Setting::apply(self.max_in_flight_per_group, &mut after.max_in_flight_per_group);
-        if self.rate.is_some() {
-            // The burst belonged to the rate before.
-            after.burst = None;
-        }
-        Setting::apply(self.rate, &mut after.rate);
-        Setting::apply(self.burst, &mut after.burst);
-        Setting::apply(self.max_backlog, &mut after.max_backlog);
-        Setting::apply(self.default_lease_ms, &mut after.default_lease_ms);
-        match self.max_attempts {
-            Some(Setting::Default) => {
-                let rest = after.retry.map(|retry| RetryBody { max_attempts: None, ..retry });
-                after.retry = rest.filter(|rest| *rest != RetryBody::default());
-            }
-            Some(Setting::To(max)) => {
-                after.retry = Some(RetryBody { max_attempts: Some(max), ..after.retry.unwrap_or_default() });
-            }
-            None => {}
-        }
-        let mut history = after.history.unwrap_or_default();
+    /// What is named, as the server takes it: others may change what is not.
+    fn patch(&self, before: SettingsBody) -> Vec<u8> {
+        let mut patch = serde_json::Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            patch.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        let number =
+            |named: Option<Setting<u64>>| named.map(|to| to.value().map_or(Value::Null, Value::from));
+        put("max_in_flight", number(self.max_in_flight));
+        put("max_in_flight_per_group", number(self.max_in_flight_per_group));
+        let text = |rate: RateBody| Value::from(rate.to_string());
+        put("rate", self.rate.map(|to| to.value().map_or(Value::Null, text)));
+        put("burst", number(self.burst));
+        put("max_backlog", number(self.max_backlog));
+        let lease = |ms| Value::from(duration::format(ms));
+        put("default_lease", self.default_lease_ms.map(|to| to.value().map_or(Value::Null, lease)));
+        put("retry", self.max_attempts.map(|to| retry(before.retry, to.value())));
+        let history = before.history.unwrap_or_default();
         let usual = HistoryBody::default();
-        match self.history_keys {
-            Some(Setting::To(keys)) => history.keys = keys,
-            Some(Setting::Default) => history.keys = usual.keys,
-            None => {}
+        let history = HistoryBody {
+            keys: self.history_keys.map_or(history.keys, |to| to.value().unwrap_or(usual.keys)),
+            keep_ms: self.history_keep_ms.map_or(history.keep_ms, |to| to.value().unwrap_or(usual.keep_ms)),
+        };
+        if self.history_keys.is_some() || self.history_keep_ms.is_some() {
+            let value = if history == usual { Ok(Value::Null) } else { serde_json::to_value(history) };
+            put("history", Some(value.expect("plain JSON")));
         }
-        match self.history_keep_ms {
-            Some(Setting::To(ms)) => history.keep_ms = ms,
-            Some(Setting::Default) => history.keep_ms = usual.keep_ms,
-            None => {}
-        }
-        after.history = Some(history).filter(|history| *history != usual);
-        after
+        serde_json::to_vec(&patch).expect("plain JSON")
     }
+}
+
+/// A retry policy with another number of attempts. Nothing but the usual is none.
+fn retry(before: Option<RetryBody>, max_attempts: Option<u32>) -> Value {
+    let after = RetryBody { max_attempts, ..before.unwrap_or_default() };
+    if after == RetryBody::default() {
+        return Value::Null;
+    }
+    serde_json::to_value(after).expect("plain JSON")
 }
 
 impl Row for QueueCounts {

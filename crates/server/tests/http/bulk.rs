@@ -50,6 +50,8 @@ fn a_filter_has_to_be_said_and_to_make_sense() {
     for body in ["", "{}", r#"{"filter":null}"#, r#"{"filter":{"keys":["a"]}}"#, r#"{"tag":"x"}"#] {
         served.call("POST", CANCEL, body).assert_problem(400, "bad-request", body);
     }
+    let with_version = served.call_with("POST", CANCEL, &[("If-Match", "\"9\"")], r#"{"filter":{}}"#);
+    with_version.assert_problem(400, "bad-request", "If-Match");
     assert_eq!(served.counts("q"), [0, 1, 0]);
     for (method, job) in [("GET", "1"), ("DELETE", "1"), ("GET", "01"), ("GET", "x"), ("GET", "-1")] {
         served.call(method, &format!("/v1/jobs/{job}"), "").assert_problem(404, "no-job", job);

@@ -41,6 +41,18 @@ fn settings_are_laid_down_as_a_whole_and_shown_beside_the_counts() {
 }
 
 #[test]
+fn a_patch_changes_what_it_names_and_an_empty_put_nothing() {
+    let served = Served::memory();
+    served.expect(200, "PUT", QUEUE, r#"{"max_in_flight":2,"default_lease":"5m"}"#);
+    let patched = served.expect(200, "PATCH", QUEUE, r#"{"max_in_flight":null,"rate":"5/s"}"#);
+    assert_eq!((&patched["max_in_flight"], &patched["rate"]), (&Value::Null, &json!("5/s")));
+    assert_eq!(patched["default_lease"], "5m");
+    served.call("PUT", QUEUE, " ").assert_problem(400, "bad-request", "");
+    served.call("PATCH", QUEUE, r#"{"rate":7}"#).assert_problem(400, "bad-request", "");
+    assert_eq!(served.expect(200, "GET", QUEUE, ""), patched);
+}
+
+#[test]
 fn bad_settings_are_named_and_change_nothing() {
     let served = Served::memory();
     served.expect(200, "PUT", QUEUE, r#"{"max_in_flight":2}"#);
