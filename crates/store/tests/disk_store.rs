@@ -1,8 +1,12 @@
 //! The store on a real file system.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tickwheel_engine::{Reply, TaskEffect};
+use tickwheel_engine::{
+    Batch, Ended, Outcome, QueueName, QueueRecord, QueueSettings, Reply, Request, Retention, Rule, RuleName,
+    Seq, TaskEffect, Timestamp,
+};
 use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_task};
 use tickwheel_store::{
     ClockMode, DiskStore, FsDisk, HistoryLimits, InlineIo, Io, OpenError, StoreOptions, Table, ThreadIo,
@@ -125,6 +129,46 @@ fn the_log_goes_round_and_a_checkpoint_lets_it() {
         drop(store);
         store = open();
     }
+}
+
+/// The story: the ends of a checkpoint were taken in before the rules were, and a queue that remembers more than others forgot at each start.
+#[test]
+fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
+    let base = tempfile::tempdir().expect("a directory");
+    let mut options = options(&Setup::default());
+    options.checkpoint_after_bytes = 4 << 10;
+    let open = || {
+        let disk = FsDisk::new(base.path()).expect("a directory");
+        DiskStore::open(disk, InlineIo::new(), options.clone()).expect("it opens")
+    };
+    let mut owner = Owner::acquire(open());
+    let history = Some(Retention { keep_ms: u64::MAX, keys: 1_000 });
+    let record =
+        QueueRecord { settings: QueueSettings { history, ..Default::default() }, ..Default::default() };
+    let name = RuleName::Queue(QueueName::new("q").expect("a queue name"));
+    let rules = vec![(name, Some(Arc::new(Rule::Queue(record))))];
+    let commit = |owner: &mut Owner<DiskStore<FsDisk, InlineIo<FsDisk>>>, seq: u64, batch: Batch| {
+        let wall = Timestamp::from_ms(2_000).expect("after 1970");
+        let guard = owner.acquired.guard;
+        let reply = owner.ask(Request::Commit { guard, seq: Seq(seq), wall, batch });
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    };
+    commit(&mut owner, 0, Batch { rules, ..Batch::default() });
+    let many = Setup::default().history_per_queue as u64 * 20;
+    for id in 1..=many {
+        let task = sample_task(id, 2 * id - 1, "q", &format!("k{id}"), 5);
+        let (key, queue) = (task.key.clone(), task.queue.clone());
+        let at = Timestamp::from_ms(1_000).expect("after 1970");
+        let ended = Ended { id, queue, key, seq: Seq(2 * id), at, outcome: Outcome::Done };
+        let stored = TaskEffect::Stored { task: Arc::new(task), body_known: false };
+        commit(&mut owner, 2 * id - 1, Batch { effects: vec![stored], ..Batch::default() });
+        commit(&mut owner, 2 * id, Batch { effects: vec![TaskEffect::Ended(ended)], ..Batch::default() });
+    }
+    (0..200).for_each(|_| commit(&mut owner, 2 * many, Batch::default()));
+    drop(owner);
+    let store = open();
+    assert!(store.recovery_report().checkpoint.is_some(), "there was a checkpoint");
+    assert_eq!(store.ended().count() as u64, many);
 }
 
 #[test]
