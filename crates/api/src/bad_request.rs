@@ -128,6 +128,16 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
+/// A refusal about a member of the object that stands in `path`.
+pub(crate) fn inside(path: &str, refused: BadRequest) -> BadRequest {
+    let place = match refused.place {
+        Place::Member(member) => Place::Member(format!("{path}.{member}")),
+        Place::Body => Place::Member(path.to_owned()),
+        other => other,
+    };
+    BadRequest { place, ..refused }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

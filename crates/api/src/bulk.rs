@@ -1,10 +1,9 @@
 //! Cancelling many tasks at once.
 
-use crate::bad_request::{BadRequest, Place};
+use crate::bad_request::{BadRequest, Place, inside};
 use crate::filter::{TaskFilter, instant, tag};
 use crate::json::{self, Members, Shape};
 use crate::task::TaskState;
-use crate::timeline::inside;
 use crate::value;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -74,12 +73,8 @@ impl Serialize for BulkCancelBody {
 }
 
 fn filter(raw: &RawValue) -> Result<TaskFilter, BadRequest> {
-    if !raw.get().starts_with('{') {
-        let hint =
-            "write an object, for example `{\"tag\": \"vip\"}`, or `{}` for every task that is not dead";
-        return Err(BadRequest::body(format!("expected an object, got {}", value::kind(raw)), hint));
-    }
-    let members = Members::read(raw.get().as_bytes(), &FILTER)?;
+    let hint = "write an object, for example `{\"tag\": \"vip\"}`, or `{}` for every task that is not dead";
+    let members = Members::of_value(raw, &FILTER, hint)?;
     let words = TaskState::ALL.map(|state| (state.name(), state));
     let time = |name: &'static str| {
         // As in a query: RFC 3339, or milliseconds since 1970 as a number.

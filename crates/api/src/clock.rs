@@ -2,7 +2,6 @@
 
 use crate::bad_request::BadRequest;
 use crate::json::{self, Members, Shape};
-use crate::lease::write_duration;
 use crate::value;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +18,7 @@ const SHAPE: Shape = Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AdvanceBody {
     /// How far the clock moves, in ms, at most 100 years.
-    #[serde(rename = "by", serialize_with = "write_duration")]
+    #[serde(rename = "by", with = "crate::duration::text")]
     pub by_ms: u64,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, nearest, shown};
+use crate::value;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -41,6 +42,14 @@ impl<'a> Members<'a> {
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let read = reader.deserialize(&mut json).and_then(|members| json.end().map(|()| members));
         read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
+    }
+
+    /// Reads an object that is a member of another. Wrap what it refuses with [`inside`](crate::bad_request::inside).
+    pub(crate) fn of_value(raw: &'a RawValue, shape: &Shape, hint: &str) -> Result<Self, BadRequest> {
+        if !raw.get().starts_with('{') {
+            return Err(BadRequest::body(format!("expected an object, got {}", value::kind(raw)), hint));
+        }
+        Self::read(raw.get().as_bytes(), shape)
     }
 
     /// The value of the member, if it is there.

@@ -2,7 +2,7 @@
 
 use crate::bad_request::BadRequest;
 use crate::json::{self, Members, Shape};
-use crate::{duration, value};
+use crate::value;
 use serde::Serialize;
 
 /// The shortest lease: 1 s. A shorter one would end before its answer has reached a worker over a slow line.
@@ -33,7 +33,7 @@ pub struct LeaseBody {
     #[serde(rename = "lease", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
     pub lease_ms: Option<u64>,
     /// How long the call waits for the first task, in ms of real time: 0 to 60 s, by default 0.
-    #[serde(rename = "wait", serialize_with = "write_duration")]
+    #[serde(rename = "wait", with = "crate::duration::text")]
     pub wait_ms: u64,
 }
 
@@ -70,10 +70,4 @@ impl LeaseBody {
     pub fn to_json(&self) -> Vec<u8> {
         json::write(self)
     }
-}
-
-/// A duration in ms, as people write it.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference to the field")]
-pub(crate) fn write_duration<S: serde::Serializer>(ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&duration::format(*ms))
 }

@@ -1,8 +1,7 @@
 //! How often and how soon a task that failed is tried again.
 
-use crate::bad_request::BadRequest;
+use crate::bad_request::{BadRequest, inside};
 use crate::json::{Members, Shape};
-use crate::timeline::inside;
 use crate::{duration, value};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -58,19 +57,12 @@ impl Default for RetryBody {
 impl RetryBody {
     /// Reads the object that stands in the member `path`.
     pub(crate) fn of(path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
-        if !raw.get().starts_with('{') {
-            let hint = "write an object, for example `{\"max_attempts\": 5}`";
-            return Err(BadRequest::member(
-                path,
-                format!("expected an object, got {}", value::kind(raw)),
-                hint,
-            ));
-        }
         Self::read(raw).map_err(|refused| inside(path, refused))
     }
 
     fn read(raw: &RawValue) -> Result<Self, BadRequest> {
-        let members = Members::read(raw.get().as_bytes(), &SHAPE)?;
+        let hint = "write an object, for example `{\"max_attempts\": 5}`";
+        let members = Members::of_value(raw, &SHAPE, hint)?;
         let mut retry = Self::default();
         if let Some(raw) = members.get("max_attempts") {
             let max = value::integer("max_attempts", raw, 1..=u64::from(ATTEMPTS_MAX))?;

@@ -1,11 +1,10 @@
 //! How a queue hands its tasks out.
 
-use crate::bad_request::BadRequest;
+use crate::bad_request::{BadRequest, inside};
 use crate::json::{self, Members, Shape};
 use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
 use crate::rate::{RATE_TASKS_MAX, RateBody};
 use crate::retry::RetryBody;
-use crate::timeline::inside;
 use crate::value;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -159,17 +158,13 @@ fn patched<T>(
 
 impl HistoryBody {
     fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        if !raw.get().starts_with('{') {
-            let hint = "write an object, for example `{\"keep\": \"24h\", \"keys\": 100000}`";
-            let what = format!("expected an object, got {}", value::kind(raw));
-            return Err(BadRequest::member("history", what, hint));
-        }
         Self::read(raw).map_err(|refused| inside("history", refused))
     }
 
     fn read(raw: &RawValue) -> Result<Self, BadRequest> {
         const SHAPE: Shape = Shape { known: &["keep", "keys"], later: &[], elsewhere: &[] };
-        let members = Members::read(raw.get().as_bytes(), &SHAPE)?;
+        let hint = "write an object, for example `{\"keep\": \"24h\", \"keys\": 100000}`";
+        let members = Members::of_value(raw, &SHAPE, hint)?;
         let mut history = Self::default();
         if let Some(raw) = members.get("keep") {
             history.keep_ms = value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX)?;

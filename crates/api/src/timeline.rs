@@ -1,6 +1,6 @@
 //! One task with many instants, and a payload for each.
 
-use crate::bad_request::{BadRequest, Place};
+use crate::bad_request::{BadRequest, inside};
 use crate::due::Due;
 use crate::json::{Members, Shape};
 use crate::payload::PayloadBody;
@@ -52,27 +52,14 @@ pub(crate) fn timeline(raw: &RawValue) -> Result<Vec<MomentBody>, BadRequest> {
 
 impl MomentBody {
     fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        if !raw.get().starts_with('{') {
-            let what = format!("expected an object, got {}", value::kind(raw));
-            return Err(BadRequest::body(what, "write for example `{\"at\": \"2030-01-01T00:00:00Z\"}`"));
-        }
-        let members = Members::read(raw.get().as_bytes(), &SHAPE)?;
+        let hint = "write for example `{\"at\": \"2030-01-01T00:00:00Z\"}`";
+        let members = Members::of_value(raw, &SHAPE, hint)?;
         let payload = PayloadBody::of(&members)?.unwrap_or_default();
         match Due::of(&members)? {
             Some(Due::At(at_ms)) => Ok(Self { at_ms, payload }),
             _ => Err(BadRequest::member("at", "is missing", "say when, with `at` or `at_ms`")),
         }
     }
-}
-
-/// A refusal about a member of the object that stands in `path`.
-pub(crate) fn inside(path: &str, refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Member(member) => Place::Member(format!("{path}.{member}")),
-        Place::Body => Place::Member(path.to_owned()),
-        other => other,
-    };
-    BadRequest { place, ..refused }
 }
 
 impl Serialize for MomentBody {

@@ -426,14 +426,16 @@ impl Engine {
         let entry = self.entries.get_mut(slot);
         entry.filled = Some(filled);
         entry.dirty = Some(seq);
-        if self.filling.is_full() && !self.together {
-            self.seal();
-        }
+        self.seal_if_full();
     }
 
     /// Puts an effect on a rule into the batch.
     fn note_rule(&mut self, effect: RuleEffect) {
         self.filling.push_rule(effect);
+        self.seal_if_full();
+    }
+
+    fn seal_if_full(&mut self) {
         if self.filling.is_full() && !self.together {
             self.seal();
         }
@@ -444,9 +446,7 @@ impl Engine {
         self.together = true;
         let done = act(self);
         self.together = false;
-        if self.filling.is_full() {
-            self.seal();
-        }
+        self.seal_if_full();
         done
     }
 

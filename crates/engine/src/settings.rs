@@ -79,10 +79,16 @@ impl QueueRecord {
         *self == Self::default()
     }
 
+    /// When the pause ends that there is at this instant.
+    #[must_use]
+    pub fn pause_end(&self, now: Timestamp) -> Option<Timestamp> {
+        self.paused_until.filter(|&until| now < until)
+    }
+
     /// Whether it is paused at this instant.
     #[must_use]
     pub fn is_paused(&self, now: Timestamp) -> bool {
-        self.paused_until.is_some_and(|until| now < until)
+        self.pause_end(now).is_some()
     }
 }
 

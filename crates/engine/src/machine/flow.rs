@@ -126,7 +126,7 @@ impl Engine {
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
         // A pause that is over says nothing any more.
-        record.paused_until = record.paused_until.filter(|&until| now.wall < until);
+        record.paused_until = record.pause_end(now.wall);
         let settles = matches!(change, QueueChange::Settings(_));
         match change {
             QueueChange::Settings(settings) => record.settings = settings,
@@ -156,8 +156,8 @@ impl Engine {
     /// Records that say nothing but that a pause was to end by now are given up.
     fn end_pauses(&mut self, now: Now) {
         let over = |record: &QueueRecord| {
-            let until = record.paused_until.is_some_and(|until| until <= now.wall);
-            until && QueueRecord { paused_until: None, ..record.clone() }.is_default()
+            let rest = QueueRecord { paused_until: record.pause_end(now.wall), ..record.clone() };
+            !record.is_default() && rest.is_default()
         };
         let over: Vec<QueueName> =
             self.queues.iter().filter(|queue| over(&queue.record)).map(|queue| queue.name.clone()).collect();
@@ -194,7 +194,7 @@ impl Engine {
     pub(super) fn queue_view(&self, now: Now, name: &QueueName) -> QueueView {
         let unused = Queue::new(name.clone());
         let queue = self.queues.get(name).unwrap_or(&unused);
-        let paused_until = queue.record.paused_until.filter(|&until| now.wall < until);
+        let paused_until = queue.record.pause_end(now.wall);
         QueueView { counts: queue.counts(now), settings: queue.record.settings.clone(), paused_until }
     }
 
@@ -254,24 +254,13 @@ impl Engine {
         self.entries.get_mut(slot).at = At::Far;
     }
 
-    /// A task has left its line, or a worker's hands: others may come instead.
-    pub(super) fn make_way(&mut self, task: &Task) {
-        let queue = self.queues.open(&task.queue);
-        if let Some(group) = task.group().filter(|_| !crate::planted::is("parked-for-ever")) {
-            queue.make_way(group);
-        }
-        if !queue.waiters.is_empty() && !queue.line.is_empty() {
-            self.to_serve.insert(task.queue.clone());
-        }
-    }
-
     /// If calls wait for what a pause or a rate holds up, it is remembered when that ends.
     pub(super) fn watch_gate(&mut self, now: Now, name: &QueueName) {
         let Some(queue) = self.queues.get(name) else { return self.opening.forget(name) };
         if queue.waiters.is_empty() || queue.line.is_empty() {
             return self.opening.forget(name);
         }
-        match (queue.record.paused_until.filter(|&until| now.wall < until), &queue.bucket) {
+        match (queue.record.pause_end(now.wall), &queue.bucket) {
             // Without an end there is nothing to wait for but its owner.
             (Some(until), _) if until < Timestamp::MAX => self.opening.watch(name, Gate::Wall(until)),
             (None, Some(bucket)) if bucket.tokens(now.mono_ns) == 0 => {

