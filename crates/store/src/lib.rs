@@ -25,6 +25,7 @@ mod meta;
 mod options;
 mod recovery;
 mod report;
+mod rules;
 mod segment;
 mod table;
 

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Found, Key, Outcome, Population, QueueName, Rule, RuleEffect, RuleName, Seq, Task,
-    TaskEffect, Timestamp, Wanted,
+    Counters, Ended, Found, Key, Outcome, Population, QueueName, RuleEffect, Seq, Task, TaskEffect,
+    Timestamp, Wanted,
 };
 
 use super::fresh::Fresh;
 use super::segments::Segments;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
+use crate::rules::Rules;
 use crate::segment::Footer;
 
 /// Ended tasks that are forgotten with one commit: more than it can bring, on average.
@@ -43,7 +44,7 @@ pub(crate) struct Catalog {
     leased: BTreeSet<u64>,
     histories: Histories,
     counters: Counters,
-    rules: BTreeMap<RuleName, Arc<Rule>>,
+    rules: Rules,
 }
 
 /// What memory knows of a task that is looked for.
@@ -68,7 +69,7 @@ impl Catalog {
             leased: BTreeSet::new(),
             histories: Histories::new(secret, history),
             counters: Counters::default(),
-            rules: BTreeMap::new(),
+            rules: Rules::default(),
         }
     }
 
@@ -91,18 +92,14 @@ impl Catalog {
         self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
     }
 
-    /// What owners laid down, in the order of the names.
-    pub(crate) fn rules(&self) -> &BTreeMap<RuleName, Arc<Rule>> {
+    /// What owners laid down.
+    pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Takes in what became of a rule. The last that comes is right, so they come in the order of the commits.
-    pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect) {
-        limit_history(&mut self.histories, &name, rule.as_deref());
-        match rule {
-            Some(rule) => drop(self.rules.insert(name, rule)),
-            None => drop(self.rules.remove(&name)),
-        }
+    /// Takes in what became of a rule.
+    pub(crate) fn lay_down(&mut self, effect: RuleEffect) {
+        self.rules.lay_down(effect, &mut self.histories);
     }
 
     /// Time has come to this: ended tasks are forgotten that are too old, some at a time.
@@ -406,16 +403,6 @@ impl Catalog {
             Some(_) | None => self.segments.bury(to),
         }
     }
-}
-
-/// What a rule says of the history of its queue.
-pub(crate) fn limit_history(
-    histories: &mut Histories,
-    RuleName::Queue(queue): &RuleName,
-    rule: Option<&Rule>,
-) {
-    let limit = rule.and_then(|Rule::Queue(record)| record.settings.history);
-    histories.limit(queue, limit);
 }
 
 /// What is found of a task that is not live.

@@ -146,7 +146,7 @@ impl Checkpoint {
                 Stage::List(writer) => {
                     let source = Source {
                         histories: room.catalog.histories(),
-                        rules: room.catalog.rules(),
+                        rules: room.catalog.rules().by_name(),
                         counters: room.catalog.counters(),
                         log: room.log,
                     };

@@ -120,7 +120,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     /// What owners laid down, in the order of the names.
     pub fn rules(&self) -> impl Iterator<Item = (&RuleName, &Arc<Rule>)> {
-        self.catalog.rules().iter()
+        self.catalog.rules().by_name().iter()
     }
 
     /// The ended tasks that are remembered, in the order of (queue, seq).
@@ -196,7 +196,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             self.catalog.segments.iter().map(|(_, segment)| segment.tombstones.len()).sum();
         let ended = 512 * self.catalog.histories().len() as u64;
         // A rule has a name of 200 bytes and a few numbers.
-        let rules = 512 * self.catalog.rules().len() as u64;
+        let rules = 512 * self.catalog.rules().by_name().len() as u64;
         // An entry and its share of blocks beside each record are in the estimate of that.
         self.catalog.fresh.bytes() + ended + rules + 256 * segments + 10 * tombstones as u64
     }

@@ -292,7 +292,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             counters: self.catalog.counters(),
             secret: self.secret,
             queues: self.catalog.populations(),
-            rules: self.catalog.rules().iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect(),
+            rules: self.catalog.rules().to_vec(),
             leased: leased.collect(),
             room: self.room(),
         };

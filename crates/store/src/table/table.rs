@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::index::{Index, QueueIndex};
 use super::records::{Change, Records};
-use crate::catalog::limit_history;
 use crate::history::HistoryLimits;
+use crate::rules::Rules;
 use tickwheel_engine::{
     Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName, Seq,
     Task, TaskEffect, Timestamp, Wanted,
@@ -28,7 +28,7 @@ use tickwheel_engine::{
 pub struct Table {
     records: Records,
     index: Index,
-    rules: BTreeMap<RuleName, Arc<Rule>>,
+    rules: Rules,
 }
 
 impl Table {
@@ -42,7 +42,7 @@ impl Table {
     /// The same with these limits for what is remembered of ended tasks.
     #[must_use]
     pub fn with_history(secret: [u8; 16], history: HistoryLimits) -> Self {
-        Self { records: Records::new(secret, history), index: Index::default(), rules: BTreeMap::new() }
+        Self { records: Records::new(secret, history), index: Index::default(), rules: Rules::default() }
     }
 
     /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
@@ -66,12 +66,8 @@ impl Table {
     }
 
     /// Takes in what became of a rule. The last that comes is right.
-    pub fn lay_down(&mut self, (name, rule): RuleEffect) {
-        limit_history(self.records.histories_mut(), &name, rule.as_deref());
-        match rule {
-            Some(rule) => drop(self.rules.insert(name, rule)),
-            None => drop(self.rules.remove(&name)),
-        }
+    pub fn lay_down(&mut self, effect: RuleEffect) {
+        self.rules.lay_down(effect, self.records.histories_mut());
     }
 
     /// Time has come to this: ended tasks are forgotten that are too old.
@@ -82,7 +78,7 @@ impl Table {
     /// What owners laid down, in the order of the names.
     #[must_use]
     pub fn rules(&self) -> Vec<(RuleName, Arc<Rule>)> {
-        self.rules.iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
+        self.rules.to_vec()
     }
 
     /// How many tasks are live.
