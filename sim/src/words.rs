@@ -302,8 +302,14 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::ChangeQueue(Ok(())) => A::Laid,
         P::ChangeQueue(Err(product::QueueError::Unavailable(why))) => unavailable(&why),
         P::ChangeQueue(Err(_)) => A::Refused,
-        P::List(_) | P::Stats(_) | P::Queue(_) => {
-            unreachable!("a list is taken page by page, and nobody asks for these")
+        P::List(_)
+        | P::Stats(_)
+        | P::Queue(_)
+        | P::PutSchedule(_)
+        | P::DeleteSchedule(_)
+        | P::GetSchedule(_)
+        | P::Schedules(_) => {
+            unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::name::{Group, Key, QueueName};
+use crate::name::{Group, Key, QueueName, ScheduleName};
+use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
 use crate::settings::QueueSettings;
 use crate::task::{Body, Dead, Failure, Retry, Task};
@@ -38,6 +39,14 @@ pub enum Answer {
     Queue(Result<Box<QueueView>, Unavailable>),
     /// To a change of a queue.
     ChangeQueue(Result<(), QueueError>),
+    /// To a put of a schedule.
+    PutSchedule(Result<StoredSchedule, ScheduleError>),
+    /// To giving a schedule up.
+    DeleteSchedule(Result<(), ScheduleError>),
+    /// To a look at a schedule.
+    GetSchedule(Result<ScheduleView, ScheduleError>),
+    /// To a page of schedules.
+    Schedules(Result<Vec<ScheduleView>, Unavailable>),
     /// To stats.
     Stats(Result<Box<Stats>, Unavailable>),
 }
@@ -217,6 +226,26 @@ pub struct QueueView {
     pub settings: QueueSettings,
     /// Until when it is paused; [`Timestamp::MAX`]: until it is resumed.
     pub paused_until: Option<Timestamp>,
+}
+
+/// A schedule, and how far it has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleView {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: ScheduleName,
+    /// What is known of it.
+    pub record: Arc<ScheduleRecord>,
+}
+
+/// A schedule was taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredSchedule {
+    /// Whether it is new; else it replaced, or is, the one of that name.
+    pub created: bool,
+    /// The schedule.
+    pub schedule: ScheduleView,
 }
 
 /// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
@@ -494,6 +523,50 @@ pub enum QueueError {
     TooMany {
         /// How many can have.
         limit: usize,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a schedule was not put, given up or found. A refusal leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// There is none of this name.
+    #[error("no schedule of the queue has this name")]
+    NotFound,
+    /// The version is another, or there is none.
+    #[error("the version is not the one given: {}", match .current {
+        Some(version) => format!("the schedule has version {version}"),
+        None => "no schedule has this name".to_owned(),
+    })]
+    VersionMismatch {
+        /// The version of the one that stands.
+        current: Option<Seq>,
+    },
+    /// It has something that cannot be.
+    #[error("{what} cannot be")]
+    Invalid {
+        /// What.
+        what: &'static str,
+    },
+    /// Its expression or its zone cannot be used.
+    #[error("{why}")]
+    Cadence {
+        /// What is wrong with it.
+        why: Arc<str>,
+    },
+    /// No instant is left between its start and its end, or it has made as many tasks as it counts.
+    #[error("the schedule has no occurrence ahead")]
+    NeverFires,
+    /// There are so many that no more can be.
+    #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
+    TooMany {
+        /// How many there are.
+        schedules: usize,
+        /// Bytes of what they say.
+        bytes: u64,
     },
     /// Not the caller's mistake.
     #[error(transparent)]

@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, State,
-    TaskView, Unavailable,
+    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, ScheduleError,
+    State, TaskView, Unavailable,
 };
-use crate::name::{Group, Key, QueueName, Tag};
+use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
+use crate::schedule::Schedule;
 use crate::settings::QueueSettings;
 use crate::task::{Body, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
@@ -42,6 +43,14 @@ pub enum Command {
     Queue(QueueName),
     /// Lay down how a queue hands its tasks out.
     ChangeQueue(ChangeQueue),
+    /// Lay down what is to be done again and again.
+    PutSchedule(PutSchedule),
+    /// Give a schedule up.
+    DeleteSchedule(DeleteSchedule),
+    /// Look at a schedule.
+    GetSchedule(GetSchedule),
+    /// Page through the schedules of a queue.
+    Schedules(ListSchedules),
     /// The machine's own figures.
     Stats,
 }
@@ -64,6 +73,10 @@ impl Command {
             Self::Queues => Answer::Queues(Err(why)),
             Self::Queue(_) => Answer::Queue(Err(why)),
             Self::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
+            Self::PutSchedule(_) => Answer::PutSchedule(Err(ScheduleError::Unavailable(why))),
+            Self::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
+            Self::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
+            Self::Schedules(_) => Answer::Schedules(Err(why)),
             Self::Stats => Answer::Stats(Err(why)),
         }
     }
@@ -293,6 +306,51 @@ pub enum QueueChange {
     Resume,
 }
 
+/// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
+/// are, unless the cadence or the start is another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PutSchedule {
+    /// The queue that its tasks are put into.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: ScheduleName,
+    /// What it is.
+    pub schedule: Arc<Schedule>,
+    /// Only if the one that stands has this version.
+    pub if_version: Option<Seq>,
+}
+
+/// Gives a schedule up. The tasks that it has made stay.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeleteSchedule {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: ScheduleName,
+    /// Only if it has this version.
+    pub if_version: Option<Seq>,
+}
+
+/// Looks at a schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GetSchedule {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: ScheduleName,
+}
+
+/// Pages through the schedules of a queue in the order of their names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListSchedules {
+    /// The queue.
+    pub queue: QueueName,
+    /// Those behind this one.
+    pub after: Option<ScheduleName>,
+    /// At most so many.
+    pub max: usize,
+}
+
 /// Tasks that have all of these; what is `None` does not matter. All `None`: every task that is not dead.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskFilter {
@@ -509,6 +567,14 @@ impl Extend {
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
         Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: Some(ms_up(lease)) }
+    }
+}
+
+impl PutSchedule {
+    /// Lays this schedule down under this name.
+    #[must_use]
+    pub fn new(queue: &QueueName, name: ScheduleName, schedule: Arc<Schedule>) -> Self {
+        Self { queue: queue.clone(), name, schedule, if_version: None }
     }
 }
 

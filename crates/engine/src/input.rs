@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::command::Command;
+use crate::schedule::{AskId, InstantFound, InstantWanted};
 use crate::seam::{Reply, Request, RequestId};
 use crate::time::Timestamp;
 use crate::token::Token;
@@ -37,6 +38,13 @@ pub enum Input {
         /// Its answer.
         reply: Reply,
     },
+    /// What there is to say of an instant that was asked for.
+    Instant {
+        /// The question.
+        ask: AskId,
+        /// The answer.
+        found: InstantFound,
+    },
     /// The store failed by itself, in its background work. Passed over while a commit is in flight: its reply comes first.
     StoreFailed {
         /// What failed.
@@ -59,6 +67,14 @@ pub enum Effect {
         id: RequestId,
         /// What to ask.
         request: Request,
+    },
+    /// Tell when a cron expression fires. The answer comes back as [`Input::Instant`], and best before the end of the turn: what it says
+    /// then goes into the same commit.
+    Ask {
+        /// Comes back with the answer.
+        ask: AskId,
+        /// What to tell.
+        wanted: InstantWanted,
     },
     /// Answer a caller. Whatever the answer rests on is durable.
     Answer {

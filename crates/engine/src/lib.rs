@@ -11,6 +11,7 @@ mod name;
 mod planted;
 #[cfg(tickwheel_sim)]
 pub mod planted;
+mod schedule;
 mod seam;
 mod settings;
 mod task;
@@ -19,16 +20,21 @@ mod token;
 
 pub use answer::{
     Answer, CancelError, Cancelled, GetError, LATENESS_BOUNDS_MS, Leased, NackError, PatchError, PutError,
-    QueueCounts, QueueError, QueueView, RedriveError, State, Stats, Stored, TaskPage, TaskView, TokenAnswer,
-    Unavailable,
+    QueueCounts, QueueError, QueueView, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored,
+    StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 pub use command::{
-    Ack, Cancel, ChangeQueue, Command, Due, Extend, Get, LEASE_MS_DEFAULT, Lease, List, Nack, OnLease, Patch,
-    Payload, Put, PutMode, QueueChange, Redrive, TaskFilter, Terms,
+    Ack, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, Get, GetSchedule, LEASE_MS_DEFAULT,
+    Lease, List, ListSchedules, Nack, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QueueChange,
+    Redrive, TaskFilter, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
-pub use name::{Group, Key, NameError, QueueName, Tag};
+pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
+pub use schedule::{
+    AskId, Cadence, CatchUp, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule, ScheduleRecord,
+    Which, occurrence_key,
+};
 pub use seam::{
     Acquired, Batch, Counters, Filter, Found, Guard, Page, Place, Population, Reply, Request, RequestId,
     ShardStore, TaskEffect, Wanted,

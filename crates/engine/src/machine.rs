@@ -12,9 +12,11 @@ mod line;
 mod list;
 mod lookup;
 mod near;
+mod occurrence;
 mod owner;
 mod queues;
 mod runs;
+mod schedules;
 mod stop;
 mod stub;
 mod time;
@@ -36,6 +38,7 @@ use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
 use self::queues::Queues;
+use self::schedules::Schedules;
 use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
 use crate::command::Command;
@@ -140,6 +143,7 @@ pub struct Engine {
     /// A put was refused for want of room: the next turn asks how much there is now.
     ask_room: bool,
     gate: Gate,
+    schedules: Schedules,
     lookups: Lookups,
     lists: Lists,
     window: Window,
@@ -173,9 +177,18 @@ impl Engine {
             let queue = queues.open(name);
             (queue.live, queue.dead) = (*live, *dead);
         }
+        let mut schedules = Schedules::default();
+        let mut records = 0;
         for (name, rule) in &acquired.rules {
             match (name, &**rule) {
-                (RuleName::Queue(name), Rule::Queue(record)) => queues.open(name).restore(record, now),
+                (RuleName::Queue(name), Rule::Queue(record)) => {
+                    records += 1;
+                    queues.open(name).restore(record, now);
+                }
+                (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
+                    schedules.restore((queue.clone(), name.clone()), record);
+                }
+                (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
         let guard = acquired.guard;
@@ -206,6 +219,7 @@ impl Engine {
             room: acquired.room,
             ask_room: false,
             gate: Gate::default(),
+            schedules,
             lookups: Lookups::default(),
             lists: Lists::default(),
             window: Window::default(),
@@ -217,7 +231,7 @@ impl Engine {
             stopping: false,
             stopped: false,
             stats: Stats::default(),
-            records: acquired.rules.len(),
+            records,
             ruled: Seq::ZERO,
         };
         // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
@@ -237,6 +251,7 @@ impl Engine {
             Input::EndWait { call } => self.end_wait(now, call),
             Input::Undelivered { tokens } => self.take_back(now, &tokens),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
+            Input::Instant { ask, found } => self.instant_found(now, ask, found),
             Input::StoreFailed { why } => {
                 if self.in_flight.is_none() {
                     self.fail(&why);
@@ -246,6 +261,8 @@ impl Engine {
             Input::NoteTime => self.filling.note_time(),
             Input::Stop => self.stop(now),
         }
+        self.schedules_go_on(now);
+        self.ask_instants(out);
         self.serve_waiters(now);
         self.count(now);
         self.gate.release(self.durable, out);
@@ -254,6 +271,7 @@ impl Engine {
     /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
     /// flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.ask_instants(out);
         self.shed(now);
         self.load_ahead(now, out);
         self.look_up(out);
@@ -276,7 +294,8 @@ impl Engine {
         // Nobody is given up any more once that cannot be written down.
         let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| self.refuses_changes().is_none());
         let resumed = self.opening.next_wall();
-        let wall = [due, rewound, expiry, resumed, self.near.next_due(), self.load_at()];
+        let wall =
+            [due, rewound, expiry, resumed, self.next_occurrence(), self.near.next_due(), self.load_at()];
         NextWake {
             wall: wall.into_iter().flatten().min(),
             mono_ms: [self.lease_wheel.next_wake(), self.opening.next_mono_ms()].into_iter().flatten().min(),
@@ -299,6 +318,7 @@ impl Engine {
             && asked
             && self.counting.is_empty()
             && self.gate.is_empty()
+            && self.schedules.is_quiet()
             && !self.has_overdue()
     }
 
@@ -335,7 +355,13 @@ impl Engine {
     fn call(&mut self, now: Now, call: CallId, command: Command) {
         let changes = !matches!(
             command,
-            Command::Get(_) | Command::List(_) | Command::Queues | Command::Queue(_) | Command::Stats
+            Command::Get(_)
+                | Command::List(_)
+                | Command::Queues
+                | Command::Queue(_)
+                | Command::GetSchedule(_)
+                | Command::Schedules(_)
+                | Command::Stats
         );
         let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
@@ -360,6 +386,10 @@ impl Engine {
             }
             Command::List(list) => self.lists.ask(self.applied, call, list),
             Command::ChangeQueue(change) => self.change_queue(now, call, change),
+            Command::PutSchedule(put) => self.put_schedule(now, call, put),
+            Command::DeleteSchedule(delete) => self.delete_schedule(call, delete),
+            Command::GetSchedule(get) => self.get_schedule(call, get),
+            Command::Schedules(list) => self.list_schedules(call, &list),
             Command::Queues | Command::Queue(_) | Command::Stats => self.counting.push((call, command)),
         }
     }
@@ -411,11 +441,11 @@ impl Engine {
         let of = self.queues.open(&queue);
         *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
         self.queues.tidy(&queue);
-        self.note(
-            slot,
-            seq,
-            TaskEffect::Ended(Ended { id: task.id, queue, key, seq, at: now.wall, outcome }),
-        );
+        let ended = TaskEffect::Ended(Ended { id: task.id, queue, key, seq, at: now.wall, outcome });
+        self.together(|engine| {
+            engine.note(slot, seq, ended);
+            engine.occurrence_ended(now, task.id);
+        });
         self.entries.get_mut(slot).at = At::Ended(outcome);
     }
 
@@ -443,9 +473,9 @@ impl Engine {
 
     /// Does what has to be durable as a whole or not at all.
     fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.together = true;
+        let outer = core::mem::replace(&mut self.together, true);
         let done = act(self);
-        self.together = false;
+        self.together = outer;
         self.seal_if_full();
         done
     }
@@ -470,14 +500,8 @@ impl Engine {
     }
 
     fn refusal_of_counts(&self, now: Now) -> Option<Unavailable> {
-        match (&self.failed, self.refuses_changes()) {
-            // What was laid down last may have been written down or not.
-            (Some(why), _) if self.ruled > self.durable => {
-                Some(Unavailable::Indeterminate { why: Arc::clone(why) })
-            }
-            (_, Some(why)) if !self.has_what_is_due(now) => Some(Unavailable::ReadOnly { why }),
-            _ => None,
-        }
+        let unseen = || self.refuses_changes().filter(|_| !self.has_what_is_due(now));
+        self.doubt_of_rules().or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
     }
 
     fn counts(&self, now: Now) -> Vec<QueueCounts> {

@@ -28,6 +28,10 @@ pub struct Group(Arc<str>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Tag(Arc<str>);
 
+/// The user's name for a schedule: 1 to 200 bytes of UTF-8 without control characters, unique in its queue.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ScheduleName(Arc<str>);
+
 /// Why a text is no name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,7 +39,7 @@ pub enum NameError {
     /// Nothing between the slashes.
     #[error("the {what} is empty; it takes 1 to {max} bytes")]
     Empty {
-        /// "queue name", "key", "group" or "tag".
+        /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
         /// The longest allowed, bytes.
         max: usize,
@@ -43,7 +47,7 @@ pub enum NameError {
     /// Too many bytes.
     #[error("the {what} has {bytes} bytes; it takes 1 to {max}")]
     TooLong {
-        /// "queue name", "key", "group" or "tag".
+        /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
         /// Its length, bytes.
         bytes: usize,
@@ -53,7 +57,7 @@ pub enum NameError {
     /// A character outside the alphabet.
     #[error("the {what} has {found:?} at byte {at}; it takes {alphabet}")]
     BadCharacter {
-        /// "queue name", "key", "group" or "tag".
+        /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
         /// The offending character.
         found: char,
@@ -157,6 +161,31 @@ impl Tag {
     }
 }
 
+impl ScheduleName {
+    /// The longest name, bytes: the keys of its tasks have the instant behind it.
+    pub const BYTES_MAX: usize = 200;
+
+    /// Checks `name` and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`NameError`] if it is empty, too long, or has a control character.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        check_text("schedule name", name, Self::BYTES_MAX)?;
+        Ok(Self(name.into()))
+    }
+
+    /// No name stands before this one.
+    pub(crate) fn first() -> Self {
+        Self(" ".into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Any text but control characters, of a length within the limit.
 fn check_text(what: &'static str, text: &str, max: usize) -> Result<(), NameError> {
     check_length(what, text, max)?;
@@ -195,6 +224,12 @@ impl fmt::Display for Group {
 }
 
 impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ScheduleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -1,6 +1,7 @@
 //! What a queue's owner lays down: it stays when the queue's tasks are gone.
 
-use crate::name::QueueName;
+use crate::name::{QueueName, ScheduleName};
+use crate::schedule::ScheduleRecord;
 use crate::task::Retry;
 use crate::time::Timestamp;
 
@@ -97,6 +98,8 @@ impl QueueRecord {
 pub enum RuleName {
     /// The record of this queue.
     Queue(QueueName),
+    /// The schedule of this name in this queue.
+    Schedule(QueueName, ScheduleName),
 }
 
 /// What an owner laid down, as engine and store hand it to each other.
@@ -104,6 +107,8 @@ pub enum RuleName {
 pub enum Rule {
     /// Of a queue.
     Queue(QueueRecord),
+    /// Of a schedule.
+    Schedule(ScheduleRecord),
 }
 
 /// What became of a rule: it stands like this, or `None`: it is gone.

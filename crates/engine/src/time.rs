@@ -51,11 +51,34 @@ impl Timestamp {
         self.plus_ms(ms).unwrap_or(Self::MAX)
     }
 
+    /// As RFC 3339 in UTC with three decimals, such as `2030-03-12T06:30:00.250Z`.
+    #[must_use]
+    pub fn to_utc(self) -> String {
+        let (days, ms) = (self.0 / 86_400_000, self.0 % 86_400_000);
+        let (year, month, day) = civil(days);
+        let (h, m, s) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+        format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", ms % 1_000)
+    }
+
     /// Milliseconds from `earlier` to `self`; 0 if `earlier` is later.
     #[must_use]
     pub fn ms_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
+}
+
+/// Year, month and day of a day that is counted from 1970-01-01. Years are counted from a 1st of March, so that a leap day comes last, and in
+/// eras of 400, which are all as long (Howard Hinnant, "chrono-compatible low-level date algorithms").
+fn civil(days: i64) -> (i64, i64, i64) {
+    const ERA_DAYS: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year = (day - day / 1_460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
 impl fmt::Display for Timestamp {
@@ -148,6 +171,18 @@ mod tests {
         assert_eq!(now(0, 100, 999_999).due_after(0).map(Timestamp::as_ms), Some(101));
         assert_eq!(now(0, i64::MAX, 0).due_after(1), None);
         assert_eq!(now(0, 1, 1).due_after(u64::MAX), None);
+    }
+
+    #[test]
+    fn instants_are_written_by_the_calendar() {
+        let text = |ms| Timestamp::from_ms(ms).expect("not negative").to_utc();
+        assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(text(951_782_399_999), "2000-02-28T23:59:59.999Z");
+        assert_eq!(text(951_782_400_000), "2000-02-29T00:00:00.000Z");
+        assert_eq!(text(1_506_943_593_250), "2017-10-02T11:26:33.250Z");
+        assert_eq!(text(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
+        assert_eq!(text(253_402_300_799_999), "9999-12-31T23:59:59.999Z");
+        assert_eq!(text(i64::MAX), "292278994-08-17T07:12:55.807Z");
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn requests(engine: &mut Engine) -> Vec<(RequestId, Request)> {
     engine.flush(NOW, &mut out);
     let asked = out.into_iter().filter_map(|effect| match effect {
         Effect::Request { id, request } => Some((id, request)),
-        Effect::Answer { .. } | Effect::Stopped => None,
+        Effect::Answer { .. } | Effect::Ask { .. } | Effect::Stopped => None,
     });
     asked.collect()
 }
@@ -47,7 +47,7 @@ fn reply(engine: &mut Engine, request: RequestId, reply: Reply) -> Vec<(CallId, 
     engine.step(NOW, Input::Store { request, reply }, &mut out);
     let answers = out.into_iter().filter_map(|effect| match effect {
         Effect::Answer { call, answer } => Some((call, answer)),
-        Effect::Request { .. } | Effect::Stopped => None,
+        Effect::Request { .. } | Effect::Ask { .. } | Effect::Stopped => None,
     });
     answers.collect()
 }

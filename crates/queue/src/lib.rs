@@ -7,6 +7,7 @@
 
 mod advance;
 pub mod backup;
+mod calendar;
 mod commits;
 pub mod cron;
 mod driver;
@@ -30,12 +31,14 @@ pub use queue::{Advancing, Queue};
 pub use shard::Shard;
 
 pub use tickwheel_engine::{
-    Ack, Answer, Backoff, Body, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, Dead, Death,
-    Due, Extend, Failed, Failure, Get, GetError, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List, Moment,
-    Nack, NackError, NameError, NotAToken, OnLease, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put,
-    PutError, PutMode, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueView, Rate,
-    Redrive, RedriveError, Retention, Retry, Seq, State, Stats, Stored, Tag, TaskFilter, TaskPage, TaskView,
-    Terms, Timestamp, Token, TokenAnswer, Unavailable,
+    Ack, Answer, Backoff, Body, Cadence, CallId, Cancel, CancelError, Cancelled, CatchUp, ChangeQueue,
+    Command, Dead, Death, DeleteSchedule, Due, Extend, Failed, Failure, Get, GetError, GetSchedule, Group,
+    Key, LATENESS_BOUNDS_MS, Lease, Leased, List, ListSchedules, Moment, Nack, NackError, NameError,
+    NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put, PutError, PutMode,
+    PutSchedule, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueView, Rate, Redrive,
+    RedriveError, Retention, Retry, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
+    State, Stats, Stored, StoredSchedule, Tag, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token,
+    TokenAnswer, Unavailable, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{AckLevel, OpenError as StoreError};

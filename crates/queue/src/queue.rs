@@ -8,9 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, Extend, Get, GetError, Lease,
-    Leased, List, Nack, NackError, Patch, PatchError, Put, PutError, QueueCounts, QueueError, QueueName,
-    QueueView, Redrive, RedriveError, Stats, Stored, TaskPage, TaskView, Timestamp, TokenAnswer, Unavailable,
+    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, DeleteSchedule, Extend, Get,
+    GetError, GetSchedule, Lease, Leased, List, ListSchedules, Nack, NackError, Patch, PatchError, Put,
+    PutError, PutSchedule, QueueCounts, QueueError, QueueName, QueueView, Redrive, RedriveError,
+    ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, TokenAnswer,
+    Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -226,6 +228,57 @@ impl Queue {
         self.call(Command::ChangeQueue(change), |answer| match answer {
             Answer::ChangeQueue(result) => result,
             other => unreachable!("a change of a queue was answered with {other:?}"),
+        })
+    }
+
+    /// Lays down what is to be done again and again: at each of its instants a task is made with the key `name@instant`.
+    ///
+    /// A schedule that is put again as it stands is left alone, so a program may put its schedules whenever it starts.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tickwheel_queue::{Cadence, Lease, PutSchedule, Queue, QueueName, Schedule, ScheduleName};
+    ///
+    /// let queue = Queue::options().virtual_clock().open_memory()?;
+    /// let reports = QueueName::new("reports")?;
+    /// let schedule = Arc::new(Schedule::new(Cadence::Every { ms: 3_600_000 }));
+    /// let name = ScheduleName::new("hourly")?;
+    /// queue.put_schedule(PutSchedule::new(&reports, name, schedule)).wait()?;
+    /// queue.advance(Duration::from_secs(2 * 3_600)).wait()?;
+    /// let made = queue.lease(Lease::new(&reports).max(10), Duration::ZERO).wait()?;
+    /// assert_eq!(made.len(), 2);
+    /// assert!(made[0].key.as_str().starts_with("hourly@"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn put_schedule(&self, put: PutSchedule) -> Pending<StoredSchedule, ScheduleError> {
+        self.call(Command::PutSchedule(put), |answer| match answer {
+            Answer::PutSchedule(result) => result,
+            other => unreachable!("a put of a schedule was answered with {other:?}"),
+        })
+    }
+
+    /// Gives a schedule up. The tasks that it has made stay.
+    pub fn delete_schedule(&self, delete: DeleteSchedule) -> Pending<(), ScheduleError> {
+        self.call(Command::DeleteSchedule(delete), |answer| match answer {
+            Answer::DeleteSchedule(result) => result,
+            other => unreachable!("giving a schedule up was answered with {other:?}"),
+        })
+    }
+
+    /// Looks at a schedule.
+    pub fn schedule(&self, get: GetSchedule) -> Pending<ScheduleView, ScheduleError> {
+        self.call(Command::GetSchedule(get), |answer| match answer {
+            Answer::GetSchedule(result) => result,
+            other => unreachable!("a look at a schedule was answered with {other:?}"),
+        })
+    }
+
+    /// One page of the schedules of a queue, in the order of their names.
+    pub fn schedules(&self, list: ListSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
+        self.call(Command::Schedules(list), |answer| match answer {
+            Answer::Schedules(result) => result,
+            other => unreachable!("a page of schedules was answered with {other:?}"),
         })
     }
 

@@ -7,6 +7,7 @@ use tickwheel_engine::{
     ShardStore,
 };
 
+use crate::calendar::Calendar;
 use crate::commits::CommitSeconds;
 
 /// A machine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
@@ -24,6 +25,7 @@ pub struct Shard<S> {
     /// The commit in flight and when it was handed over, monotonic nanoseconds.
     committing: Option<(RequestId, u64)>,
     commits: CommitSeconds,
+    calendar: Calendar,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl<S: ShardStore> Shard<S> {
             replies: Vec::new(),
             committing: None,
             commits: CommitSeconds::default(),
+            calendar: Calendar::default(),
         }
     }
 
@@ -84,6 +87,7 @@ impl<S: ShardStore> Shard<S> {
                 if quiet {
                     engine.step(now, Input::Wake, &mut self.effects);
                 }
+                self.calendar.answer(engine, now, &mut self.effects);
                 engine.flush(now, &mut self.effects);
             }
             let asked = self.carry_out(now, answers);
@@ -106,6 +110,7 @@ impl<S: ShardStore> Shard<S> {
                     self.store.submit(id, request);
                 }
                 Effect::Answer { call, answer } => answers.push((call, answer)),
+                Effect::Ask { .. } => unreachable!("the calendar has answered all that was asked"),
                 Effect::Stopped => {
                     asked = true;
                     let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);

@@ -15,9 +15,13 @@ impl Rules {
     /// Takes in what became of a rule, and what it says of the history of its queue. The last that comes is right, so they come in the
     /// order of the commits.
     pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect, histories: &mut Histories) {
-        let RuleName::Queue(queue) = &name;
-        let limit = rule.as_deref().and_then(|Rule::Queue(record)| record.settings.history);
-        histories.limit(queue, limit);
+        if let RuleName::Queue(queue) = &name {
+            let limit = match rule.as_deref() {
+                Some(Rule::Queue(record)) => record.settings.history,
+                _ => None,
+            };
+            histories.limit(queue, limit);
+        }
         match rule {
             Some(rule) => drop(self.0.insert(name, rule)),
             None => drop(self.0.remove(&name)),

@@ -176,6 +176,7 @@ fn call_of(input: &Input) -> Option<u64> {
         Input::EndWait { .. }
         | Input::Undelivered { .. }
         | Input::Store { .. }
+        | Input::Instant { .. }
         | Input::StoreFailed { .. }
         | Input::Wake
         | Input::NoteTime

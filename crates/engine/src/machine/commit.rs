@@ -6,7 +6,8 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, Unavailable,
+    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, ScheduleError,
+    Unavailable,
 };
 use crate::input::Effect;
 use crate::seam::{Reply, Request, RequestId};
@@ -226,6 +227,10 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::Queues(_) => Answer::Queues(Err(why)),
         Answer::Queue(_) => Answer::Queue(Err(why)),
         Answer::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
+        Answer::PutSchedule(_) => Answer::PutSchedule(Err(ScheduleError::Unavailable(why))),
+        Answer::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
+        Answer::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
+        Answer::Schedules(_) => Answer::Schedules(Err(why)),
         Answer::Stats(_) => Answer::Stats(Err(why)),
     }
 }

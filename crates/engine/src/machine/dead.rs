@@ -110,12 +110,15 @@ impl Engine {
     pub(super) fn die(&mut self, slot: Slot, now: Now, why: Death) {
         let forgotten_at = now.wall.saturating_plus_ms(self.config.dead_ms);
         let fence = self.next_lease;
-        self.record(slot, |task| {
-            let dead = Dead { at: now.wall, due_at: task.due_at, why, keyless: false };
-            task.extra_mut().dead = Some(dead);
-            task.due_at = forgotten_at;
-            task.lease_fence = fence;
-            task.lease = None;
+        self.together(|engine| {
+            engine.record(slot, |task| {
+                let dead = Dead { at: now.wall, due_at: task.due_at, why, keyless: false };
+                task.extra_mut().dead = Some(dead);
+                task.due_at = forgotten_at;
+                task.lease_fence = fence;
+                task.lease = None;
+            });
+            engine.occurrence_ended(now, engine.entries.get(slot).task.id);
         });
         let task = Arc::clone(&self.entries.get(slot).task);
         self.unwatch_expiry(&task);

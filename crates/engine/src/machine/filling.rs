@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use super::entries::Slot;
+use super::schedules::ScheduleId;
+use crate::schedule::ScheduleRecord;
 use crate::seam::{Batch, Counters, TaskEffect};
-use crate::settings::RuleEffect;
+use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Body, Task};
 use crate::time::Seq;
 
@@ -74,7 +76,7 @@ impl Filling {
 
     /// Adds what became of a rule; replaces what this batch said of it before.
     pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
-        self.bytes += FIXED_BYTES as u64;
+        self.bytes += rule_bytes(&name, rule.as_deref());
         match self.batch.rules.iter_mut().find(|(known, _)| *known == name) {
             Some(before) => before.1 = rule,
             None => self.batch.rules.push((name, rule)),
@@ -155,6 +157,21 @@ fn bytes_of(effect: &TaskEffect) -> u64 {
             (FIXED_BYTES + ended.queue.as_str().len() + ended.key.as_str().len()) as u64
         }
     }
+}
+
+fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
+    match (name, rule) {
+        (RuleName::Schedule(queue, name), Some(Rule::Schedule(record))) => {
+            schedule_bytes(&(queue.clone(), name.clone()), record)
+        }
+        _ => FIXED_BYTES as u64,
+    }
+}
+
+/// What the record of a schedule takes, about.
+pub(super) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
+    let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
+    (FIXED_BYTES + texts + record.waiting.len() * 8) as u64
 }
 
 /// What the record of a task adds to the store, about.

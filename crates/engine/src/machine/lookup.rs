@@ -7,6 +7,7 @@ use super::Engine;
 use super::entries::{Entry, Slot};
 use super::heads::Fetch;
 use super::near::Met;
+use super::schedules::ScheduleId;
 use super::worker::TokenCall;
 use crate::answer::{Answer, Unavailable};
 use crate::command::{Cancel, Command, Get, Patch, Put, Redrive};
@@ -14,7 +15,7 @@ use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};
 use crate::task::{Ended, LeaseNo, Task};
-use crate::time::Now;
+use crate::time::{Now, Timestamp};
 
 /// A command on one key.
 #[derive(Debug)]
@@ -33,6 +34,12 @@ pub(super) enum Keyed {
         /// The key of that task.
         key: Key,
     },
+    /// A task is to be made of an instant. Nobody called for it.
+    Occurrence {
+        schedule: ScheduleId,
+        key: Key,
+        at: Timestamp,
+    },
 }
 
 impl Keyed {
@@ -43,19 +50,21 @@ impl Keyed {
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
+            Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
         }
     }
 
-    /// The answer that says only why there is no better one.
-    fn unavailable(self, why: Unavailable) -> Answer {
+    /// The answer that says only why there is no better one; `None`: nobody called.
+    fn unavailable(self, why: Unavailable) -> Option<Answer> {
         let command = match self {
             Self::Put { put, .. } => Command::Put(put),
             Self::Get(get) => Command::Get(get),
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::Redrive { redrive, .. } => Command::Redrive(redrive),
+            Self::Occurrence { .. } => return None,
         };
-        command.unavailable(why)
+        Some(command.unavailable(why))
     }
 }
 
@@ -160,6 +169,7 @@ impl Engine {
                 Some(why) => self.answer(call, crate::Answer::Cancel(Err(why.into()))),
             },
             Keyed::Redrive { redrive, .. } => self.redrive_keyed(now, call, redrive),
+            Keyed::Occurrence { schedule, at, .. } => self.occurrence(now, &schedule, at),
         }
     }
 
@@ -214,7 +224,9 @@ impl Engine {
                 Purpose::Key(queue, key) => {
                     for (call, command) in self.lookups.held.remove(&(queue, key)).unwrap_or_default() {
                         let why = Unavailable::ReadOnly { why: Arc::clone(why) };
-                        self.answer(call, command.unavailable(why));
+                        if let Some(answer) = command.unavailable(why) {
+                            self.answer(call, answer);
+                        }
                     }
                 }
                 Purpose::Token { call, index, .. } => self.token_failed(call, index),

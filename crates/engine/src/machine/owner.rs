@@ -120,19 +120,29 @@ impl Engine {
         }
         let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));
         self.take_room(task_bytes(&task, false) + buried)?;
-        let slot = match (live, dead) {
-            (Some(slot), _) => self.replace(slot, task),
-            (None, Some(dead)) => self.together(|engine| {
-                engine.take_key_from(dead);
-                engine.create(task)
-            }),
-            (None, None) => self.create(task),
+        let slot = match live {
+            Some(slot) => self.replace(slot, task),
+            None => self.add(task, dead),
         };
+        self.begin(slot, now);
+        Ok(Stored { created: live.is_none(), task: self.view(slot) })
+    }
+
+    /// A task that was put begins its life, where its `due_at` says.
+    pub(super) fn begin(&mut self, slot: Slot, now: Now) {
         self.stats.scheduled_total += 1;
         let task = Arc::clone(&self.entries.get(slot).task);
         self.watch_expiry(&task);
         self.place(slot, now);
-        Ok(Stored { created: live.is_none(), task: self.view(slot) })
+    }
+
+    /// Adds a task whose key nobody has, or a dead one.
+    pub(super) fn add(&mut self, task: Task, dead: Option<Slot>) -> Slot {
+        let Some(dead) = dead else { return self.create(task) };
+        self.together(|engine| {
+            engine.take_key_from(dead);
+            engine.create(task)
+        })
     }
 
     fn create(&mut self, mut task: Task) -> Slot {

@@ -37,6 +37,7 @@ impl Engine {
         self.stubs_fall_due(now);
         self.expire(now);
         self.gates_open(now);
+        self.schedules_fall_due(now);
 
         let mut ended: Vec<Slot> = Vec::new();
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));

@@ -4,6 +4,7 @@ mod dead;
 mod flow;
 mod near;
 mod rules;
+mod schedules;
 mod terms;
 mod timeline;
 mod twins;

@@ -23,6 +23,8 @@ pub(crate) struct World {
     /// Reads of this kind fail.
     pub(crate) fail_reads: Option<fn(&Request) -> bool>,
     pub(crate) stopped: bool,
+    /// What is told of instants that are asked for.
+    pub(crate) tell: fn(&InstantWanted) -> InstantFound,
     /// Whether the wall clock ever did.
     pub(crate) stepped_back: bool,
 }
@@ -48,10 +50,15 @@ impl World {
 
     pub(crate) fn with(config: EngineConfig) -> Self {
         let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0 };
-        Self::over(MemoryStore::new(*b"a secret of ours"), config, now)
+        Self::over(MemoryStore::new(*b"a secret of ours"), config, now, |_| unreachable!("nobody asks"))
     }
 
-    fn over(mut store: MemoryStore, config: EngineConfig, now: Now) -> Self {
+    fn over(
+        mut store: MemoryStore,
+        config: EngineConfig,
+        now: Now,
+        tell: fn(&InstantWanted) -> InstantFound,
+    ) -> Self {
         store.submit(RequestId(0), Request::Acquire { shard: 0, wall: now.wall });
         let mut replies = Vec::new();
         store.poll(&mut replies);
@@ -71,6 +78,7 @@ impl World {
             fail_commits: false,
             fail_reads: None,
             stopped: false,
+            tell,
             stepped_back: false,
         };
         world.turn();
@@ -80,7 +88,7 @@ impl World {
     /// The process dies and another one takes the store over.
     pub(crate) fn crash(mut self) -> Self {
         let store = self.store.take().expect("there");
-        let mut next = Self::over(store, self.config, self.now);
+        let mut next = Self::over(store, self.config, self.now, self.tell);
         next.next_call = self.next_call;
         next.stepped_back = self.stepped_back;
         next
@@ -170,6 +178,10 @@ impl World {
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
+                Effect::Ask { ask, wanted } => {
+                    let found = (self.tell)(&wanted);
+                    self.input(Input::Instant { ask, found });
+                }
                 Effect::Answer { call, answer } => {
                     let twice = self.answers.insert(call, answer);
                     assert_eq!(twice, None, "{call:?} was answered twice");

@@ -3,6 +3,7 @@
 mod names;
 mod ops;
 mod rule;
+mod schedule;
 mod task;
 mod wire;
 

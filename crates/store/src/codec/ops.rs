@@ -158,8 +158,9 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use tickwheel_engine::{
-        Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, QueueName, QueueRecord,
-        QueueSettings, Rate, Retention, Retry, StoredLease, Tag, Timestamp,
+        Backoff, Body, Cadence, CatchUp, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, Overlap,
+        QueueName, QueueRecord, QueueSettings, Rate, Retention, Retry, Schedule, ScheduleName,
+        ScheduleRecord, StoredLease, Tag, Terms, Timestamp,
     };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
@@ -232,7 +233,57 @@ mod tests {
         let full = QueueRecord { settings, paused_until: Some(Timestamp::MAX), draining: true };
         let held = QueueRecord { paused_until: Some(at(7)), ..QueueRecord::default() };
         let rule = |record| Some(Arc::new(Rule::Queue(record)));
-        vec![(name("a"), rule(full)), (name("b/c"), None), (name("d"), rule(held))]
+        let mut rules = vec![(name("a"), rule(full)), (name("b/c"), None), (name("d"), rule(held))];
+        for (index, record) in schedules().into_iter().enumerate() {
+            let of = ScheduleName::new(&format!("Ü {index}")).expect("a name");
+            let queue = QueueName::new("d").expect("a queue name");
+            let record = record.map(|record| Arc::new(Rule::Schedule(record)));
+            rules.push((RuleName::Schedule(queue, of), record));
+        }
+        rules
+    }
+
+    /// One that says all that can be said, two that say little, and the end of one.
+    fn schedules() -> [Option<ScheduleRecord>; 4] {
+        let retry = Retry { max_attempts: Some(3), backoff: None };
+        let full = Schedule {
+            cadence: Cadence::Cron { text: "0 2 * * *".into(), zone: "America/New_York".into() },
+            start: Some(at(0)),
+            end: Some(Timestamp::MAX),
+            count: Some(u64::MAX),
+            jitter_ms: 5,
+            catch_up: CatchUp::All,
+            overlap: Overlap::Queue,
+            body: Arc::new(Body { tags: vec![Tag::new("t").expect("a tag"); 2], ..Body::bytes(b"{}") }),
+            terms: Terms {
+                priority: 0,
+                group: Some(Group::new("g").expect("a group")),
+                retry: Some(retry),
+                expire_after_ms: Some(6),
+            },
+        };
+        let mut record = ScheduleRecord {
+            schedule: Arc::new(full),
+            version: Seq(7),
+            anchor: at(1),
+            decided: at(2),
+            next: Some(at(3)),
+            last: Some(at(0)),
+            made: 4,
+            skipped: 5,
+            running: Some(0),
+            waiting: vec![at(8), at(9)],
+        };
+        let full = record.clone();
+        (record.next, record.last, record.made, record.skipped) = (None, None, 0, 0);
+        (record.running, record.waiting) = (None, Vec::new());
+        record.schedule = Arc::new(Schedule::new(Cadence::Every { ms: 1 }));
+        let skips = Schedule {
+            catch_up: CatchUp::Skip,
+            overlap: Overlap::Skip,
+            ..Schedule::new(Cadence::FixedDelay { ms: u64::MAX })
+        };
+        [Some(full), Some(record.clone()), Some(ScheduleRecord { schedule: Arc::new(skips), ..record }), None]
     }
 
     fn sample() -> (Vec<Op>, Vec<u8>) {

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
+use tickwheel_engine::{
+    QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName, ScheduleName,
+};
 
 use super::names::Names;
+use super::schedule::{put_schedule, read_schedule};
 use super::task::{put_retry, put_timestamp, retry, timestamp};
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
 /// What a rule is of. Numbers are for ever.
 mod kind {
     pub(super) const QUEUE: u8 = 1;
+    pub(super) const SCHEDULE: u8 = 2;
 }
 
 /// The tags of a queue's members, in the order in which they stand; one that is absent says nothing.
@@ -28,11 +32,21 @@ mod tag {
 
 /// Appends what became of a rule: its kind, whether it stands, its name, its members.
 pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
-    let RuleName::Queue(queue) = name;
-    out.extend_from_slice(&[kind::QUEUE, u8::from(rule.is_some())]);
-    put_bytes(out, queue.as_str().as_bytes());
+    let stands = u8::from(rule.is_some());
+    match name {
+        RuleName::Queue(queue) => {
+            out.extend_from_slice(&[kind::QUEUE, stands]);
+            put_bytes(out, queue.as_str().as_bytes());
+        }
+        RuleName::Schedule(queue, name) => {
+            out.extend_from_slice(&[kind::SCHEDULE, stands]);
+            put_bytes(out, queue.as_str().as_bytes());
+            put_bytes(out, name.as_str().as_bytes());
+        }
+    }
     match rule {
         Some(Rule::Queue(record)) => put_queue(out, record),
+        Some(Rule::Schedule(record)) => put_schedule(out, record),
         None => {}
     }
 }
@@ -81,7 +95,8 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
 
 /// Reads to the end of the record.
 pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleEffect, DecodeError> {
-    if reader.u8()? != kind::QUEUE {
+    let kind = reader.u8()?;
+    if !matches!(kind, kind::QUEUE | kind::SCHEDULE) {
         return Err(reader.error("a rule of a later format"));
     }
     let stands = match reader.u8()? {
@@ -90,8 +105,20 @@ pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ru
         _ => return Err(reader.error("neither a rule nor its end")),
     };
     let at = reader.error("").at;
-    let name = RuleName::Queue(names.queue(reader.str()?, at)?);
-    let rule = if stands { Some(Arc::new(Rule::Queue(read_queue(reader)?))) } else { None };
+    let queue = names.queue(reader.str()?, at)?;
+    let name = match kind {
+        kind::SCHEDULE => {
+            let name = reader.str()?;
+            let name = ScheduleName::new(name).map_err(|_| reader.error("no schedule name"))?;
+            RuleName::Schedule(queue, name)
+        }
+        _ => RuleName::Queue(queue),
+    };
+    let rule = match (stands, kind) {
+        (false, _) => None,
+        (true, kind::SCHEDULE) => Some(Arc::new(Rule::Schedule(read_schedule(reader, names)?))),
+        (true, _) => Some(Arc::new(Rule::Queue(read_queue(reader)?))),
+    };
     Ok((name, rule))
 }
 

@@ -48,12 +48,12 @@ pub(super) fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
     Key::new(text).map_err(|_| reader.error("no key"))
 }
 
-fn group(reader: &mut Reader<'_>) -> Result<Group, DecodeError> {
+pub(super) fn group(reader: &mut Reader<'_>) -> Result<Group, DecodeError> {
     let text = reader.str()?;
     Group::new(text).map_err(|_| reader.error("no group"))
 }
 
-fn word(reader: &mut Reader<'_>) -> Result<Tag, DecodeError> {
+pub(super) fn word(reader: &mut Reader<'_>) -> Result<Tag, DecodeError> {
     let text = reader.str()?;
     Tag::new(text).map_err(|_| reader.error("no tag"))
 }

@@ -43,12 +43,20 @@ pub(super) fn of(store: &mut Store) -> String {
         line(&mut text, "  at", ended.at.as_ms());
         line(&mut text, "  outcome", outcome);
     }
-    for (RuleName::Queue(queue), rule) in store.rules() {
-        let Rule::Queue(QueueRecord { settings, paused_until, draining }) = &**rule;
-        line(&mut text, "rule", queue.as_str());
-        line(&mut text, "  settings", format!("{settings:?}"));
-        line(&mut text, "  paused_until", format!("{:?}", paused_until.map(Timestamp::as_ms)));
-        line(&mut text, "  draining", draining);
+    for (name, rule) in store.rules() {
+        match (name, &**rule) {
+            (RuleName::Queue(queue), Rule::Queue(QueueRecord { settings, paused_until, draining })) => {
+                line(&mut text, "rule", queue.as_str());
+                line(&mut text, "  settings", format!("{settings:?}"));
+                line(&mut text, "  paused_until", format!("{:?}", paused_until.map(Timestamp::as_ms)));
+                line(&mut text, "  draining", draining);
+            }
+            (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
+                line(&mut text, "schedule", format!("{queue} {name}"));
+                line(&mut text, "  record", format!("{record:?}"));
+            }
+            other => panic!("a rule under another's name: {other:?}"),
+        }
     }
     line(&mut text, "ids_reserved", store.counters().ids_reserved);
     line(&mut text, "last_wall", store.last_wall().as_ms());

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Backoff, Batch, Body, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo,
-    Moment, Outcome, QueueName, QueueRecord, QueueSettings, Rate, Reply, Request, Retention, Retry, Rule,
-    RuleEffect, RuleName, Seq, StoredLease, Tag, Task, TaskEffect, Timestamp,
+    Backoff, Batch, Body, Cadence, CatchUp, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure,
+    Group, Key, LeaseNo, Moment, Outcome, Overlap, QueueName, QueueRecord, QueueSettings, Rate, Reply,
+    Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord, Seq,
+    StoredLease, Tag, Task, TaskEffect, Terms, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_rule, sample_task};
 
@@ -50,6 +51,41 @@ fn every_setting() -> RuleEffect {
     (RuleName::Queue(queue("settings/all")), Some(Arc::new(Rule::Queue(record))))
 }
 
+/// A schedule whose record says all that one can say.
+fn every_member() -> RuleEffect {
+    let at = |days: i64| Timestamp::from_ms(START_MS + days * DAY_MS).expect("after 1970");
+    let schedule = Schedule {
+        cadence: Cadence::Cron { text: "0 2 * * *".into(), zone: "Europe/Berlin".into() },
+        start: Some(at(0)),
+        end: Some(at(900)),
+        count: Some(500),
+        jitter_ms: 60_000,
+        catch_up: CatchUp::All,
+        overlap: Overlap::Queue,
+        body: Arc::new(Body { tags: vec![Tag::new("nightly").expect("a tag")], ..Body::bytes(b"report") }),
+        terms: Terms {
+            priority: 7,
+            group: Some(Group::new("reports").expect("a group")),
+            retry: Some(Retry { max_attempts: Some(4), backoff: None }),
+            expire_after_ms: Some(3_600_000),
+        },
+    };
+    let record = ScheduleRecord {
+        schedule: Arc::new(schedule),
+        version: Seq(3),
+        anchor: at(0),
+        decided: at(2),
+        next: Some(at(3)),
+        last: Some(at(1)),
+        made: 2,
+        skipped: 1,
+        running: Some(9),
+        waiting: vec![at(2)],
+    };
+    let name = ScheduleName::new("report").expect("a name");
+    (RuleName::Schedule(queue("settings/all"), name), Some(Arc::new(Rule::Schedule(record))))
+}
+
 fn queue(name: &str) -> QueueName {
     QueueName::new(name).expect("a queue name")
 }
@@ -64,7 +100,7 @@ struct Life {
 fn write(dir: &Path) {
     let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
     life.commit(Vec::new(), Some(Counters { ids_reserved: 128 }));
-    life.lay_down(vec![every_setting(), sample_rule("gone", 1), sample_rule("changed", 2)]);
+    life.lay_down(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
     life.some(1..40);
     // Months have come near and are split, hours are long past.
     life.wall_ms += 70 * DAY_MS;

@@ -1,0 +1,247 @@
+//! What time does with the schedules: an instant comes, and a task is made of it.
+
+use core::hash::Hasher;
+use std::sync::Arc;
+
+use siphasher::sip::SipHasher13;
+
+use super::Engine;
+use super::filling::task_bytes;
+use super::lookup::Keyed;
+use super::schedules::{Asked, Phase, ScheduleId};
+use crate::command::Terms;
+use crate::input::CallId;
+use crate::schedule::{
+    AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleRecord, Which, occurrence_key,
+};
+use crate::task::{Extra, LeaseNo, Task};
+use crate::time::{Now, Seq, Timestamp};
+
+/// With less room than that in the store no task is made of an instant; it waits.
+const ROOM_MIN: u64 = 1 << 20;
+
+/// Nobody called for an occurrence, and nobody is answered.
+const NO_CALL: CallId = CallId(0);
+
+impl Engine {
+    /// Tasks are made of the instants that have come by now.
+    pub(super) fn schedules_fall_due(&mut self, now: Now) {
+        if self.refuses_changes().is_some() || self.stopping {
+            return;
+        }
+        if self.room_left() < ROOM_MIN {
+            self.ask_room |= self.schedules.asks_for_room(now);
+            return;
+        }
+        self.schedules.end_stall();
+        while let Some((at, id)) = self.schedules.pop_due(now) {
+            self.instant_came(now, &id, at);
+        }
+    }
+
+    /// When a schedule wants to be woken next. While there is no room for a task it does not.
+    pub(super) fn next_occurrence(&self) -> Option<Timestamp> {
+        let acts = self.refuses_changes().is_none() && !self.stopping && self.room_left() >= ROOM_MIN;
+        self.schedules.next_due().filter(|_| acts)
+    }
+
+    /// Looks at every schedule with which something has happened in this step.
+    pub(super) fn schedules_go_on(&mut self, now: Now) {
+        if self.refuses_changes().is_some() || self.stopping {
+            return;
+        }
+        while let Some(id) = self.schedules.pop_changed() {
+            let Some(record) = self.schedules.get(&id).cloned() else { continue };
+            if self.schedules.phase(&id) != Some(Phase::Waiting) {
+                // It comes back when it is asked or made.
+                continue;
+            }
+            match (record.waiting.first(), record.running) {
+                (Some(&at), None) => self.make(now, &id, at),
+                _ => self.schedules.wait(id),
+            }
+        }
+    }
+
+    fn instant_came(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = Arc::clone(self.schedules.get(id).expect("what is due is there"));
+        let schedule = &record.schedule;
+        let is_missed = now.wall.ms_since(at) > MISSED_MS && schedule.catch_up != CatchUp::All;
+        let until = schedule.end.map_or(now.wall, |end| end.min(now.wall));
+        match schedule.cadence {
+            Cadence::Every { ms } if is_missed => {
+                let last = Cadence::last_until(ms, record.anchor, until).map_or(at, |last| last.max(at));
+                self.missed(now, id, last);
+            }
+            Cadence::Cron { .. } if is_missed => {
+                let asked = Asked::Missed(id.clone());
+                let ask = self.schedules.ask(schedule, Which::LastUntil(until), asked);
+                let ask = ask.expect("a cron expression has to be asked about");
+                self.schedules.set_phase(id, Phase::Asking(ask));
+            }
+            _ => self.occur(now, id, at),
+        }
+    }
+
+    /// Instants were missed, and `last` is the last that has come.
+    fn missed(&mut self, now: Now, id: &ScheduleId, last: Timestamp) {
+        let record = self.schedules.get(id).expect("its instants are");
+        let makes_up = record.schedule.catch_up == CatchUp::Once || now.wall.ms_since(last) <= MISSED_MS;
+        if makes_up {
+            return self.occur(now, id, last);
+        }
+        let record = ScheduleRecord { decided: last, ..ScheduleRecord::clone(record) };
+        self.step_schedule(id, record);
+    }
+
+    /// The driver has told of an instant.
+    pub(super) fn instant_found(&mut self, now: Now, ask: AskId, found: InstantFound) {
+        match self.schedules.take_asked(ask) {
+            None => {}
+            Some(Asked::Put { call, put, begins }) => self.first_found(now, call, put, begins, found),
+            // It has been put anew, or given up.
+            Some(Asked::Next(id) | Asked::Missed(id))
+                if self.schedules.phase(&id) != Some(Phase::Asking(ask)) => {}
+            Some(Asked::Next(id)) => {
+                let record = Arc::clone(self.schedules.get(&id).expect("it was just asked about"));
+                // The zone may be gone, with the database of another build: then it stands still, and that can be seen.
+                let next = record.in_time(found.unwrap_or_default());
+                self.schedules.set_phase(&id, Phase::Waiting);
+                if next == record.next || self.refuses_changes().is_some() {
+                    return self.schedules.change(id);
+                }
+                self.set_schedule(&id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
+            }
+            Some(Asked::Missed(id)) => {
+                self.schedules.set_phase(&id, Phase::Waiting);
+                if self.refuses_changes().is_some() {
+                    return;
+                }
+                let next = self.schedules.get(&id).and_then(|record| record.next);
+                match found.unwrap_or_default().max(next) {
+                    Some(last) => self.missed(now, &id, last),
+                    None => self.schedules.change(id),
+                }
+            }
+        }
+    }
+
+    /// An instant that counts: a task is made of it, unless the task before has to end first.
+    fn occur(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = self.schedules.get(id).expect("its instant came");
+        if record.running.is_none() || !record.schedule.takes_turns() {
+            return self.make(now, id, at);
+        }
+        let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
+        if record.schedule.overlap == Overlap::Queue && record.waiting.len() < ScheduleRecord::WAITING_MAX {
+            record.waiting.push(at);
+        } else {
+            record.skipped += 1;
+        }
+        self.step_schedule(id, record);
+    }
+
+    fn make(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        self.schedules.set_phase(id, Phase::Making(at));
+        let key = occurrence_key(&id.1, at);
+        self.keyed(now, NO_CALL, Keyed::Occurrence { schedule: id.clone(), key, at });
+    }
+
+    /// Makes the task of an instant, whose key is in memory or known not to be live.
+    pub(super) fn occurrence(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        if self.schedules.phase(id) != Some(Phase::Making(at)) || self.refuses_changes().is_some() {
+            return;
+        }
+        let mut record = ScheduleRecord::clone(self.schedules.get(id).expect("it has a phase"));
+        let key = occurrence_key(&id.1, at);
+        let of_waiting = record.waiting.first() == Some(&at);
+        if of_waiting {
+            record.waiting.remove(0);
+        } else {
+            record.decided = at;
+        }
+        let taken = self.live(&id.0, &key).is_some();
+        if taken || self.may_grow(&id.0).is_err() {
+            record.skipped += 1;
+            record.next = after_a_delay(now, &record);
+            return self.step_schedule(id, record);
+        }
+        let dead = self.dead(&id.0, &key);
+        let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));
+        let Terms { priority, group, retry, expire_after_ms } = record.schedule.terms.clone();
+        let expire_at = expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        let due_at = at.saturating_plus_ms(self.jitter_of(id, at, record.schedule.jitter_ms));
+        let task = Task {
+            id: 0,
+            queue: id.0.clone(),
+            key,
+            seq: Seq::ZERO,
+            put_seq: Seq::ZERO,
+            version: Seq::ZERO,
+            due_at,
+            put_at: now.wall,
+            priority,
+            attempts: 0,
+            lease_fence: LeaseNo::default(),
+            revoked: None,
+            lease: None,
+            body: Arc::clone(&record.schedule.body),
+            extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
+        };
+        if self.take_room(task_bytes(&task, false) + buried).is_err() {
+            return self.schedules.stall(id.clone());
+        }
+        // Both or neither: an instant without its task would be lost, and with it still to come it would be made twice.
+        let slot = self.together(|engine| {
+            let slot = engine.add(task, dead);
+            record.made += 1;
+            record.last = Some(record.last.map_or(at, |last| last.max(at)));
+            let takes_turns = record.schedule.takes_turns();
+            record.running = takes_turns.then(|| engine.entries.get(slot).task.id);
+            record.next = None;
+            engine.step_schedule(id, record);
+            slot
+        });
+        self.begin(slot, now);
+    }
+
+    /// Writes down that a schedule has come on, and finds out when it is next.
+    fn step_schedule(&mut self, id: &ScheduleId, mut record: ScheduleRecord) {
+        record.next = match record.schedule.cadence {
+            Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
+            Cadence::FixedDelay { .. } => record.in_time(record.next),
+            Cadence::Cron { .. } => None,
+        };
+        self.set_schedule(id, record);
+        self.schedules.ask_for_next(id);
+    }
+
+    /// A task has ended, or was given up. If a schedule waits for that, it goes on.
+    pub(super) fn occurrence_ended(&mut self, now: Now, task: u64) {
+        let Some(id) = self.schedules.waits_for(task).cloned() else { return };
+        let mut record = ScheduleRecord::clone(self.schedules.get(&id).expect("it waits"));
+        record.running = None;
+        record.next = after_a_delay(now, &record).map_or(record.next, |next| record.in_time(Some(next)));
+        let phase = self.schedules.phase(&id).expect("it waits");
+        self.set_schedule(&id, record);
+        // What it was about to do it still does.
+        self.schedules.set_phase(&id, phase);
+    }
+
+    /// By how much a task is due later than its instant: a number that nobody chose, the same whenever it is asked for.
+    fn jitter_of(&self, id: &ScheduleId, at: Timestamp, jitter_ms: u64) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.secret);
+        hasher.write(b"jitter");
+        hasher.write(id.0.as_str().as_bytes());
+        hasher.write_u8(0);
+        hasher.write(id.1.as_str().as_bytes());
+        hasher.write_u64(at.as_tick());
+        hasher.finish().checked_rem(jitter_ms.saturating_add(1)).unwrap_or(0)
+    }
+}
+
+/// When a schedule is next whose turn comes so long after the end of the task before; `None`: it is another.
+fn after_a_delay(now: Now, record: &ScheduleRecord) -> Option<Timestamp> {
+    let Cadence::FixedDelay { ms } = record.schedule.cadence else { return None };
+    Some(now.due_after(ms).unwrap_or(Timestamp::MAX))
+}

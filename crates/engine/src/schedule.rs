@@ -1,0 +1,287 @@
+//! What is to be done again and again: a schedule says when, and each time becomes a task of its own.
+
+use std::sync::Arc;
+
+use crate::command::Terms;
+use crate::name::{Key, ScheduleName};
+use crate::task::Body;
+use crate::time::{Seq, Timestamp};
+
+/// When something is to be done, and what its tasks are like. Each time it makes a task with the key `name@instant`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// At which instants.
+    pub cadence: Cadence,
+    /// At none before.
+    pub start: Option<Timestamp>,
+    /// At none after.
+    pub end: Option<Timestamp>,
+    /// So many tasks are made, and then no more.
+    pub count: Option<u64>,
+    /// A task is due by up to so many milliseconds later than its instant, by chance.
+    pub jitter_ms: u64,
+    /// What becomes of instants at which nobody was there to make their tasks.
+    pub catch_up: CatchUp,
+    /// What becomes of an instant that comes while the task of one before is still live.
+    pub overlap: Overlap,
+    /// What the worker gets.
+    pub body: Arc<Body>,
+    /// On what terms.
+    pub terms: Terms,
+}
+
+/// At which instants something is to be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cadence {
+    /// When the wall of a time zone shows times that match an expression.
+    Cron {
+        /// The expression, of five or six fields.
+        text: Arc<str>,
+        /// The IANA name of the zone.
+        zone: Arc<str>,
+    },
+    /// Again and again, whatever becomes of the tasks: at the start, or so long after the put, and then each time so much later.
+    Every {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// At the start, or so long after the put, and then each time so long after the task before has ended.
+    FixedDelay {
+        /// Milliseconds.
+        ms: u64,
+    },
+}
+
+/// What becomes of instants that are missed: nobody was there within [`MISSED_MS`] to make their tasks. A fixed delay misses none.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum CatchUp {
+    /// They are left out.
+    Skip,
+    /// The last of them is made up for, with one task.
+    #[default]
+    Once,
+    /// Each of them is made up for, the oldest first.
+    All,
+}
+
+/// What becomes of an instant that comes while the task of one before is still live.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Overlap {
+    /// It is left out.
+    Skip,
+    /// Its task is made when that one has ended.
+    Queue,
+    /// Its task is made at once.
+    #[default]
+    Allow,
+}
+
+/// An instant is missed that passed so many milliseconds ago: a minute.
+pub const MISSED_MS: u64 = 60_000;
+
+impl Cadence {
+    /// The shortest time from one instant to the next, milliseconds.
+    pub const MS_MIN: u64 = 100;
+
+    /// For those that can be told by counting: the first instant after this one. `anchor` is the first of all.
+    #[must_use]
+    pub fn next_after(ms: u64, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
+        if after < anchor {
+            return Some(anchor);
+        }
+        let turns = after.ms_since(anchor) / ms + 1;
+        anchor.plus_ms(turns.checked_mul(ms)?)
+    }
+
+    /// The last instant that is not after this one.
+    #[must_use]
+    pub fn last_until(ms: u64, anchor: Timestamp, until: Timestamp) -> Option<Timestamp> {
+        if until < anchor {
+            return None;
+        }
+        anchor.plus_ms(until.ms_since(anchor) / ms * ms)
+    }
+}
+
+impl Schedule {
+    /// A schedule without limits and without payload: it misses nothing for longer than it must, and its tasks may overlap.
+    #[must_use]
+    pub fn new(cadence: Cadence) -> Self {
+        Self {
+            cadence,
+            start: None,
+            end: None,
+            count: None,
+            jitter_ms: 0,
+            catch_up: CatchUp::default(),
+            overlap: Overlap::default(),
+            body: Arc::default(),
+            terms: Terms::default(),
+        }
+    }
+
+    /// The longest payload and tags together, bytes: all schedules are in memory.
+    pub const BODY_BYTES_MAX: usize = 65_536;
+
+    /// What cannot be, if there is anything.
+    #[must_use]
+    pub fn mistake(&self) -> Option<&'static str> {
+        let too_short = |ms: u64| ms < Cadence::MS_MIN;
+        match self.cadence {
+            Cadence::Every { ms } | Cadence::FixedDelay { ms } if too_short(ms) => {
+                return Some("a time of less than 100 ms from one occurrence to the next");
+            }
+            _ => {}
+        }
+        let tags: usize = self.body.tags.iter().map(|tag| tag.as_str().len()).sum();
+        match self {
+            Self { count: Some(0), .. } => Some("a count of 0"),
+            Self { start: Some(start), end: Some(end), .. } if end < start => Some("an end before the start"),
+            Self { terms, jitter_ms, .. } if terms.expire_after_ms.is_some_and(|ms| ms <= *jitter_ms) => {
+                Some("a task that expires before its jitter is over")
+            }
+            _ if !self.body.timeline.is_empty() => Some("a timeline in a schedule"),
+            _ if self.body.payload.len() + tags > Self::BODY_BYTES_MAX => {
+                Some("a payload and tags of more than 65536 bytes in a schedule")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether one instant waits for the task of the one before.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        self.overlap != Overlap::Allow || matches!(self.cadence, Cadence::FixedDelay { .. })
+    }
+
+    /// Bytes of all its texts, about.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let Self { cadence, body, terms, start: _, end: _, count: _, jitter_ms: _, catch_up: _, overlap: _ } =
+            self;
+        let cadence = match cadence {
+            Cadence::Cron { text, zone } => text.len() + zone.len(),
+            Cadence::Every { .. } | Cadence::FixedDelay { .. } => 0,
+        };
+        let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
+        let group = terms.group.as_ref().map_or(0, |group| group.as_str().len());
+        cadence + group + body.payload_bytes() + body.content_type.len() + tags
+    }
+}
+
+/// The durable record of a schedule: what its owner put, and how far it has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleRecord {
+    /// What its owner put.
+    pub schedule: Arc<Schedule>,
+    /// The put: the ETag. Its occurrences leave it alone.
+    pub version: Seq,
+    /// The first instant of all, where the others are counted from it.
+    pub anchor: Timestamp,
+    /// All instants up to this one are decided.
+    pub decided: Timestamp,
+    /// The first that is not; `None`: there is none, or it is not known yet.
+    pub next: Option<Timestamp>,
+    /// The last instant that a task was made of.
+    pub last: Option<Timestamp>,
+    /// Tasks made so far.
+    pub made: u64,
+    /// Instants left out: the task before was live still, the key was taken, or the queue took no task.
+    pub skipped: u64,
+    /// The task that has to end before another is made, by id.
+    pub running: Option<u64>,
+    /// Instants whose turn comes when that one has ended, rising.
+    pub waiting: Vec<Timestamp>,
+}
+
+impl ScheduleRecord {
+    /// So many instants may wait for their turn; those that come after are left out.
+    pub const WAITING_MAX: usize = 1_000;
+
+    /// Instants beyond this one count: of those, what comes before the start is left out.
+    #[must_use]
+    pub fn beyond(&self) -> Timestamp {
+        beyond(self.decided, self.schedule.start)
+    }
+
+    /// Whether so many tasks are made, or are about to be, that no more will.
+    #[must_use]
+    pub fn is_counted_out(&self) -> bool {
+        self.schedule.count.is_some_and(|count| self.made + self.waiting.len() as u64 >= count)
+    }
+
+    /// Of an instant that comes next by the cadence, whether it comes at all.
+    #[must_use]
+    pub fn in_time(&self, next: Option<Timestamp>) -> Option<Timestamp> {
+        let end = self.schedule.end.unwrap_or(Timestamp::MAX);
+        next.filter(|&next| next <= end && !self.is_counted_out())
+    }
+}
+
+/// The last instant that is too early: it is decided, or just before the start.
+#[must_use]
+pub(crate) fn beyond(decided: Timestamp, start: Option<Timestamp>) -> Timestamp {
+    let before_start = start.and_then(|start| Timestamp::from_ms(start.as_ms() - 1));
+    before_start.map_or(decided, |before| before.max(decided))
+}
+
+/// Something the machine has to know about instants of a cron expression, and cannot tell by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstantWanted {
+    /// The expression.
+    pub text: Arc<str>,
+    /// The zone.
+    pub zone: Arc<str>,
+    /// Which instant.
+    pub which: Which,
+}
+
+/// Which of the instants.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The first after this one.
+    FirstAfter(Timestamp),
+    /// The last that is not after this one.
+    LastUntil(Timestamp),
+}
+
+/// What there is to say of an instant: it is this one, there is none, or why it cannot be told.
+pub type InstantFound = Result<Option<Timestamp>, Arc<str>>;
+
+/// Names one question for an instant until its answer.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AskId(pub u64);
+
+/// The key of the task that a schedule makes of an instant, such as `nightly@2030-03-10T07:00:00.000Z`.
+#[must_use]
+pub fn occurrence_key(name: &ScheduleName, at: Timestamp) -> Key {
+    Key::new(&format!("{}@{}", name.as_str(), at.to_utc()))
+        .expect("a schedule's name leaves room for an instant")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms).expect("not negative")
+    }
+
+    #[test]
+    fn instants_are_counted_from_the_anchor() {
+        let next = |after| Cadence::next_after(1_000, at(5_000), at(after)).map(Timestamp::as_ms);
+        assert_eq!([0, 4_999, 5_000, 5_999, 6_000].map(next), [5_000, 5_000, 6_000, 6_000, 7_000].map(Some));
+        let last = |until| Cadence::last_until(1_000, at(5_000), at(until)).map(Timestamp::as_ms);
+        assert_eq!([4_999, 5_000, 5_999, 6_000].map(last), [None, Some(5_000), Some(5_000), Some(6_000)]);
+        assert_eq!(Cadence::next_after(u64::MAX, at(0), at(1)), None, "beyond the end of time");
+    }
+
+    #[test]
+    fn a_key_names_the_schedule_and_the_instant() {
+        let longest = ScheduleName::new(&"n".repeat(ScheduleName::BYTES_MAX)).expect("a name");
+        assert!(occurrence_key(&longest, Timestamp::MAX).as_str().starts_with("nnn"));
+        let nightly = ScheduleName::new("nightly").expect("a name");
+        let key = occurrence_key(&nightly, at(1_899_527_400_250));
+        assert_eq!(key.as_str(), "nightly@2030-03-12T06:30:00.250Z");
+    }
+}

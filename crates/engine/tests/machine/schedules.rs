@@ -1,0 +1,317 @@
+//! What is done again and again: instants come, tasks are made of them, once each, whatever happens between.
+
+use std::sync::Arc;
+
+use tickwheel_engine::*;
+
+use crate::world::*;
+
+const HOUR: u64 = 3_600_000;
+
+fn every(ms: u64) -> Schedule {
+    Schedule::new(Cadence::Every { ms })
+}
+
+fn cron() -> Schedule {
+    Schedule::new(Cadence::Cron { text: "each hour".into(), zone: "UTC".into() })
+}
+
+/// A driver that knows one expression: it fires when an hour begins.
+fn hours(wanted: &InstantWanted) -> InstantFound {
+    if &*wanted.text != "each hour" {
+        return Err("no expression".into());
+    }
+    let (hour, epoch) = (HOUR, Timestamp::EPOCH);
+    Ok(match wanted.which {
+        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after),
+        Which::LastUntil(until) => Cadence::last_until(hour, epoch, until),
+    })
+}
+
+fn world() -> World {
+    let mut world = World::new();
+    world.tell = hours;
+    world
+}
+
+fn name() -> ScheduleName {
+    ScheduleName::new("s").expect("a name")
+}
+
+fn put(world: &mut World, schedule: Schedule) -> Result<StoredSchedule, ScheduleError> {
+    let put = PutSchedule::new(&queue("q"), name(), Arc::new(schedule));
+    let Answer::PutSchedule(result) = world.ask(Command::PutSchedule(put)) else { panic!("another answer") };
+    result
+}
+
+fn record(world: &mut World) -> Arc<ScheduleRecord> {
+    let get = GetSchedule { queue: queue("q"), name: name() };
+    let Answer::GetSchedule(result) = world.ask(Command::GetSchedule(get)) else { panic!("another answer") };
+    result.expect("there").record
+}
+
+fn delete(world: &mut World) -> Result<(), ScheduleError> {
+    let delete = DeleteSchedule { queue: queue("q"), name: name(), if_version: None };
+    let Answer::DeleteSchedule(result) = world.ask(Command::DeleteSchedule(delete)) else {
+        panic!("another")
+    };
+    result
+}
+
+/// The instants of all tasks there are, relative to the start.
+fn instants(world: &mut World) -> Vec<i64> {
+    world.list(None).into_iter().map(|(key, _)| instant_of(&key)).collect()
+}
+
+fn instant_of(key: &str) -> i64 {
+    let found =
+        (-1_000_000..1_000_000_000).step_by(100).find(|&at| occurrence_key(&name(), ms(at)).as_str() == key);
+    found.unwrap_or_else(|| panic!("{key}"))
+}
+
+/// Goes from one wake of the machine to the next, as a server does.
+fn walk(world: &mut World, by_ms: u64) {
+    let mut left = by_ms;
+    while left > 0 {
+        let step = world.until_wake_ms().unwrap_or(left).clamp(1, left);
+        world.pass_ms(step);
+        left -= step;
+    }
+}
+
+#[test]
+fn each_instant_becomes_a_task_at_its_own_time() {
+    let mut world = world();
+    let stored = put(&mut world, every(1_000)).expect("taken");
+    assert!(stored.created);
+    assert_eq!(stored.schedule.record.next, Some(ms(1_000)));
+    world.pass_ms(999);
+    assert_eq!(world.counts(), (0, 0, 0));
+    world.pass_ms(1);
+    let leased = world.lease(10, 1_000);
+    assert_eq!(keys(&leased), ["s@2017-07-14T02:40:01.000Z"]);
+    assert_eq!((leased[0].due_at, leased[0].ready_at), (ms(1_000), ms(1_000)));
+    walk(&mut world, 2_500);
+    assert_eq!(instants(&mut world), [1_000, 2_000, 3_000]);
+    let record = record(&mut world);
+    assert_eq!((record.made, record.last, record.next), (3, Some(ms(3_000)), Some(ms(4_000))));
+    assert_eq!(record.version, stored.schedule.record.version, "its tasks leave the version alone");
+}
+
+#[test]
+fn a_cron_expression_is_asked_about_and_the_answer_is_kept() {
+    let mut world = world();
+    let first = Cadence::next_after(HOUR, Timestamp::EPOCH, ms(0)).expect("an hour begins");
+    let stored = put(&mut world, cron()).expect("taken");
+    assert_eq!(stored.schedule.record.next, Some(first));
+    walk(&mut world, 2 * HOUR);
+    assert_eq!(record(&mut world).made, 2);
+    let mut world = world.crash();
+    walk(&mut world, HOUR);
+    assert_eq!(record(&mut world).made, 3);
+    let mut bad = cron();
+    bad.cadence = Cadence::Cron { text: "whenever".into(), zone: "UTC".into() };
+    assert_eq!(put(&mut world, bad), Err(ScheduleError::Cadence { why: "no expression".into() }));
+    assert_eq!(record(&mut world).made, 3, "a refusal leaves no trace");
+}
+
+/// Tasks after a night in which nobody was there, and a second more, by the policy.
+fn after_a_night(catch_up: CatchUp, schedule: Schedule) -> Vec<i64> {
+    let mut world = world();
+    put(&mut world, Schedule { catch_up, ..schedule }).expect("taken");
+    // Not from wake to wake: nobody is there.
+    world.pass_ms(10 * HOUR + 30 * 60_000);
+    walk(&mut world, HOUR);
+    instants(&mut world)
+}
+
+#[test]
+fn what_was_missed_is_left_out_made_up_for_once_or_made_up_for() {
+    let hour = i64::try_from(HOUR).expect("it fits");
+    let all: Vec<i64> = (1..=11).map(|n| n * hour).collect();
+    assert_eq!(after_a_night(CatchUp::All, every(HOUR)), all);
+    assert_eq!(after_a_night(CatchUp::Once, every(HOUR)), [10 * hour, 11 * hour]);
+    assert_eq!(after_a_night(CatchUp::Skip, every(HOUR)), [11 * hour]);
+    assert_eq!(after_a_night(CatchUp::Once, cron()).len(), 2);
+    assert_eq!(after_a_night(CatchUp::Skip, cron()).len(), 1);
+    // The last of many is no more than a minute old: so it is not missed.
+    let minutes = after_a_night(CatchUp::Skip, every(60_000));
+    assert_eq!(minutes[0], 10 * hour + 30 * 60_000);
+    assert_eq!(minutes.len(), 61);
+}
+
+#[test]
+fn start_end_and_count_bound_the_instants() {
+    let mut world = world();
+    let bounded = Schedule { start: Some(ms(10_000)), end: Some(ms(12_500)), ..every(1_000) };
+    put(&mut world, bounded).expect("taken");
+    walk(&mut world, 20_000);
+    assert_eq!(instants(&mut world), [10_000, 11_000, 12_000]);
+    assert_eq!(record(&mut world).next, None);
+    let again = Schedule { start: Some(ms(10_000)), count: Some(5), ..every(1_000) };
+    put(&mut world, again).expect("taken");
+    walk(&mut world, 20_000);
+    let record = record(&mut world);
+    assert_eq!((record.made, record.next), (5, None), "three were made before");
+    let over = Schedule { end: Some(ms(0)), ..every(1_000) };
+    assert_eq!(put(&mut world, over), Err(ScheduleError::NeverFires));
+    assert_eq!(
+        put(&mut world, every(10)).expect_err("too short").to_string(),
+        "a time of less than 100 ms from one occurrence to the next cannot be"
+    );
+}
+
+#[test]
+fn who_starts_now_starts_now() {
+    let mut world = world();
+    world.pass_ms(500);
+    put(&mut world, Schedule { start: Some(ms(400)), ..every(HOUR) }).expect("taken");
+    world.pass_ms(1);
+    assert_eq!(instants(&mut world), [400]);
+    assert_eq!(record(&mut world).next, ms(400).plus_ms(HOUR));
+}
+
+#[test]
+fn the_same_again_changes_nothing_and_another_body_leaves_the_instants_alone() {
+    let mut world = world();
+    let first = put(&mut world, every(1_000)).expect("taken");
+    walk(&mut world, 1_500);
+    let again = put(&mut world, every(1_000)).expect("taken");
+    assert!(!again.created);
+    assert_eq!(again.schedule.record.version, first.schedule.record.version);
+    let other = Schedule { body: Arc::new(Body::bytes(b"new")), ..every(1_000) };
+    let other = put(&mut world, other).expect("taken").schedule.record;
+    assert!(other.version > first.schedule.record.version);
+    assert_eq!((other.made, other.next), (1, Some(ms(2_000))));
+    let slower = put(&mut world, every(5_000)).expect("taken").schedule.record;
+    assert_eq!(slower.next, Some(ms(6_500)), "counted anew");
+}
+
+#[test]
+fn an_instant_waits_for_its_turn_or_is_left_out() {
+    for (overlap, made, skipped) in [(Overlap::Skip, 1, 2), (Overlap::Queue, 1, 0), (Overlap::Allow, 3, 0)] {
+        let mut world = world();
+        put(&mut world, Schedule { overlap, ..every(1_000) }).expect("taken");
+        walk(&mut world, 3_000);
+        let record = record(&mut world);
+        assert_eq!((record.made, record.skipped), (made, skipped), "{overlap:?}");
+    }
+    let mut world = world();
+    put(&mut world, Schedule { overlap: Overlap::Queue, ..every(1_000) }).expect("taken");
+    walk(&mut world, 3_000);
+    let mut world = world.crash();
+    for wanted in ["s@2017-07-14T02:40:01.000Z", "s@2017-07-14T02:40:02.000Z", "s@2017-07-14T02:40:03.000Z"] {
+        let leased = world.lease(10, 1_000);
+        assert_eq!(keys(&leased), [wanted]);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    }
+    assert_eq!(world.lease(10, 1_000), []);
+    let record = record(&mut world);
+    assert_eq!((record.made, record.running, record.waiting.len()), (3, None, 0));
+}
+
+#[test]
+fn a_fixed_delay_counts_from_the_end_of_the_task_before() {
+    let mut world = world();
+    put(&mut world, Schedule::new(Cadence::FixedDelay { ms: 1_000 })).expect("taken");
+    walk(&mut world, 5_000);
+    assert_eq!(instants(&mut world), [1_000], "nobody has worked on it");
+    let mut world = world.crash();
+    let leased = world.lease(1, 10_000);
+    walk(&mut world, 300);
+    world.ack(leased[0].token);
+    assert_eq!(record(&mut world).next, Some(ms(6_300)));
+    walk(&mut world, 1_000);
+    // A task that is cancelled has ended, too.
+    assert_eq!(world.cancel("s@2017-07-14T02:40:06.300Z"), Ok(Cancelled::Cancelled));
+    walk(&mut world, 1_000);
+    assert_eq!(instants(&mut world), [7_300]);
+}
+
+#[test]
+fn jitter_moves_a_task_and_not_its_key() {
+    let mut world = world();
+    put(&mut world, Schedule { jitter_ms: 50_000, ..every(60_000) }).expect("taken");
+    walk(&mut world, 10 * 60_000 - 1);
+    let Answer::List(Ok(page)) = world.ask(Command::List(List::new(&queue("q")))) else { panic!("no page") };
+    let late: Vec<u64> =
+        page.tasks.iter().map(|task| task.due_at.ms_since(ms(instant_of(task.key.as_str())))).collect();
+    assert_eq!(late.len(), 9);
+    assert!(late.iter().all(|&late| late <= 50_000), "{late:?}");
+    assert!(late.iter().any(|one| *one != late[0]), "{late:?}");
+}
+
+#[test]
+fn a_key_that_is_taken_and_a_queue_that_takes_none_are_counted() {
+    let mut world = world();
+    put(&mut world, every(1_000)).expect("taken");
+    world.put_in("s@2017-07-14T02:40:01.000Z", 100_000);
+    walk(&mut world, 1_000);
+    assert_eq!((record(&mut world).made, record(&mut world).skipped), (0, 1));
+    crate::flow::change(&mut world, QueueChange::Drain).expect("taken");
+    walk(&mut world, 1_000);
+    assert_eq!((record(&mut world).made, record(&mut world).skipped), (0, 2));
+    crate::flow::change(&mut world, QueueChange::Resume).expect("taken");
+    walk(&mut world, 1_000);
+    assert_eq!((record(&mut world).made, record(&mut world).skipped), (1, 2));
+}
+
+#[test]
+fn a_schedule_that_is_given_up_makes_nothing_more_and_its_tasks_stay() {
+    let mut world = world();
+    put(&mut world, every(1_000)).expect("taken");
+    walk(&mut world, 1_000);
+    assert_eq!(delete(&mut world), Ok(()));
+    assert_eq!(delete(&mut world), Err(ScheduleError::NotFound));
+    let mut world = world.crash();
+    walk(&mut world, 10_000);
+    assert_eq!(instants(&mut world), [1_000]);
+    assert_eq!(world.until_wake_ms(), None, "nothing is to come");
+}
+
+#[test]
+fn of_no_instant_two_tasks_are_made_whatever_the_clock_does() {
+    let mut world = world();
+    put(&mut world, every(1_000)).expect("taken");
+    walk(&mut world, 2_000);
+    let leased = world.lease(10, 1_000);
+    leased.iter().for_each(|one| assert_eq!(world.ack(one.token), TokenAnswer::Acked));
+    world.step_wall_ms(-1_500);
+    walk(&mut world, 1_000);
+    assert_eq!(instants(&mut world), [0_i64; 0]);
+    let mut world = world.crash();
+    walk(&mut world, 500);
+    assert_eq!(instants(&mut world), [0_i64; 0]);
+    walk(&mut world, 1_000);
+    assert_eq!(instants(&mut world), [3_000]);
+}
+
+#[test]
+fn a_page_of_schedules_goes_by_name() {
+    let mut world = world();
+    for (of, name) in [("q", "b"), ("q", "a"), ("p", "z"), ("q", "c"), ("r", "a")] {
+        let name = ScheduleName::new(name).expect("a name");
+        let put = PutSchedule::new(&queue(of), name, Arc::new(every(1_000)));
+        assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
+    }
+    let page = |world: &mut World, after: Option<&str>, max| {
+        let after = after.map(|name| ScheduleName::new(name).expect("a name"));
+        let list = ListSchedules { queue: queue("q"), after, max };
+        let Answer::Schedules(Ok(page)) = world.ask(Command::Schedules(list)) else { panic!("no page") };
+        page.into_iter().map(|one| one.name.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(&mut world, None, 2), ["a", "b"]);
+    assert_eq!(page(&mut world, Some("b"), 2), ["c"]);
+}
+
+#[test]
+fn while_a_key_is_looked_up_the_schedule_may_be_given_up() {
+    let mut world = world();
+    put(&mut world, every(1_000)).expect("taken");
+    world.hold_reads = true;
+    world.pass_ms(1_000);
+    assert_eq!(world.reads_held(), 1);
+    delete(&mut world).expect("there");
+    world.release();
+    assert_eq!(world.counts(), (0, 0, 0));
+}

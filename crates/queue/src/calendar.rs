@@ -1,0 +1,106 @@
+//! Tells the machine when cron expressions fire: time zones are not its business.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, Timestamp, Which};
+
+use crate::cron::{Cron, CronError};
+
+/// Expressions that are known at one time; each is some kilobytes.
+const KNOWN_MAX: usize = 1_000;
+
+/// The expressions that were asked about lately.
+#[derive(Debug, Default)]
+pub(crate) struct Calendar {
+    known: HashMap<(Arc<str>, Arc<str>), Cron>,
+}
+
+impl Calendar {
+    /// Answers all that the machine asks, until it asks no more.
+    pub(crate) fn answer(&mut self, engine: &mut Engine, now: Now, effects: &mut Vec<Effect>) {
+        loop {
+            let asks: Vec<_> =
+                effects.extract_if(.., |effect| matches!(effect, Effect::Ask { .. })).collect();
+            if asks.is_empty() {
+                return;
+            }
+            for effect in asks {
+                if let Effect::Ask { ask, wanted } = effect {
+                    engine.step(now, Input::Instant { ask, found: self.tell(&wanted) }, effects);
+                }
+            }
+        }
+    }
+
+    /// When the expression fires.
+    pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
+        let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
+        Ok(match wanted.which {
+            Which::FirstAfter(after) => cron.next_after(after).map(|found| found.at),
+            Which::LastUntil(until) => last_until(cron, until),
+        })
+    }
+
+    fn cron(&mut self, text: &Arc<str>, zone: &Arc<str>) -> Result<&Cron, CronError> {
+        let name = (Arc::clone(text), Arc::clone(zone));
+        if !self.known.contains_key(&name) {
+            let cron = Cron::parse(text, zone)?;
+            if self.known.len() >= KNOWN_MAX {
+                self.known.clear();
+            }
+            self.known.insert(name.clone(), cron);
+        }
+        Ok(&self.known[&name])
+    }
+}
+
+/// The last time at which it fires that is not after this one. That there is one after an instant is true of all instants before the last, and
+/// of none from it on, so halving finds it: some forty steps, however often it fires and however long ago the last was.
+fn last_until(cron: &Cron, until: Timestamp) -> Option<Timestamp> {
+    let next = |after: Timestamp| cron.next_after(after).map(|found| found.at).filter(|&at| at <= until);
+    let (mut fires, mut rests) = (Timestamp::EPOCH, until);
+    let mut last = next(fires)?;
+    while rests.ms_since(fires) > 1 {
+        let middle = fires.saturating_plus_ms(rests.ms_since(fires) / 2);
+        match next(middle) {
+            Some(found) => (fires, last) = (middle, found),
+            None => rests = middle,
+        }
+    }
+    Some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_before_an_instant_is_what_a_walk_finds() {
+        let begin = Timestamp::from_ms(1_899_000_000_000).expect("after 1970");
+        for (text, zone) in
+            [("*/7 1-3 * * *", "Europe/Berlin"), ("30 2 10 3 *", "America/New_York"), ("* * * * * *", "UTC")]
+        {
+            let cron = Cron::parse(text, zone).expect(text);
+            let mut at = begin;
+            for step in 1..40 {
+                let next = cron.next_after(at).expect("it goes on").at;
+                assert_eq!(last_until(&cron, next), Some(next), "{text}");
+                let between = at.saturating_plus_ms(next.ms_since(at) * step / 40);
+                if at > begin && between < next {
+                    assert_eq!(last_until(&cron, between), Some(at), "{text} at {between}");
+                }
+                at = next;
+            }
+            assert_eq!(last_until(&cron, Timestamp::EPOCH), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_says_why() {
+        let mut calendar = Calendar::default();
+        let which = Which::FirstAfter(Timestamp::EPOCH);
+        let wanted = InstantWanted { text: "* * * * *".into(), zone: "Mars/Olympus".into(), which };
+        assert_eq!(calendar.tell(&wanted), Err("`Mars/Olympus` is no time zone".into()));
+    }
+}
