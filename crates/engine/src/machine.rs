@@ -271,7 +271,6 @@ impl Engine {
     /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
     /// flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
-        self.ask_instants(out);
         self.shed(now);
         self.load_ahead(now, out);
         self.look_up(out);

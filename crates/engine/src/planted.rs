@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 14] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -31,6 +31,9 @@ pub const NAMES: [&str; 11] = [
     "one-beyond-the-limit",
     "pause-forgotten",
     "parked-for-ever",
+    "instant-lost",
+    "instant-made-twice",
+    "turn-forgotten",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

@@ -186,7 +186,8 @@ pub struct ScheduleRecord {
     pub last: Option<Timestamp>,
     /// Tasks made so far.
     pub made: u64,
-    /// Instants left out: the task before was live still, the key was taken, or the queue took no task.
+    /// Instants left out: the task before was live still, the key was taken, or the queue took no task. Of a cron expression those that were left
+    /// out together, after a while in which nobody was there, count as one.
     pub skipped: u64,
     /// The task that has to end before another is made, by id.
     pub running: Option<u64>,

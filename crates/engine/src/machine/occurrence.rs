@@ -20,6 +20,9 @@ use crate::time::{Now, Seq, Timestamp};
 /// With less room than that in the store no task is made of an instant; it waits.
 const ROOM_MIN: u64 = 1 << 20;
 
+/// An expression fires no more often than once in so many milliseconds.
+const CRON_STEP_MS: u64 = 1_000;
+
 /// Nobody called for an occurrence, and nobody is answered.
 const NO_CALL: CallId = CallId(0);
 
@@ -67,18 +70,12 @@ impl Engine {
         let record = Arc::clone(self.schedules.get(id).expect("what is due is there"));
         let schedule = &record.schedule;
         let is_missed = now.wall.ms_since(at) > MISSED_MS && schedule.catch_up != CatchUp::All;
-        let until = schedule.end.map_or(now.wall, |end| end.min(now.wall));
         match schedule.cadence {
             Cadence::Every { ms } if is_missed => {
-                let last = Cadence::last_until(ms, record.anchor, until).map_or(at, |last| last.max(at));
+                let last = last_of(&record, ms, now).map_or(at, |last| last.max(at));
                 self.missed(now, id, last);
             }
-            Cadence::Cron { .. } if is_missed => {
-                let asked = Asked::Missed(id.clone());
-                let ask = self.schedules.ask(schedule, Which::LastUntil(until), asked);
-                let ask = ask.expect("a cron expression has to be asked about");
-                self.schedules.set_phase(id, Phase::Asking(ask));
-            }
+            Cadence::Cron { .. } if is_missed => self.ask_for_last(now, id, Asked::Missed(id.clone())),
             _ => self.occur(now, id, at),
         }
     }
@@ -100,7 +97,7 @@ impl Engine {
             None => {}
             Some(Asked::Put { call, put, begins }) => self.first_found(now, call, put, begins, found),
             // It has been put anew, or given up.
-            Some(Asked::Next(id) | Asked::Missed(id))
+            Some(Asked::Next(id) | Asked::Missed(id) | Asked::LeftOut(id))
                 if self.schedules.phase(&id) != Some(Phase::Asking(ask)) => {}
             Some(Asked::Next(id)) => {
                 let record = Arc::clone(self.schedules.get(&id).expect("it was just asked about"));
@@ -112,17 +109,23 @@ impl Engine {
                 }
                 self.set_schedule(&id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
             }
-            Some(Asked::Missed(id)) => {
-                self.schedules.set_phase(&id, Phase::Waiting);
-                if self.refuses_changes().is_some() {
-                    return;
-                }
-                let next = self.schedules.get(&id).and_then(|record| record.next);
-                match found.unwrap_or_default().max(next) {
-                    Some(last) => self.missed(now, &id, last),
-                    None => self.schedules.change(id),
-                }
-            }
+            Some(why @ (Asked::Missed(_) | Asked::LeftOut(_))) => self.last_found(now, why, found),
+        }
+    }
+
+    fn last_found(&mut self, now: Now, why: Asked, found: InstantFound) {
+        let (Asked::Missed(id) | Asked::LeftOut(id)) = &why else {
+            unreachable!("{why:?} asks for the next")
+        };
+        self.schedules.set_phase(id, Phase::Waiting);
+        if self.refuses_changes().is_some() {
+            return;
+        }
+        let next = self.schedules.get(id).and_then(|record| record.next);
+        match (found.unwrap_or_default().max(next), &why) {
+            (Some(last), Asked::Missed(_)) => self.missed(now, id, last),
+            (Some(last), _) => self.left_out(now, id, last, 1),
+            (None, _) => self.schedules.change(id.clone()),
         }
     }
 
@@ -132,13 +135,42 @@ impl Engine {
         if record.running.is_none() || !record.schedule.takes_turns() {
             return self.make(now, id, at);
         }
-        let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
-        if record.schedule.overlap == Overlap::Queue && record.waiting.len() < ScheduleRecord::WAITING_MAX {
-            record.waiting.push(at);
-        } else {
-            record.skipped += 1;
+        if record.schedule.overlap != Overlap::Queue || record.waiting.len() >= ScheduleRecord::WAITING_MAX {
+            return self.leave_out(now, id, at);
         }
+        let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
+        record.waiting.push(at);
         self.step_schedule(id, record);
+    }
+
+    /// An instant is left out, and with it all that have come by now: what stands in its way stands in theirs.
+    fn leave_out(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        match record.schedule.cadence {
+            Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
+                self.ask_for_last(now, id, Asked::LeftOut(id.clone()));
+            }
+            Cadence::Every { ms } => {
+                let last = last_of(&record, ms, now).map_or(at, |last| last.max(at));
+                self.left_out(now, id, last, last.ms_since(at) / ms + 1);
+            }
+            _ => self.left_out(now, id, at, 1),
+        }
+    }
+
+    fn left_out(&mut self, now: Now, id: &ScheduleId, last: Timestamp, count: u64) {
+        let mut record = ScheduleRecord::clone(self.schedules.get(id).expect("its instant came"));
+        (record.decided, record.next) = (last, after_a_delay(now, &record));
+        record.skipped = record.skipped.saturating_add(count);
+        self.step_schedule(id, record);
+    }
+
+    /// Asks for the last instant that has come.
+    fn ask_for_last(&mut self, now: Now, id: &ScheduleId, why: Asked) {
+        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        let which = Which::LastUntil(until_of(&record, now));
+        let ask = self.schedules.ask(&record.schedule, which, why);
+        self.schedules.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
 
     fn make(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
@@ -160,10 +192,16 @@ impl Engine {
         } else {
             record.decided = at;
         }
-        let taken = self.live(&id.0, &key).is_some();
-        if taken || self.may_grow(&id.0).is_err() {
+        if self.live(&id.0, &key).is_some() {
             record.skipped += 1;
             record.next = after_a_delay(now, &record);
+            return self.step_schedule(id, record);
+        }
+        if self.may_grow(&id.0).is_err() {
+            if !of_waiting {
+                return self.leave_out(now, id, at);
+            }
+            record.skipped += 1;
             return self.step_schedule(id, record);
         }
         let dead = self.dead(&id.0, &key);
@@ -190,6 +228,11 @@ impl Engine {
         };
         if self.take_room(task_bytes(&task, false) + buried).is_err() {
             return self.schedules.stall(id.clone());
+        }
+        if crate::planted::is("instant-lost") {
+            // With this bug the schedule has come on before its task is there.
+            self.step_schedule(id, ScheduleRecord { made: record.made + 1, next: None, ..record.clone() });
+            self.seal();
         }
         // Both or neither: an instant without its task would be lost, and with it still to come it would be made twice.
         let slot = self.together(|engine| {
@@ -238,6 +281,16 @@ impl Engine {
         hasher.write_u64(at.as_tick());
         hasher.finish().checked_rem(jitter_ms.saturating_add(1)).unwrap_or(0)
     }
+}
+
+/// Instants count up to this one: now, or the end.
+fn until_of(record: &ScheduleRecord, now: Now) -> Timestamp {
+    record.schedule.end.map_or(now.wall, |end| end.min(now.wall))
+}
+
+/// The last instant of those that can be counted that has come.
+fn last_of(record: &ScheduleRecord, ms: u64, now: Now) -> Option<Timestamp> {
+    Cadence::last_until(ms, record.anchor, until_of(record, now))
 }
 
 /// When a schedule is next whose turn comes so long after the end of the task before; `None`: it is another.

@@ -58,15 +58,22 @@ fn delete(world: &mut World) -> Result<(), ScheduleError> {
     result
 }
 
-/// The instants of all tasks there are, relative to the start.
-fn instants(world: &mut World) -> Vec<i64> {
-    world.list(None).into_iter().map(|(key, _)| instant_of(&key)).collect()
+/// All tasks there are: their instants, relative to the start, and by how much later each is due.
+fn tasks(world: &mut World) -> Vec<(i64, u64)> {
+    let list = List { max: 1_000, ..List::new(&queue("q")) };
+    let Answer::List(Ok(page)) = world.ask(Command::List(list)) else { panic!("no page") };
+    page.tasks.iter().map(instant_of).collect()
 }
 
-fn instant_of(key: &str) -> i64 {
-    let found =
-        (-1_000_000..1_000_000_000).step_by(100).find(|&at| occurrence_key(&name(), ms(at)).as_str() == key);
-    found.unwrap_or_else(|| panic!("{key}"))
+fn instants(world: &mut World) -> Vec<i64> {
+    tasks(world).into_iter().map(|(at, _)| at).collect()
+}
+
+fn instant_of(task: &TaskView) -> (i64, u64) {
+    let at = |late: u64| Timestamp::from_ms(task.due_at.as_ms() - late as i64).expect("after 1970");
+    let late = (0..=50_000).find(|&late| occurrence_key(&name(), at(late)) == task.key);
+    let late = late.unwrap_or_else(|| panic!("{task:?}"));
+    (at(late).as_ms() - ms(0).as_ms(), late)
 }
 
 /// Goes from one wake of the machine to the next, as a server does.
@@ -233,9 +240,7 @@ fn jitter_moves_a_task_and_not_its_key() {
     let mut world = world();
     put(&mut world, Schedule { jitter_ms: 50_000, ..every(60_000) }).expect("taken");
     walk(&mut world, 10 * 60_000 - 1);
-    let Answer::List(Ok(page)) = world.ask(Command::List(List::new(&queue("q")))) else { panic!("no page") };
-    let late: Vec<u64> =
-        page.tasks.iter().map(|task| task.due_at.ms_since(ms(instant_of(task.key.as_str())))).collect();
+    let late: Vec<u64> = tasks(&mut world).into_iter().map(|(_, late)| late).collect();
     assert_eq!(late.len(), 9);
     assert!(late.iter().all(|&late| late <= 50_000), "{late:?}");
     assert!(late.iter().any(|one| *one != late[0]), "{late:?}");
