@@ -12,10 +12,11 @@ pub use error::ClientError;
 
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
-    CancelOutcome, CancelQuery, ExtendBody, JobBody, LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody,
-    NowBody, PatchBody, PatchQuery, PauseBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts,
-    QueuesBody, RedriveAnswer, RedriveBody, SettingsBody, TaskBody, TasksPage, TokenResult, TokenResults,
-    etag,
+    CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, JobBody, LeaseBody, LeasedTask,
+    LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery,
+    PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
+    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TasksPage,
+    TokenResult, TokenResults, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -312,6 +313,61 @@ impl Client {
         self.exchange.send(Call::new("GET", self::queue(queue)))?.body()
     }
 
+    /// Lays down what is to be done again and again. One that stands like this already is left alone.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 400 for an expression, a zone or a time that cannot be used, 412 if it has another version than `if_match`; see
+    /// [`ClientError`].
+    pub fn put_schedule(
+        &self,
+        queue: &str,
+        name: &str,
+        spec: &ScheduleSpec,
+        if_match: Option<u64>,
+    ) -> Result<ScheduleBody, ClientError> {
+        let call =
+            Call::new("PUT", schedule_path(queue, name)).if_match(if_match.map(etag)).json(spec.to_json());
+        self.exchange.send(call)?.body()
+    }
+
+    /// Looks at a schedule.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if there is none of this name; see [`ClientError`].
+    pub fn schedule(&self, queue: &str, name: &str) -> Result<ScheduleBody, ClientError> {
+        self.exchange.send(Call::new("GET", schedule_path(queue, name)))?.body()
+    }
+
+    /// Gives a schedule up. The tasks that it has made stay.
+    ///
+    /// # Errors
+    ///
+    /// As for [`schedule`](Self::schedule).
+    pub fn delete_schedule(&self, queue: &str, name: &str) -> Result<DeleteScheduleAnswer, ClientError> {
+        self.exchange.send(Call::new("DELETE", schedule_path(queue, name)))?.body()
+    }
+
+    /// One page of the schedules of a queue.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn schedules(&self, queue: &str, query: &SchedulesQuery) -> Result<SchedulesPage, ClientError> {
+        self.exchange.send(Call::new("GET", queue_path(queue, "schedules")).query(&query.to_query()))?.body()
+    }
+
+    /// When a schedule makes its next tasks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`schedule`](Self::schedule).
+    pub fn preview(&self, queue: &str, name: &str, query: PreviewQuery) -> Result<PreviewBody, ClientError> {
+        let path = format!("{}/preview", schedule_path(queue, name));
+        self.exchange.send(Call::new("GET", path).query(&query.to_query()))?.body()
+    }
+
     /// Lays down how a queue hands its tasks out: all of its settings, in place of those before.
     ///
     /// # Errors
@@ -390,6 +446,10 @@ fn queue(queue: &str) -> String {
 
 fn queue_path(queue: &str, below: &str) -> String {
     format!("/v1/queues/{}/{below}", segment(queue))
+}
+
+fn schedule_path(queue: &str, name: &str) -> String {
+    format!("{}/{}", queue_path(queue, "schedules"), segment(name))
 }
 
 fn task_path(queue: &str, key: &str) -> String {

@@ -58,6 +58,7 @@ mod queues;
 mod rate;
 pub mod replay;
 mod retry;
+mod schedule;
 mod settings;
 mod task;
 mod terms;
@@ -82,11 +83,17 @@ pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
 pub use problem_kind::ProblemKind;
 pub use put::{PatchBody, PutBody};
 pub use query::{
-    CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PutMode, PutQuery, no_query,
+    CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,
+    SchedulesQuery, no_query,
 };
 pub use queues::{QueueBody, QueueCounts, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};
 pub use retry::{ATTEMPTS_MAX, RetryBody};
+pub use schedule::{
+    CADENCE_MS_MAX, CADENCE_MS_MIN, CadenceBody, CatchUp, DeleteScheduleAnswer, OccurrenceBody, Overlap,
+    PREVIEW_MAX, PreviewBody, SCHEDULE_NAME_BYTES_MAX, ScheduleBody, ScheduleGone, ScheduleSpec,
+    SchedulesPage,
+};
 pub use settings::{
     HISTORY_KEEP_MS_MAX, HISTORY_KEYS_MAX, HistoryBody, LIMIT_MAX, PAUSE_MS_MAX, PauseBody, SettingsBody,
     no_body,

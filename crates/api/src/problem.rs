@@ -260,10 +260,31 @@ impl Problem {
         problem
     }
 
+    /// 412: the schedule has another version than `If-Match` says, or there is none.
+    pub fn schedule_version_mismatch(wanted: u64, current: Option<u64>) -> Self {
+        let detail = match current {
+            Some(current) => {
+                format!("the request is for version {wanted}, and the schedule has version {current}")
+            }
+            None => format!("the request is for version {wanted}, and no schedule has this name"),
+        };
+        let mut problem = Self::new(ProblemKind::VersionMismatch, detail)
+            .with_hint("get the schedule, look at what changed, and try again with its version");
+        problem.version = current;
+        problem
+    }
+
     /// 404: no job has this number, or it was over long ago, or before the server was started.
     pub fn no_job(id: &str) -> Self {
         Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or was over lately", shown(id)))
             .with_hint("a job ends with its server; send its request again, and it covers what is left")
+    }
+
+    /// 404: no schedule of the queue has this name.
+    pub fn no_schedule(queue: &str, name: &str) -> Self {
+        let detail = format!("no schedule of `{}` is called `{}`", shown(queue), shown(name));
+        Self::new(ProblemKind::NoSchedule, detail)
+            .with_hint(format!("GET /v1/queues/{}/schedules lists those there are", shown(queue)))
     }
 
     /// 404: no endpoint has this path.

@@ -19,6 +19,8 @@ pub enum ProblemKind {
     Done,
     /// No job has this number.
     NoJob,
+    /// No schedule of the queue has this name.
+    NoSchedule,
     /// No such endpoint.
     NoEndpoint,
     /// The endpoint exists on servers with a virtual clock only.
@@ -74,7 +76,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -82,6 +84,7 @@ impl ProblemKind {
         Self::NotFound,
         Self::Done,
         Self::NoJob,
+        Self::NoSchedule,
         Self::NoEndpoint,
         Self::NoVirtualClock,
         Self::BadMethod,
@@ -119,6 +122,7 @@ impl ProblemKind {
             Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
             Self::Done => ("/problems/done", 404, "the task is done"),
             Self::NoJob => ("/problems/no-job", 404, "there is no such job"),
+            Self::NoSchedule => ("/problems/no-schedule", 404, "there is no such schedule"),
             Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
             Self::NoVirtualClock => ("/problems/no-virtual-clock", 404, "the server runs on real time"),
             Self::BadMethod => ("/problems/bad-method", 405, "the endpoint does not know this method"),
@@ -133,7 +137,7 @@ impl ProblemKind {
             Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
             Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),
-            Self::VersionMismatch => ("/problems/version-mismatch", 412, "the task has another version"),
+            Self::VersionMismatch => ("/problems/version-mismatch", 412, "the version is another"),
             Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
             Self::UriTooLong => ("/problems/uri-too-long", 414, "the URI is too long"),
             Self::BadMediaType => {

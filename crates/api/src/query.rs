@@ -171,12 +171,81 @@ impl ListQuery {
         for (name, value) in self.filter.parameters() {
             query.add(name, &value);
         }
-        if self.limit != LIST_LIMIT_DEFAULT {
-            query.add("limit", &self.limit.to_string());
-        }
-        if let Some(cursor) = &self.cursor {
-            query.add("cursor", cursor);
-        }
+        query.add_page(self.limit, self.cursor.as_deref());
+        query.text
+    }
+}
+
+/// The query of `GET /v1/queues/{q}/schedules`: `?limit=&cursor=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedulesQuery {
+    /// At most so many on the page: 1 to 1,000, by default 100.
+    pub limit: usize,
+    /// Where the page before ended, as its `next_cursor` said.
+    pub cursor: Option<String>,
+}
+
+/// The query of `GET /v1/queues/{q}/schedules/{name}/preview`: `?count=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreviewQuery {
+    /// So many: 1 to 1,000, by default 5.
+    pub count: usize,
+}
+
+impl Default for SchedulesQuery {
+    fn default() -> Self {
+        Self { limit: LIST_LIMIT_DEFAULT, cursor: None }
+    }
+}
+
+impl Default for PreviewQuery {
+    fn default() -> Self {
+        Self { count: 5 }
+    }
+}
+
+impl SchedulesQuery {
+    /// A cursor of such a list has as many bytes at most.
+    pub const CURSOR_BYTES_MAX: usize = 2 * crate::SCHEDULE_NAME_BYTES_MAX;
+
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["limit", "cursor"], &[])?;
+        let limit =
+            found.get("limit").map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT));
+        let cursor = found.get("cursor").map(|given| cursor(given, Self::CURSOR_BYTES_MAX)).transpose()?;
+        Ok(Self { limit: limit.transpose()?.unwrap_or(LIST_LIMIT_DEFAULT), cursor })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        query.add_page(self.limit, self.cursor.as_deref());
+        query.text
+    }
+}
+
+impl PreviewQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["count"], &[])?;
+        let usual = Self::default().count;
+        let count = found.get("count").map(|given| number("count", given, crate::PREVIEW_MAX, usual));
+        Ok(Self { count: count.transpose()?.unwrap_or(usual) })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        query.add("count", &self.count.to_string());
         query.text
     }
 }
@@ -239,8 +308,12 @@ impl Parameters {
     fn list(&self, filter: TaskFilter) -> Result<ListQuery, BadRequest> {
         Ok(ListQuery {
             filter,
-            limit: self.get("limit").map(limit).transpose()?.unwrap_or(LIST_LIMIT_DEFAULT),
-            cursor: self.get("cursor").map(cursor).transpose()?,
+            limit: self
+                .get("limit")
+                .map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT))
+                .transpose()?
+                .unwrap_or(LIST_LIMIT_DEFAULT),
+            cursor: self.get("cursor").map(|given| cursor(given, CURSOR_BYTES_MAX)).transpose()?,
         })
     }
 
@@ -270,25 +343,26 @@ fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]) -> Result
     })
 }
 
-fn limit(given: &str) -> Result<usize, BadRequest> {
+/// A number from 1 to `max`.
+fn number(name: &'static str, given: &str, max: usize, usual: usize) -> Result<usize, BadRequest> {
     let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
     match given.parse() {
-        Ok(limit) if digits && (1..=LIST_LIMIT_MAX).contains(&limit) => Ok(limit),
+        Ok(number) if digits && (1..=max).contains(&number) => Ok(number),
         _ => Err(BadRequest::parameter(
-            "limit",
-            format!("`{}` is not a number from 1 to {LIST_LIMIT_MAX}", shown(given)),
-            "leave it out for 100",
+            name,
+            format!("`{}` is not a number from 1 to {max}", shown(given)),
+            format!("leave it out for {usual}"),
         )),
     }
 }
 
-fn cursor(given: &str) -> Result<String, BadRequest> {
-    if (1..=CURSOR_BYTES_MAX).contains(&given.len()) {
+fn cursor(given: &str, bytes_max: usize) -> Result<String, BadRequest> {
+    if (1..=bytes_max).contains(&given.len()) {
         return Ok(given.to_owned());
     }
     Err(BadRequest::parameter(
         "cursor",
-        format!("has {} bytes, not from 1 to {CURSOR_BYTES_MAX}", given.len()),
+        format!("has {} bytes, not from 1 to {bytes_max}", given.len()),
         "send the `next_cursor` of the page before as it is, or leave it out for the first page",
     ))
 }
@@ -341,6 +415,15 @@ impl Query {
         self.text.push_str(name);
         self.text.push('=');
         self.text.push_str(&encoded(value));
+    }
+
+    fn add_page(&mut self, limit: usize, cursor: Option<&str>) {
+        if limit != LIST_LIMIT_DEFAULT {
+            self.add("limit", &limit.to_string());
+        }
+        if let Some(cursor) = cursor {
+            self.add("cursor", cursor);
+        }
     }
 
     fn add_revoke(mut self, revoke: bool) -> String {

@@ -138,7 +138,7 @@ impl Cron {
     pub fn parse(text: &str, zone: &str) -> Result<Self, CronError> {
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let refused = |what: String| CronError::Text { text: text.to_owned(), what };
-        let expression = parser.parse(text).map_err(|error| refused(error.to_string()))?;
+        let expression = parser.parse(text).map_err(|error| refused(what_is_wrong(&error)))?;
         let found = TimeZone::get(zone).map_err(|_| CronError::Zone { name: zone.to_owned() })?;
         let cron = Self { text: text.to_owned(), expression, zone: found, zone_name: zone.to_owned() };
         // The calendar repeats itself, so one that fires at all does so after any day.
@@ -195,6 +195,19 @@ impl Cron {
         };
         Some((Timestamp::from_ms(instant.as_millisecond())?, change))
     }
+}
+
+/// What the parser says, without the name of its kind of error and without a full stop.
+fn what_is_wrong(error: &croner::errors::CronError) -> String {
+    use croner::errors::CronError as E;
+    let what = match error {
+        E::EmptyPattern => "there is nothing in it",
+        E::InvalidPattern(what) | E::IllegalCharacters(what) | E::ComponentError(what) => what,
+        other => return other.to_string(),
+    };
+    let what = what.trim_end_matches('.');
+    let mut chars = what.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 impl fmt::Debug for Cron {

@@ -18,6 +18,7 @@ mod pending;
 mod queue;
 mod shard;
 mod time;
+mod upcoming;
 pub mod wall;
 
 pub use advance::{AdvanceError, VIRTUAL_END_MS};
@@ -29,6 +30,7 @@ pub use options::{OpenError, Options};
 pub use pending::Pending;
 pub use queue::{Advancing, Queue};
 pub use shard::Shard;
+pub use upcoming::{Upcoming, upcoming};
 
 pub use tickwheel_engine::{
     Ack, Answer, Backoff, Body, Cadence, CallId, Cancel, CancelError, Cancelled, CatchUp, ChangeQueue,

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use tickwheel_api::etag;
-use tickwheel_queue::{Key, QueueName, Seq};
+use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
 /// An answer with a body of JSON.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
@@ -30,6 +30,12 @@ pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T
 /// Where a task is, as a `Location`.
 pub(crate) fn task_path(queue: &QueueName, key: &Key) -> HeaderValue {
     let path = format!("/v1/queues/{}/tasks/{}", encoded(queue.as_str()), encoded(key.as_str()));
+    HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
+}
+
+/// Where a schedule is, as a `Location`.
+pub(crate) fn schedule_path(queue: &QueueName, name: &ScheduleName) -> HeaderValue {
+    let path = format!("/v1/queues/{}/schedules/{}", encoded(queue.as_str()), encoded(name.as_str()));
     HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
 }
 

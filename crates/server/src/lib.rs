@@ -36,6 +36,8 @@ mod problem;
 mod query;
 mod queues;
 mod routes;
+mod schedule;
+mod schedules;
 mod server;
 mod settings;
 mod stopping;

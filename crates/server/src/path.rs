@@ -5,7 +5,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tickwheel_api::Problem;
-use tickwheel_queue::{Key, QueueName};
+use tickwheel_queue::{Key, QueueName, ScheduleName};
 
 use crate::problem::Refusal;
 use crate::translate;
@@ -17,6 +17,12 @@ pub(crate) struct QueueAt(pub(crate) QueueName);
 pub(crate) struct TaskAt {
     pub(crate) queue: QueueName,
     pub(crate) key: Key,
+}
+
+/// Queue and name of `/v1/queues/{q}/schedules/{name}`.
+pub(crate) struct ScheduleAt {
+    pub(crate) queue: QueueName,
+    pub(crate) name: ScheduleName,
 }
 
 /// The number of `/v1/jobs/{id}`, as it was written.
@@ -42,6 +48,16 @@ impl<S: Sync> FromRequestParts<S> for TaskAt {
         let QueueAt(queue) = QueueAt::from_request_parts(parts, state).await?;
         let key = segment(parts, KEY_SEGMENT, "key")?;
         Ok(Self { queue, key: Key::new(&key).map_err(|error| translate::name_refused(&error))? })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ScheduleAt {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let QueueAt(queue) = QueueAt::from_request_parts(parts, state).await?;
+        let name = segment(parts, KEY_SEGMENT, "schedule name")?;
+        Ok(Self { queue, name: ScheduleName::new(&name).map_err(|error| translate::name_refused(&error))? })
     }
 }
 

@@ -9,12 +9,14 @@ use axum::routing::{MethodRouter, get, post};
 use tickwheel_api::Problem;
 
 use crate::app::App;
-use crate::{batch, bulk, clock, dead, health, jobs, leases, metrics, problem, queues, tasks};
+use crate::{batch, bulk, clock, dead, health, jobs, leases, metrics, problem, queues, schedules, tasks};
 
 /// All there is, and a problem for everything else.
 pub(crate) fn routes(app: Arc<App>) -> Router {
     let task = get(tasks::get).put(tasks::put).patch(tasks::patch).delete(tasks::cancel);
     let task = only("GET, HEAD, PUT, PATCH, DELETE", task);
+    let schedule = get(schedules::get).put(schedules::put).delete(schedules::delete);
+    let schedule = only("GET, HEAD, PUT, DELETE", schedule);
     Router::new()
         .route("/v1/queues", only("GET, HEAD", get(queues::all)))
         .route(
@@ -36,6 +38,10 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/v1/queues/{q}/dead", only("GET, HEAD", get(tasks::list_dead)))
         .route("/v1/queues/{q}/dead/redrive", only("POST", post(dead::redrive)))
         .route("/v1/queues/{q}/cancel", only("POST", post(bulk::cancel)))
+        .route("/v1/queues/{q}/schedules", only("GET, HEAD", get(schedules::list)))
+        .route("/v1/queues/{q}/schedules/{name}", schedule.clone())
+        .route("/v1/queues/{q}/schedules/", schedule)
+        .route("/v1/queues/{q}/schedules/{name}/preview", only("GET, HEAD", get(schedules::preview)))
         .route("/v1/jobs/{id}", only("GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)))
         .route("/v1/clock/advance", only("POST", post(clock::advance)))
         .route("/healthz", only("GET, HEAD", get(health::alive)))

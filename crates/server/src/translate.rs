@@ -1,4 +1,4 @@
-//! The file that knows both languages, with `settings`: requests of the API become commands of the queue, and what the queue answers
+//! The file that knows both languages, with `settings` and `schedule`: requests of the API become commands of the queue, and what the queue answers
 //! becomes bodies and problems. It decides nothing.
 
 use std::time::Duration;
@@ -33,12 +33,7 @@ pub(crate) fn put(
             tags: tags(&body.terms.tags),
             timeline: timeline(body.timeline),
         },
-        terms: queue::Terms {
-            priority: body.terms.priority,
-            group: body.terms.group.as_deref().map(group),
-            retry: body.terms.retry.map(retry),
-            expire_after_ms: body.terms.expire_after_ms,
-        },
+        terms: terms(&body.terms),
         mode: match query.mode {
             api::PutMode::Upsert => queue::PutMode::Upsert,
             api::PutMode::Create => queue::PutMode::Create,
@@ -218,7 +213,28 @@ fn moments_after(body: &queue::Body, step: usize) -> Vec<api::MomentBody> {
     body.timeline.iter().skip(step + 1).map(moment).collect()
 }
 
-fn tags(tags: &[String]) -> Vec<queue::Tag> {
+pub(crate) fn terms(terms: &api::Terms) -> queue::Terms {
+    let api::Terms { tags: _, priority, group: to, retry: policy, expire_after_ms } = terms;
+    queue::Terms {
+        priority: *priority,
+        group: to.as_deref().map(group),
+        retry: policy.map(retry),
+        expire_after_ms: *expire_after_ms,
+    }
+}
+
+pub(crate) fn terms_body(body: &queue::Body, terms: &queue::Terms) -> api::Terms {
+    let queue::Terms { priority, group, retry, expire_after_ms } = terms;
+    api::Terms {
+        tags: tag_texts(body),
+        priority: *priority,
+        group: group_text(group.as_ref()),
+        retry: retry.map(retry_body),
+        expire_after_ms: *expire_after_ms,
+    }
+}
+
+pub(crate) fn tags(tags: &[String]) -> Vec<queue::Tag> {
     tags.iter().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")).collect()
 }
 
@@ -396,7 +412,7 @@ fn task_state(state: queue::State) -> api::TaskState {
     }
 }
 
-fn payload_body(body: &queue::Body, step: usize) -> api::PayloadBody {
+pub(crate) fn payload_body(body: &queue::Body, step: usize) -> api::PayloadBody {
     let (bytes, content_type) = body.payload_at(step);
     api::PayloadBody { bytes: bytes.to_vec(), content_type: content_type.to_string() }
 }

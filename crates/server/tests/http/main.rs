@@ -10,6 +10,7 @@ mod lists;
 mod raw;
 mod refusals;
 mod reports;
+mod schedules;
 mod served;
 mod settings;
 mod starts;

@@ -1,0 +1,112 @@
+//! `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
+
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::Response;
+use tickwheel_api::{
+    BadRequest, DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage,
+    SchedulesQuery, no_query,
+};
+use tickwheel_queue::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, ScheduleView};
+
+use crate::answer;
+use crate::app::{App, Shared};
+use crate::body::JsonBytes;
+use crate::header::IfMatch;
+use crate::path::{QueueAt, ScheduleAt};
+use crate::problem::Refusal;
+use crate::query::QueryText;
+use crate::schedule;
+use crate::translate;
+
+/// `PUT`: lays down what is to be done again and again. The same again changes nothing.
+pub(crate) async fn put(
+    app: Shared,
+    at: ScheduleAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let spec = schedule::schedule(ScheduleSpec::parse(&body)?)?;
+    let put =
+        PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
+    let stored = app.queue.put_schedule(put).await;
+    let stored = stored.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
+    let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut response = show(status, &stored.schedule);
+    if stored.created {
+        response.headers_mut().insert(LOCATION, answer::schedule_path(&at.queue, &at.name));
+    }
+    Ok(response)
+}
+
+/// `GET`: what it says, and how far it has come.
+pub(crate) async fn get(
+    app: Shared,
+    at: ScheduleAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    Ok(show(StatusCode::OK, &find(&app, &at).await?))
+}
+
+/// `DELETE`: it makes no more tasks; those that it has made stay.
+pub(crate) async fn delete(
+    app: Shared,
+    at: ScheduleAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let delete = DeleteSchedule { queue: at.queue.clone(), name: at.name.clone(), if_version: version };
+    let gone = app.queue.delete_schedule(delete).await;
+    gone.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
+    Ok(answer::json(StatusCode::OK, &DeleteScheduleAnswer { result: ScheduleGone::Deleted }))
+}
+
+/// `GET preview`: when it makes its next tasks.
+pub(crate) async fn preview(
+    app: Shared,
+    at: ScheduleAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let PreviewQuery { count } = PreviewQuery::parse(&query)?;
+    let view = find(&app, &at).await?;
+    let preview = schedule::preview(&view, count);
+    let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
+    Ok(answer::json(StatusCode::OK, &preview))
+}
+
+/// `GET` on the collection: one page, in the order of the names.
+pub(crate) async fn list(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(&query)?;
+    let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
+    // One more than the page has says whether there is another.
+    let list = ListSchedules { queue, after, max: limit + 1 };
+    let found = app.queue.schedules(list).await.map_err(|error| translate::unavailable(&error))?;
+    let page = &found[..limit.min(found.len())];
+    let last = page.last().filter(|_| found.len() > limit);
+    let next_cursor = last.map(|last| schedule::cursor(&last.name));
+    let schedules = page.iter().map(schedule::schedule_body).collect();
+    Ok(answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor }))
+}
+
+async fn find(app: &App, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {
+    let get = GetSchedule { queue: at.queue.clone(), name: at.name.clone() };
+    let found = app.queue.schedule(get).await;
+    Ok(found.map_err(|error| schedule::refused(&error, &at.queue, &at.name, None))?)
+}
+
+fn show(status: StatusCode, view: &ScheduleView) -> Response {
+    answer::versioned(status, view.record.version, &schedule::schedule_body(view))
+}
+
+fn foreign_cursor() -> BadRequest {
+    let hint = "send the `next_cursor` of the page before as it is";
+    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
+}

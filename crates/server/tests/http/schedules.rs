@@ -1,0 +1,161 @@
+//! `/v1/queues/{q}/schedules`.
+
+use crate::served::{Served, on_any_port};
+use tickwheel_server::{Config, Store};
+
+const NIGHTLY: &str = "/v1/queues/reports/schedules/nightly";
+
+fn keys(served: &Served, queue: &str) -> Vec<String> {
+    let page = served.expect(200, "GET", &format!("/v1/queues/{queue}/tasks"), "");
+    let tasks = page["tasks"].as_array().expect("an array");
+    tasks.iter().map(|task| task["key"].as_str().expect("a key").to_owned()).collect()
+}
+
+/// A server whose clock begins in January 2030, a Tuesday.
+fn at_new_year() -> Served {
+    let served = Served::memory();
+    let now = served.advance("1ms");
+    let now_ms = tickwheel_api::time::parse(now["now"].as_str().expect("an instant")).expect("RFC 3339");
+    served.advance(&format!("{}ms", 1_893_456_000_000 - now_ms));
+    served
+}
+
+#[test]
+fn a_schedule_is_put_shown_changed_and_given_up() {
+    let served = at_new_year();
+    let spec = r#"{"cron":"0 2 * * *","tz":"America/New_York","payload":{"report":"daily"},"tags":["r"]}"#;
+    let reply = served.call("PUT", NIGHTLY, spec);
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    assert_eq!(reply.header("location"), Some(NIGHTLY));
+    let made = reply.json();
+    assert_eq!(made["next_at"], "2030-01-01T07:00:00.000Z");
+    assert_eq!(
+        (&made["name"], &made["overlap"], &made["catch_up"]),
+        (&"nightly".into(), &"allow".into(), &"once".into())
+    );
+    let etag = reply.header("etag").expect("a version").to_owned();
+    let again = served.call("PUT", NIGHTLY, spec);
+    assert_eq!((again.status, again.header("etag")), (200, Some(etag.as_str())), "the same again");
+    served.advance("2d");
+    assert_eq!(
+        keys(&served, "reports"),
+        ["nightly@2030-01-01T07:00:00.000Z", "nightly@2030-01-02T07:00:00.000Z"]
+    );
+    let leased = served.lease("reports", 1);
+    assert_eq!((&leased[0]["payload"]["report"], &leased[0]["tags"][0]), (&"daily".into(), &"r".into()));
+    let shown = served.expect(200, "GET", NIGHTLY, "");
+    assert_eq!((&shown["made"], &shown["last_at"]), (&2.into(), &"2030-01-02T07:00:00.000Z".into()));
+    let stale = [("if-match", "\"1\"")];
+    served.call_with("PUT", NIGHTLY, &stale, spec).assert_problem(
+        412,
+        "version-mismatch",
+        "the schedule has version",
+    );
+    let matching = [("if-match", etag.as_str())];
+    let other = served.call_with("PUT", NIGHTLY, &matching, r#"{"every":"1h"}"#);
+    assert_eq!((other.status, &other.json()["made"]), (200, &2.into()));
+    assert_eq!(served.expect(200, "DELETE", NIGHTLY, "")["result"], "deleted");
+    served.call("GET", NIGHTLY, "").assert_problem(404, "no-schedule", "nightly");
+    served.call("DELETE", NIGHTLY, "").assert_problem(404, "no-schedule", "nightly");
+    served.advance("5d");
+    assert_eq!(keys(&served, "reports").len(), 2, "its tasks stay, and no more are made");
+}
+
+#[test]
+fn a_preview_says_what_happens_when_the_clocks_change() {
+    let served = at_new_year();
+    served.expect(
+        201,
+        "PUT",
+        NIGHTLY,
+        r#"{"cron":"30 2 * * *","tz":"America/New_York","start":"2030-03-09T00:00:00Z"}"#,
+    );
+    let preview = served.expect(200, "GET", &format!("{NIGHTLY}/preview?count=3"), "");
+    let shown = preview["occurrences"].as_array().expect("an array");
+    assert_eq!(shown.len(), 3);
+    assert_eq!(shown[0]["local"], "2030-03-09T02:30:00-05:00");
+    assert!(shown[0].get("note").is_none());
+    assert_eq!(
+        (&shown[1]["at"], &shown[1]["key"]),
+        (&"2030-03-10T07:00:00.000Z".into(), &"nightly@2030-03-10T07:00:00.000Z".into())
+    );
+    assert!(shown[1]["note"].as_str().expect("a note").contains("does not exist"), "{}", shown[1]);
+    let few = "/v1/queues/reports/schedules/few";
+    served.expect(201, "PUT", few, r#"{"every":"1h","count":2}"#);
+    let preview = served.expect(200, "GET", &format!("{few}/preview"), "");
+    assert_eq!(preview["occurrences"].as_array().map(Vec::len), Some(2));
+    assert!(preview["note"].as_str().expect("a note").contains("no more than 2"), "{preview}");
+    let path = format!("{few}/preview?count=0");
+    served.call("GET", &path, "").assert_problem(400, "bad-request", "`0` is not a number from 1 to 1000");
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_named() {
+    let served = at_new_year();
+    for (body, what) in [
+        ("", "does not say when"),
+        (r#"{"cron":"0 0 30 2 *"}"#, "`cron`: `0 0 30 2 *` never fires"),
+        (r#"{"cron":"61 * * * *"}"#, "`cron`: `61 * * * *` is no cron expression"),
+        (r#"{"cron":"* * * * *","tz":"Mars/Olympus"}"#, "`tz`: `Mars/Olympus` is no time zone"),
+        (r#"{"every":"1h","end":"2029-01-01T00:00:00Z"}"#, "leaves no occurrence ahead"),
+        (r#"{"every":"10ms"}"#, "`every`: 10ms is not from 100ms"),
+    ] {
+        served.call("PUT", NIGHTLY, body).assert_problem(400, "bad-request", what);
+    }
+    let long = format!(r#"{{"every":"1h","payload":"{}"}}"#, "x".repeat(70_000));
+    served.call("PUT", NIGHTLY, &long).assert_problem(400, "bad-request", "a schedule takes at most 65536");
+    served.call("PUT", "/v1/queues/q/schedules/", "{}").assert_problem(400, "bad-name", "schedule name");
+    served.call("POST", NIGHTLY, "{}").assert_problem(405, "bad-method", "POST");
+    served.call("GET", "/v1/queues/q/schedules?cursor=xyz", "").assert_problem(400, "bad-request", "cursor");
+}
+
+#[test]
+fn schedules_are_listed_by_name_page_by_page() {
+    let served = at_new_year();
+    for name in ["c", "a", "b%20%26"] {
+        served.expect(201, "PUT", &format!("/v1/queues/q/schedules/{name}"), r#"{"every":"1h"}"#);
+    }
+    served.expect(201, "PUT", "/v1/queues/r/schedules/z", r#"{"every":"1h"}"#);
+    let (mut names, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = served.expect(200, "GET", &format!("/v1/queues/q/schedules?limit=1{cursor}"), "");
+        let page_names = page["schedules"].as_array().expect("an array");
+        names.extend(page_names.iter().map(|one| one["name"].as_str().expect("a name").to_owned()));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["a", "b &", "c"]);
+}
+
+#[test]
+fn a_fixed_delay_begins_when_the_task_before_has_ended() {
+    let served = at_new_year();
+    let crawl = "/v1/queues/sync/schedules/crawl";
+    served.expect(201, "PUT", crawl, r#"{"fixed_delay":"1h"}"#);
+    served.advance("5h");
+    assert_eq!(keys(&served, "sync"), ["crawl@2030-01-01T01:00:00.000Z"]);
+    let shown = served.expect(200, "GET", crawl, "");
+    assert_eq!((&shown["running"], &shown["next_at"]), (&true.into(), &serde_json::Value::Null));
+    let note = served.expect(200, "GET", &format!("{crawl}/preview"), "")["note"].clone();
+    assert!(note.as_str().expect("a note").contains("when the task before has ended"), "{note}");
+    let leased = served.lease("sync", 1);
+    served.say("sync", "ack", &[&leased[0]["token"]]);
+    assert_eq!(served.expect(200, "GET", crawl, "")["next_at"], "2030-01-01T06:00:00.000Z");
+}
+
+#[test]
+fn a_schedule_outlives_its_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = || Config { virtual_clock: true, ..on_any_port(Store::Dir(directory.path().join("d"))) };
+    let served = Served::start(config()).expect("started");
+    served.expect(201, "PUT", "/v1/queues/q/schedules/s", r#"{"every":"1h","payload":[1]}"#);
+    served.advance("90m");
+    served.stop();
+    let served = Served::start(config()).expect("started");
+    let shown = served.expect(200, "GET", "/v1/queues/q/schedules/s", "");
+    assert_eq!((&shown["made"], &shown["payload"]), (&1.into(), &serde_json::json!([1])));
+    served.advance("1h");
+    assert_eq!(keys(&served, "q").len(), 2);
+}
