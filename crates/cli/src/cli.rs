@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, next, put, queues, redrive, replay,
-    restore, serve,
+    restore, schedules, serve,
 };
 
 /// Does things later, exactly when they are due, and never loses one.
@@ -47,6 +47,7 @@ enum Command {
     Extend(extend::Extend),
     Redrive(redrive::Redrive),
     Queues(queues::Queues),
+    Schedules(schedules::Schedules),
     Next(next::Next),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
@@ -73,6 +74,7 @@ impl Cli {
             Command::Extend(extend) => extend.run(),
             Command::Redrive(redrive) => redrive.run(),
             Command::Queues(queues) => queues.run(),
+            Command::Schedules(schedules) => schedules.run(),
             Command::Next(next) => next.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Backup(backup) => backup.run(),

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use tickwheel_api::{
-    ATTEMPTS_MAX, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, PAUSE_MS_MAX,
-    TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
+    ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
+    LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
-use tickwheel_queue::{Group, Key, QueueName, Tag};
+use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 
 /// `30m`: how long until the task is due, in ms.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
@@ -182,6 +182,21 @@ pub(crate) fn pause(text: &str) -> Result<u64, String> {
         return Ok(ms);
     }
     Err(format!("a pause that ends by itself lasts 1ms to {}", duration::format(PAUSE_MS_MAX)))
+}
+
+/// The name of a schedule.
+pub(crate) fn schedule(text: &str) -> Result<String, String> {
+    ScheduleName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// How long from one occurrence of a schedule to the next, in ms.
+pub(crate) fn cadence(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (CADENCE_MS_MIN..=CADENCE_MS_MAX).contains(&ms) {
+        return Ok(ms);
+    }
+    let (min, max) = (duration::format(CADENCE_MS_MIN), duration::format(CADENCE_MS_MAX));
+    Err(format!("from one occurrence to the next it takes {min} to {max}"))
 }
 
 #[cfg(test)]

@@ -17,5 +17,6 @@ pub(crate) mod queues;
 pub(crate) mod redrive;
 pub(crate) mod replay;
 pub(crate) mod restore;
+pub(crate) mod schedules;
 pub(crate) mod serve;
 mod tokens;

@@ -73,7 +73,7 @@ struct When {
 
 /// On what terms the task is handed out.
 #[derive(Args, Debug)]
-struct Given {
+pub(super) struct Given {
     /// A word to find the task by; may be given again
     #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
     tags: Vec<String>,
@@ -103,6 +103,14 @@ enum Mode {
     Debounce,
 }
 
+impl Given {
+    pub(super) fn terms(self) -> Terms {
+        let Self { tags, priority, group, max_attempts, expire_after } = self;
+        let retry = max_attempts.map(|max| RetryBody { max_attempts: Some(max), ..RetryBody::default() });
+        Terms { tags, priority, group, retry, expire_after_ms: expire_after }
+    }
+}
+
 impl Put {
     /// Sends it and prints the task.
     ///
@@ -122,12 +130,10 @@ impl Put {
             Mode::Debounce => PutMode::Debounce,
         };
         let client = self.remote.client()?;
-        let Given { tags, priority, group, max_attempts, expire_after } = self.given;
-        let retry = max_attempts.map(|max| RetryBody { max_attempts: Some(max), ..RetryBody::default() });
         let body = PutBody {
             due,
             payload: self.payload.read()?,
-            terms: Terms { tags, priority, group, retry, expire_after_ms: expire_after },
+            terms: self.given.terms(),
             max_wait_ms: self.max_wait,
             ..PutBody::default()
         };

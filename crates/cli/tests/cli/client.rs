@@ -187,3 +187,35 @@ fn a_dead_task_is_listed_and_redriven() {
     assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
     assert_eq!(world.run(&["redrive", "close"]).code, 2, "it has to be said which");
 }
+
+#[test]
+fn a_schedule_from_put_to_delete() {
+    let world = World::new();
+    let put = world.run(&["schedules", "put", "q", "s", "--every", "1h", "--payload", "[1]", "--tag", "t"]);
+    assert_eq!((put.code, member(&put.out, "name")), (0, "s"), "{}", put.err);
+    let table = world.run(&["schedules", "ls", "q", "-o", "table"]);
+    assert!(table.out.contains("every 1h") && table.out.lines().count() == 2, "{}", table.out);
+    let preview = world.run(&["schedules", "preview", "q", "s", "--count", "3"]);
+    assert_eq!(preview.lines().len(), 3);
+    world.advance(3_600_000);
+    let leased = world.run(&["lease", "q"]);
+    assert!(
+        member(&leased.out, "key").starts_with("s@") && leased.out.contains("\"payload\":[1]"),
+        "{}",
+        leased.out
+    );
+    let shown = world.run(&["schedules", "show", "q", "s"]);
+    assert!(shown.out.contains("\"made\":1"), "{}", shown.out);
+    assert_eq!(world.run(&["schedules", "delete", "q", "s"]).code, 0);
+    let gone = world.run(&["schedules", "show", "q", "s"]);
+    assert!(gone.code == 1 && gone.err.contains("no schedule"), "{}", gone.err);
+    for (words, what) in [
+        (&["--cron", "61 * * * *"][..], "number out of bounds"),
+        (&["--every", "1h", "--cron", "* * * * *"], "cannot be used with"),
+        (&["--every", "1h", "--tz", "UTC"], "cannot be used with"),
+        (&[], "--cron"),
+    ] {
+        let refused = world.run(&[&["schedules", "put", "q", "s"], words].concat());
+        assert!(refused.code != 0 && refused.err.contains(what), "{words:?}: {}", refused.err);
+    }
+}

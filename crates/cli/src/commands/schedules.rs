@@ -1,0 +1,277 @@
+//! `tickwheel schedules`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use tickwheel_api::{
+    CadenceBody, CatchUp, LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody, ScheduleSpec,
+    SchedulesQuery, duration, time,
+};
+use tickwheel_queue::cron::Cron;
+
+use super::payload::Payload;
+use super::put::Given;
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Put tasks again and again: by cron, at a fixed rate, or so long after the task before
+///
+/// At each instant a task with the key NAME@INSTANT is put into the queue; workers lease it like any other.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel schedules put reports nightly --cron '0 2 * * *' --tz America/New_York --payload '{\"report\":\"daily\"}'
+  tickwheel schedules put sync stock --every 5m --overlap skip
+  tickwheel schedules put sync crawl --fixed-delay 1h
+  tickwheel schedules preview reports nightly
+  tickwheel schedules ls reports
+  tickwheel schedules delete reports nightly")]
+pub(crate) struct Schedules {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Lay a schedule down, or change one; the same again changes nothing
+    Put(Box<Put>),
+    /// Show the schedules of a queue
+    Ls(Queue),
+    /// Show one schedule
+    Show(Name),
+    /// Show when it makes its next tasks, and what happens when the clocks change
+    Preview(Preview),
+    /// Give a schedule up; the tasks that it has made stay
+    Delete(Name),
+}
+
+#[derive(Args, Debug)]
+struct Queue {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+}
+
+#[derive(Args, Debug)]
+struct Name {
+    #[command(flatten)]
+    at: Queue,
+    /// The schedule
+    #[arg(value_parser = values::schedule)]
+    name: String,
+}
+
+#[derive(Args, Debug)]
+struct Preview {
+    #[command(flatten)]
+    name: Name,
+    /// How many, up to 1000
+    #[arg(long, value_name = "N", default_value = "5", value_parser = values::lease_max)]
+    count: usize,
+}
+
+#[derive(Args, Debug)]
+struct Put {
+    #[command(flatten)]
+    name: Name,
+    #[command(flatten)]
+    cadence: Cadence,
+    /// The time zone of --cron, an IANA name [default: UTC]
+    #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "fixed_delay"])]
+    tz: Option<String>,
+    /// Nothing before this time
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    start: Option<i64>,
+    /// Nothing after this time
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    end: Option<i64>,
+    /// So many tasks and then no more
+    #[arg(long, value_name = "N", value_parser = |text: &str| values::number(text, 1, LIMIT_MAX))]
+    count: Option<u64>,
+    /// Each task is due by up to so much later, by chance
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::delay)]
+    jitter: u64,
+    /// What becomes of instants that nobody was there for within a minute
+    #[arg(long, value_enum, default_value = "once")]
+    catch_up: Missed,
+    /// What becomes of an instant while the task of one before is still live
+    #[arg(long, value_enum, default_value = "allow")]
+    overlap: Early,
+    #[command(flatten)]
+    payload: Payload,
+    #[command(flatten)]
+    given: Given,
+    /// Only if the schedule has this version
+    #[arg(long, value_name = "VERSION", value_parser = values::version)]
+    if_match: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Cadence {
+    /// By an expression: five fields (minute hour day month weekday), or six with the seconds first
+    #[arg(long, value_name = "CRON")]
+    cron: Option<String>,
+    /// At a fixed rate
+    #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
+    every: Option<u64>,
+    /// So long after the task before has ended
+    #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
+    fixed_delay: Option<u64>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Missed {
+    /// They are left out
+    Skip,
+    /// The last of them is made up for
+    Once,
+    /// Each of them is made up for
+    All,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Early {
+    /// It is left out
+    Skip,
+    /// It waits for that task to end
+    Queue,
+    /// Its task is put all the same
+    Allow,
+}
+
+impl Schedules {
+    /// Does what was asked for and prints what there is.
+    ///
+    /// # Errors
+    /// A bad expression or payload, no server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        match self.verb {
+            Verb::Put(put) => {
+                let (name, if_match) = ((put.name.at.queue.clone(), put.name.name.clone()), put.if_match);
+                let schedule = client.put_schedule(&name.0, &name.1, &put.spec()?, if_match)?;
+                self.format.print([schedule])?;
+            }
+            Verb::Ls(Queue { queue }) => {
+                let (mut all, mut query) = (Vec::new(), SchedulesQuery { limit: 1_000, cursor: None });
+                loop {
+                    let page = client.schedules(&queue, &query)?;
+                    all.extend(page.schedules);
+                    query.cursor = page.next_cursor;
+                    if query.cursor.is_none() {
+                        break;
+                    }
+                }
+                if all.is_empty() {
+                    say("the queue has no schedule");
+                } else {
+                    self.format.print(all)?;
+                }
+            }
+            Verb::Show(Name { at: Queue { queue }, name }) => {
+                self.format.print([client.schedule(&queue, &name)?])?;
+            }
+            Verb::Preview(Preview { name: Name { at: Queue { queue }, name }, count }) => {
+                let preview = client.preview(&queue, &name, PreviewQuery { count })?;
+                if !preview.occurrences.is_empty() {
+                    self.format.print(preview.occurrences)?;
+                }
+                if let Some(note) = preview.note {
+                    say(&note);
+                }
+            }
+            Verb::Delete(Name { at: Queue { queue }, name }) => {
+                client.delete_schedule(&queue, &name)?;
+                say("deleted; the tasks that it has made stay");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Put {
+    fn spec(self) -> Result<ScheduleSpec> {
+        let cadence = match self.cadence {
+            Cadence { cron: Some(cron), .. } => {
+                let tz = self.tz.unwrap_or_else(|| "UTC".to_owned());
+                // The server says the same; here it is said without one.
+                Cron::parse(&cron, &tz).map_err(|error| anyhow!("{error}; {}", error.hint()))?;
+                CadenceBody::Cron { cron, tz }
+            }
+            Cadence { every: Some(ms), .. } => CadenceBody::Every(ms),
+            Cadence { fixed_delay, .. } => {
+                CadenceBody::FixedDelay(fixed_delay.expect("the command line takes one of the three"))
+            }
+        };
+        Ok(ScheduleSpec {
+            start_ms: self.start,
+            end_ms: self.end,
+            count: self.count,
+            jitter_ms: self.jitter,
+            catch_up: match self.catch_up {
+                Missed::Skip => CatchUp::Skip,
+                Missed::Once => CatchUp::Once,
+                Missed::All => CatchUp::All,
+            },
+            overlap: match self.overlap {
+                Early::Skip => Overlap::Skip,
+                Early::Queue => Overlap::Queue,
+                Early::Allow => Overlap::Allow,
+            },
+            payload: self.payload.read()?,
+            terms: self.given.terms(),
+            ..ScheduleSpec::new(cadence)
+        })
+    }
+}
+
+impl Row for ScheduleBody {
+    const HEADER: &'static [&'static str] =
+        &["QUEUE", "NAME", "WHEN", "NEXT AT", "LAST AT", "MADE", "SKIPPED"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let when = match &self.spec.cadence {
+            CadenceBody::Cron { cron, tz } => format!("{cron} {tz}"),
+            CadenceBody::Every(ms) => format!("every {}", duration::format(*ms)),
+            CadenceBody::FixedDelay(ms) => format!("{} after the task before", duration::format(*ms)),
+        };
+        let next = match self.next_at_ms {
+            Some(ms) => time::format(ms),
+            None if self.running => "after its task".to_owned(),
+            None => "never".to_owned(),
+        };
+        vec![
+            self.queue.clone(),
+            self.name.clone(),
+            when,
+            next,
+            self.last_at_ms.map_or("never".to_owned(), time::format),
+            self.made.to_string(),
+            self.skipped.to_string(),
+        ]
+    }
+}
+
+impl Row for OccurrenceBody {
+    const HEADER: &'static [&'static str] = &["AT", "LOCAL", "KEY", "NOTE"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let note = self.note.clone().unwrap_or_default();
+        vec![time::format(self.at_ms), self.local.clone(), self.key.clone(), note]
+    }
+}
