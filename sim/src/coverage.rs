@@ -14,6 +14,8 @@ pub struct Coverage {
     pub steps: u64,
     /// Calls of clients.
     pub calls: u64,
+    /// Calls of the planner, about schedules and their tasks.
+    pub planned: u64,
     /// Calls made again, for want of an answer.
     pub retries: u64,
     /// Calls that came late, twice or not at all.
@@ -106,6 +108,7 @@ impl AddAssign for Coverage {
         self.seeds += other.seeds;
         self.steps += other.steps;
         self.calls += other.calls;
+        self.planned += other.planned;
         self.retries += other.retries;
         self.mishaps += other.mishaps;
         self.undelivered += other.undelivered;
@@ -156,8 +159,8 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
-            self.mishaps, self.lost, self.undelivered, self.retries
+            "schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            self.planned, self.mishaps, self.lost, self.undelivered, self.retries
         )?;
         let all_crashes = self.crashes + self.crashes_in_recovery;
         writeln!(

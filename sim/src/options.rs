@@ -76,12 +76,14 @@ pub struct Options {
     pub slip_percent: u64,
     /// Percent of calls that lay down limits or hold a queue.
     pub holds_percent: u64,
+    /// Percent of steps at which the planner does something with its schedules.
+    pub schedules_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 34] = [
+const FIELDS: [Field; 35] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -116,6 +118,7 @@ const FIELDS: [Field; 34] = [
     ("probe-percent", |o| &mut o.probe_percent),
     ("slip-percent", |o| &mut o.slip_percent),
     ("holds-percent", |o| &mut o.holds_percent),
+    ("schedules-percent", |o| &mut o.schedules_percent),
 ];
 
 impl Options {
@@ -157,6 +160,7 @@ impl Options {
             probe_percent: rng.pick(&[0, 3, 10]),
             slip_percent: rng.pick(&[0, 50, 95]),
             holds_percent: rng.pick(&[0, 2, 6]),
+            schedules_percent: rng.pick(&[0, 0, 10, 40]),
         }
     }
 

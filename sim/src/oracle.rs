@@ -52,6 +52,7 @@ mod limits;
 mod register;
 #[cfg(test)]
 mod rehearsal;
+pub mod rota;
 #[cfg(test)]
 mod tests;
 mod world;

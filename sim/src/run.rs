@@ -6,6 +6,7 @@ mod clock;
 mod life;
 mod lists;
 mod probe;
+mod rota;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use tickwheel_store::DiskStore;
 
 use self::clients::Client;
 use self::clock::Clocks;
+use self::rota::Planner;
 use crate::coverage::Coverage;
 use crate::disk::{Fault, SimDisk};
 use crate::edges;
@@ -104,6 +106,7 @@ struct World {
     clocks: Clocks,
     oracle: Oracle,
     workload: Workload,
+    planner: Planner,
     clients: Vec<Client>,
     open: BTreeMap<CallId, Call>,
     /// Leases that may wait in the server until something is ready.
@@ -134,6 +137,7 @@ impl World {
         let wall_ms = clocks.now().wall.as_ms();
         Self {
             workload: Workload::new(&options, rng.split()),
+            planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
             slips: Rng::new(seed ^ 0x736c_6970),
             rng,
             watch,
@@ -194,12 +198,13 @@ impl World {
             0..4 => return self.crashed("killed"),
             4..7 => return self.stop_gracefully(),
             // A failed store lists what it is sure of, which the oracle cannot tell from what there is.
-            7..12 if self.open.is_empty() && self.doomed.is_none() => return self.list_one(),
+            7..12 if self.nobody_waits() && self.doomed.is_none() => return self.list_one(),
             _ => {}
         }
         self.end_waits(25);
         let client = self.rng.index(self.clients.len());
         self.send(client)?;
+        self.plan();
         self.receive();
         self.gate.set(self.rng.chance(self.options.disk_percent));
         self.turn()?;
@@ -210,6 +215,11 @@ impl World {
             self.doomed = Some(left - 1);
         }
         Ok(())
+    }
+
+    /// Whether no call is open.
+    fn nobody_waits(&self) -> bool {
+        self.open.is_empty() && !self.planner.is_waiting()
     }
 
     fn pass_time(&mut self) -> Step {
@@ -267,6 +277,7 @@ impl World {
         let (mono_ms, wall_ms) = (now.mono_tick(), now.wall.as_ms());
         self.trace.event(format_args!("it is {mono_ms} ms, wall {wall_ms}"));
         self.oracle.time(mono_ms, wall_ms);
+        self.planner.time(wall_ms);
     }
 
     /// How long until the server wants to be woken.

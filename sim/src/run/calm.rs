@@ -25,7 +25,7 @@ impl World {
                 self.gate.set(true);
             }
             self.end_waits(100);
-            if self.open.is_empty() && self.server.as_ref().is_some_and(|server| server.is_idle()) {
+            if self.nobody_waits() && self.server.as_ref().is_some_and(|server| server.is_idle()) {
                 return Ok(());
             }
             self.turn()?;
@@ -37,6 +37,7 @@ impl World {
     /// the next, so whatever needs another one is late.
     pub(super) fn drain(&mut self) -> Step {
         self.let_go()?;
+        self.end_schedules()?;
         loop {
             self.count_step()?;
             if self.work_off_all()? {
@@ -59,6 +60,7 @@ impl World {
         if self.work_off_all()? {
             return Err(self.hang("something was to happen, and the server did not ask to be woken for it"));
         }
+        self.all_made_came()?;
         self.sign_of_life()?;
         self.list_all()?;
         self.oracle.finish()
@@ -136,7 +138,7 @@ impl World {
         for queue in self.workload.queues().to_vec() {
             busy |= self.work_off(&queue)?;
         }
-        Ok(busy)
+        Ok(busy | self.work_off_rota()?)
     }
 
     /// Leases what is ready in a queue and acks it. Whether there was something.

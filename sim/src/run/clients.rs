@@ -161,6 +161,7 @@ impl World {
             self.ask_again(id, &call);
         }
         self.waiting.clear();
+        self.planner.forget();
         self.wire.clear();
         self.returning.clear();
         self.inputs.clear();

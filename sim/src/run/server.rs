@@ -78,6 +78,9 @@ impl World {
     }
 
     fn take_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
+        if self.answer_planner(id.0, &answer)? {
+            return Ok(());
+        }
         let call = self.open.remove(&id).expect("answers come to open calls");
         self.waiting.remove(&id);
         if words::is_full(&answer) {

@@ -1,0 +1,479 @@
+//! Schedules: of each instant one task is made, at its time, and none is forgotten. A book for each name, kept from what calls were told and from
+//! the tasks that were delivered; like the rest of the oracle it knows nothing of the product.
+//!
+//! One client asks, one call at a time. What a crash leaves in doubt it looks up before it goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Violation;
+
+/// At which instants something is wanted, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// So far apart, from an anchor on.
+    Every(u64),
+    /// So far apart, from the epoch on, as an expression says it.
+    Cron(u64),
+    /// So long after the task before has ended.
+    Delay(u64),
+}
+
+/// What becomes of instants that are missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// They are left out.
+    Skip,
+    /// One is made up for.
+    Once,
+    /// All are made up for.
+    All,
+}
+
+/// What becomes of instants that come while the task before is live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// They are left out.
+    Skip,
+    /// They wait.
+    Queue,
+    /// They are made.
+    Allow,
+}
+
+/// A schedule, as a client puts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// No two plans that differ have the same; the payload of its tasks says it.
+    pub number: u64,
+    /// When.
+    pub beat: Beat,
+    /// So many tasks.
+    pub count: Option<u64>,
+    /// A task is due by up to so much later, milliseconds.
+    pub jitter_ms: u64,
+    /// What becomes of instants that are missed.
+    pub missed: Missed,
+    /// What becomes of instants that come too soon.
+    pub early: Early,
+}
+
+/// A schedule, as an answer shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Whose plan it is.
+    pub number: u64,
+    /// The number of the last put.
+    pub version: u64,
+    /// From which instants are counted.
+    pub anchor: i64,
+    /// The next instant, if it is known.
+    pub next: Option<i64>,
+    /// Whether a task has to end before another is made.
+    pub running: bool,
+    /// Tasks made.
+    pub made: u64,
+    /// Instants that wait.
+    pub waiting: usize,
+}
+
+/// A task of a schedule in a worker's hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The instant that its key names.
+    pub at: i64,
+    /// The server's number of it.
+    pub id: u64,
+    /// When it was due.
+    pub due_at: i64,
+    /// The plan that its payload names.
+    pub number: u64,
+}
+
+/// What is known of one name.
+#[derive(Clone, Debug, Default)]
+struct Book {
+    /// What may stand; one entry: this does.
+    may_be: Vec<Option<Plan>>,
+    /// The version, of the one that stands, if it was shown.
+    version: Option<u64>,
+    /// Plans of the schedule that stands, since it was made new.
+    numbers: BTreeSet<u64>,
+    /// Every plan there was, and what was shown of it first.
+    plans: BTreeMap<u64, (Plan, Option<Shown>)>,
+    /// Tasks that were delivered, by their instant.
+    tasks: BTreeMap<i64, Task>,
+    /// How many were made at the least.
+    made: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Task {
+    id: u64,
+    number: u64,
+    /// The lowest wall clock of the call that acked it, once there was one.
+    ended: Option<i64>,
+    /// Its ack was answered.
+    over: bool,
+}
+
+/// The books of all names.
+#[derive(Clone, Debug, Default)]
+pub struct Rota {
+    books: BTreeMap<String, Book>,
+    /// The highest wall clock so far.
+    high: i64,
+}
+
+type Verdict = Result<(), Violation>;
+
+impl Rota {
+    /// The wall clock shows this.
+    pub fn time(&mut self, wall_ms: i64) {
+        self.high = self.high.max(wall_ms);
+    }
+
+    /// What stands, if that is known.
+    #[must_use]
+    pub fn stands(&self, name: &str) -> Option<Option<Plan>> {
+        match self.books.get(name).map(|book| &book.may_be[..]) {
+            None | Some([]) => Some(None),
+            Some([only]) => Some(*only),
+            Some(_) => None,
+        }
+    }
+
+    /// A put or the end of a schedule is under way: either may stand by now.
+    pub fn called(&mut self, name: &str, wanted: Option<Plan>) {
+        let book = self.books.entry(name.to_owned()).or_default();
+        if book.may_be.is_empty() {
+            book.may_be.push(None);
+        }
+        book.may_be.push(wanted);
+        if let Some(plan) = wanted {
+            book.plans.entry(plan.number).or_insert((plan, None));
+        }
+    }
+
+    /// It was refused: nothing has happened.
+    pub fn refused(&mut self, name: &str) {
+        self.books.get_mut(name).expect("it was called").may_be.pop();
+    }
+
+    /// A put was taken.
+    ///
+    /// # Errors
+    /// It is shown as another.
+    pub fn stored(&mut self, name: &str, created: bool, shown: &Shown) -> Verdict {
+        let book = self.books.get_mut(name).expect("it was called");
+        let wanted = book.may_be.pop().flatten().expect("a put wants something");
+        let before = book.may_be.pop().expect("something stood");
+        if before.is_none() != created || shown.number != wanted.number {
+            return Err(broken(
+                "P6",
+                name,
+                format!("{before:?}, then {wanted:?} was answered {shown:?}, created {created}"),
+            ));
+        }
+        if created {
+            book.begin();
+        }
+        // The same again has the same version.
+        let same = before.is_some_and(|before| before.number == wanted.number);
+        if same != (book.version == Some(shown.version)) && book.version.is_some() {
+            return Err(broken("P6", name, format!("version {:?} is now {shown:?}", book.version)));
+        }
+        book.learn(wanted, shown);
+        Ok(())
+    }
+
+    /// A schedule was given up, or there was none.
+    ///
+    /// # Errors
+    /// The other was so.
+    pub fn deleted(&mut self, name: &str, was_there: bool) -> Verdict {
+        let book = self.books.get_mut(name).expect("it was called");
+        book.may_be.pop();
+        let before = book.may_be.pop().expect("something stood");
+        if before.is_some() != was_there {
+            return Err(broken("P1", name, format!("{before:?} stood, and it was there: {was_there}")));
+        }
+        book.begin();
+        book.may_be.push(None);
+        Ok(())
+    }
+
+    /// A look at a schedule was answered.
+    ///
+    /// # Errors
+    /// It is none of those that may stand, or has made fewer tasks than there are.
+    pub fn seen(&mut self, name: &str, shown: Option<&Shown>) -> Verdict {
+        let book = self.books.entry(name.to_owned()).or_default();
+        if book.may_be.is_empty() {
+            book.may_be.push(None);
+        }
+        let number = shown.map(|shown| shown.number);
+        let Some(found) = book.may_be.iter().find(|one| one.map(|plan| plan.number) == number).copied()
+        else {
+            return Err(broken("P1", name, format!("{:?} may stand, and {shown:?} does", book.may_be)));
+        };
+        let in_doubt = book.may_be.len() > 1;
+        if in_doubt && (found.is_none() || book.may_be[0].is_none()) {
+            book.begin();
+        }
+        match (found, shown) {
+            (Some(plan), Some(shown)) => {
+                if !in_doubt && book.version.is_some_and(|version| version != shown.version) {
+                    return Err(broken("P6", name, format!("version {:?} is now {shown:?}", book.version)));
+                }
+                book.learn(plan, shown);
+                let there = book.tasks_of_this().count() as u64;
+                if shown.made < book.made.max(there) {
+                    let what = format!("{} tasks were made, {there} delivered, and {shown:?}", book.made);
+                    return Err(broken("P1", name, what));
+                }
+                book.made = shown.made;
+            }
+            _ => book.may_be = vec![None],
+        }
+        Ok(())
+    }
+
+    /// A task was delivered.
+    ///
+    /// # Errors
+    /// It is of no instant, too early, a second one, or its turn has not come.
+    pub fn delivered(&mut self, name: &str, made: &Made) -> Verdict {
+        let high = self.high;
+        let book = self.books.entry(name.to_owned()).or_default();
+        let bad = |promise, what: &str| Err(broken(promise, name, format!("{what}: {made:?}")));
+        let Some(&(plan, anchor)) = book.plans.get(&made.number) else {
+            return bad("P6", "of a plan that nobody put");
+        };
+        if made.due_at > high || made.due_at < made.at {
+            return bad("P2", "before its time");
+        }
+        if made.due_at - made.at > i64::try_from(plan.jitter_ms).unwrap_or(i64::MAX) {
+            return bad("P3", "later than its jitter");
+        }
+        let on_beat = match (plan.beat, anchor) {
+            (Beat::Every(ms), Some(Shown { anchor, .. })) => {
+                made.at >= anchor && (made.at - anchor).unsigned_abs().is_multiple_of(ms)
+            }
+            (Beat::Cron(ms), _) => made.at.unsigned_abs().is_multiple_of(ms),
+            (Beat::Every(_), None) | (Beat::Delay(_), _) => true,
+        };
+        if !on_beat {
+            return bad("P6", "of no instant of its plan");
+        }
+        match book.tasks.get(&made.at) {
+            Some(task) if task.id != made.id => return bad("P6", "a second task of one instant"),
+            Some(task) if task.over => return bad("P4", "it was acked"),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        let of_plan = book.tasks.values().filter(|task| task.number == made.number);
+        let takes_turns = plan.early != Early::Allow || matches!(plan.beat, Beat::Delay(_));
+        if takes_turns && of_plan.clone().any(|task| task.ended.is_none()) {
+            return bad("limits", "the task before has not ended");
+        }
+        if let Beat::Delay(ms) = plan.beat
+            && let Some(ended) = of_plan.clone().filter_map(|task| task.ended).min()
+            && made.at < ended.saturating_add_unsigned(ms)
+        {
+            return bad("P2", "before its delay was over");
+        }
+        if plan.count.is_some_and(|count| of_plan.count() as u64 >= count) {
+            return bad("limits", "more than it counts");
+        }
+        let task = Task { id: made.id, number: made.number, ended: None, over: false };
+        book.tasks.insert(made.at, task);
+        Ok(())
+    }
+
+    /// A worker acks, and the wall clock shows this.
+    pub fn acks(&mut self, name: &str, at: i64, wall_ms: i64) {
+        if let Some(task) = self.books.get_mut(name).and_then(|book| book.tasks.get_mut(&at)) {
+            task.ended = Some(task.ended.map_or(wall_ms, |ended| ended.min(wall_ms)));
+        }
+    }
+
+    /// The ack was answered: the task is done.
+    pub fn acked(&mut self, name: &str, at: i64) {
+        if let Some(task) = self.books.get_mut(name).and_then(|book| book.tasks.get_mut(&at)) {
+            task.over = true;
+        }
+    }
+
+    /// All that is due was delivered, the wall clock shows this, and the schedule is shown so.
+    ///
+    /// # Errors
+    /// It stands still.
+    pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
+        let plan = self.books[name].plans[&shown.number].0;
+        let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
+        let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS;
+        // Whatever has been made is over, so none of it can stand in the way.
+        let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
+        if shown.running && over == shown.made {
+            return Err(broken("P3", name, format!("all {over} tasks are done, and still {shown:?}")));
+        }
+        match shown.next {
+            // What waits for a task to end has no next instant.
+            None if shown.running => Ok(()),
+            Some(next) if next <= wall_ms => {
+                Err(broken("P3", name, format!("it is {wall_ms}, and still {shown:?}")))
+            }
+            None if !is_over && !ends => {
+                Err(broken("P3", name, format!("nothing is next: {plan:?}, {shown:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// It was given up with so many tasks made, and all there were have been delivered.
+    ///
+    /// # Errors
+    /// There were more or fewer, or instants between them are missing.
+    pub fn complete(&self, name: &str, made: u64) -> Verdict {
+        let book = &self.books[name];
+        let there: Vec<(i64, u64)> = book.tasks_of_this().map(|(at, task)| (*at, task.number)).collect();
+        if there.len() as u64 != made {
+            return Err(broken(
+                "P1",
+                name,
+                format!("{made} tasks were made, and {} delivered: {there:?}", there.len()),
+            ));
+        }
+        for (number, (plan, first)) in book.plans.iter().filter(|(number, _)| book.numbers.contains(number)) {
+            let step = match plan.beat {
+                Beat::Every(ms) | Beat::Cron(ms)
+                    if plan.missed == Missed::All && plan.early == Early::Allow =>
+                {
+                    ms
+                }
+                _ => continue,
+            };
+            // Those before were decided by another plan, and some may have waited for their turn.
+            let first = first.and_then(|first| first.next).unwrap_or(i64::MAX);
+            let of_plan: Vec<i64> =
+                there.iter().filter(|(at, of)| of == number && *at >= first).map(|(at, _)| *at).collect();
+            if let Some(gap) =
+                of_plan.windows(2).find(|pair| pair[0].saturating_add_unsigned(step) != pair[1])
+            {
+                return Err(broken("P1", name, format!("nothing was made between {gap:?} of {plan:?}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Expressions are followed to the year 5000.
+const LAST_CRON_MS: i64 = 95_600_000_000_000;
+
+impl Book {
+    /// Another schedule of this name begins, or none.
+    fn begin(&mut self) {
+        self.numbers.clear();
+        (self.version, self.made) = (None, 0);
+    }
+
+    fn learn(&mut self, plan: Plan, shown: &Shown) {
+        self.may_be = vec![Some(plan)];
+        self.version = Some(shown.version);
+        self.numbers.insert(plan.number);
+        self.plans.entry(plan.number).or_insert((plan, None)).1.get_or_insert(*shown);
+    }
+
+    fn tasks_of_this(&self) -> impl Iterator<Item = (&i64, &Task)> {
+        self.tasks.iter().filter(|(_, task)| self.numbers.contains(&task.number))
+    }
+}
+
+fn broken(promise: &'static str, name: &str, what: String) -> Violation {
+    Violation { promise, what: format!("schedule {name}: {what}"), story: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan {
+        number: 7,
+        beat: Beat::Every(1_000),
+        count: None,
+        jitter_ms: 0,
+        missed: Missed::All,
+        early: Early::Allow,
+    };
+
+    fn shown(made: u64, next: i64) -> Shown {
+        Shown { number: 7, version: 1, anchor: 1_000, next: Some(next), running: false, made, waiting: 0 }
+    }
+
+    fn made(at: i64, id: u64) -> Made {
+        Made { at, id, due_at: at, number: 7 }
+    }
+
+    fn begun(plan: Plan) -> Rota {
+        let mut rota = Rota::default();
+        rota.called("s", Some(plan));
+        rota.stored("s", true, &shown(0, 1_000)).expect("taken");
+        rota.time(10_000);
+        rota
+    }
+
+    fn promise(verdict: Verdict) -> &'static str {
+        verdict.expect_err("broken").promise
+    }
+
+    #[test]
+    fn what_is_right_passes() {
+        let mut rota = begun(PLAN);
+        (1..=3).for_each(|n| rota.delivered("s", &made(n * 1_000, 5)).expect("right"));
+        rota.delivered("s", &made(3_000, 5)).expect("again: nobody acked it");
+        rota.seen("s", Some(&shown(3, 4_000))).expect("right");
+        rota.caught_up("s", &shown(3, 4_000), 3_999).expect("right");
+        rota.complete("s", 3).expect("right");
+    }
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let mut rota = begun(PLAN);
+        assert_eq!(promise(rota.delivered("s", &made(11_000, 5))), "P2");
+        assert_eq!(promise(rota.delivered("s", &made(1_500, 5))), "P6");
+        rota.delivered("s", &made(1_000, 5)).expect("right");
+        assert_eq!(promise(rota.delivered("s", &made(1_000, 6))), "P6");
+        rota.acks("s", 1_000, 1_100);
+        rota.acked("s", 1_000);
+        assert_eq!(promise(rota.delivered("s", &made(1_000, 5))), "P4");
+        assert_eq!(promise(rota.seen("s", Some(&shown(0, 2_000)))), "P1");
+        assert_eq!(promise(rota.seen("s", None)), "P1");
+        assert_eq!(promise(rota.caught_up("s", &shown(1, 2_000), 2_000)), "P3");
+        rota.delivered("s", &made(3_000, 7)).expect("right as far as is known");
+        assert_eq!(promise(rota.complete("s", 2)), "P1");
+        assert_eq!(promise(rota.complete("s", 3)), "P1");
+    }
+
+    #[test]
+    fn turns_are_taken() {
+        let mut rota = begun(Plan { early: Early::Skip, ..PLAN });
+        rota.delivered("s", &made(1_000, 5)).expect("right");
+        assert_eq!(promise(rota.delivered("s", &made(2_000, 6))), "limits");
+        rota.acks("s", 1_000, 1_100);
+        rota.delivered("s", &made(2_000, 6)).expect("the ack may have been taken");
+        let mut rota = begun(Plan { beat: Beat::Delay(500), ..PLAN });
+        rota.delivered("s", &made(1_000, 5)).expect("right");
+        rota.acks("s", 1_000, 1_100);
+        assert_eq!(promise(rota.delivered("s", &made(1_500, 6))), "P2");
+    }
+
+    #[test]
+    fn a_doubt_is_settled_by_a_look() {
+        let mut rota = begun(PLAN);
+        rota.called("s", None);
+        assert_eq!(rota.stands("s"), None);
+        rota.seen("s", None).expect("it may be gone");
+        assert_eq!(rota.stands("s"), Some(None));
+        assert_eq!(promise(rota.seen("s", Some(&shown(0, 1_000)))), "P1");
+    }
+}

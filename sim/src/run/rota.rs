@@ -1,0 +1,411 @@
+//! One client that has schedules of its own, in a queue of its own, and works on what they make.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{CallId as ProductCall, Input};
+use tickwheel_queue as product;
+
+use super::{Step, World};
+use crate::options::Options;
+use crate::oracle::Violation;
+use crate::oracle::rota::{Beat, Early, Made, Missed, Plan, Rota, Shown};
+use crate::rng::Rng;
+
+/// The queue of its tasks. Nobody else uses it.
+const QUEUE: &str = "rota";
+const NAMES: [&str; 3] = ["a", "b", "c"];
+/// The longest jitter.
+const JITTER_MS_MAX: u64 = 30;
+const LEASE_MS: u64 = 3_600_000;
+
+/// The client.
+pub(super) struct Planner {
+    rng: Rng,
+    percent: u64,
+    oracle: Rota,
+    /// What it waits for.
+    open: Option<(u64, Asked)>,
+    /// What it holds: a token, and which task.
+    held: Vec<(product::Token, &'static str, i64)>,
+    numbers: u64,
+    /// How many tasks each schedule had made that stood at the end.
+    made: Vec<(&'static str, u64)>,
+}
+
+#[derive(Clone, Debug)]
+enum Asked {
+    Put(&'static str, Plan),
+    Delete(&'static str),
+    Look(&'static str),
+    Lease,
+    Ack(Vec<(product::Token, &'static str, i64)>),
+}
+
+impl Planner {
+    pub(super) fn new(options: &Options, rng: Rng) -> Self {
+        let percent = options.schedules_percent;
+        Self {
+            rng,
+            percent,
+            oracle: Rota::default(),
+            open: None,
+            held: Vec::new(),
+            numbers: 0,
+            made: Vec::new(),
+        }
+    }
+
+    pub(super) fn time(&mut self, wall_ms: i64) {
+        self.oracle.time(wall_ms);
+        if let Some((_, Asked::Ack(acks))) = &self.open {
+            // It may be taken at any time until it is answered.
+            acks.iter().for_each(|(_, name, at)| self.oracle.acks(name, *at, wall_ms));
+        }
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Its connection is gone.
+    pub(super) fn forget(&mut self) {
+        self.open = None;
+        self.held.clear();
+    }
+
+    fn next(&mut self) -> Asked {
+        if let Some(name) = NAMES.into_iter().find(|name| self.oracle.stands(name).is_none()) {
+            return Asked::Look(name);
+        }
+        let name = self.rng.pick(&NAMES);
+        match self.rng.below(20) {
+            0..4 => Asked::Put(name, self.plan(name)),
+            4 => Asked::Delete(name),
+            5..8 => Asked::Look(name),
+            8..14 => Asked::Lease,
+            _ if self.held.is_empty() => Asked::Lease,
+            _ => {
+                let count = 1 + self.rng.index(self.held.len());
+                Asked::Ack(self.held.drain(..count).collect())
+            }
+        }
+    }
+
+    fn plan(&mut self, name: &str) -> Plan {
+        let stands = self.oracle.stands(name).flatten();
+        if let Some(same) = stands.filter(|_| self.rng.chance(30)) {
+            return same;
+        }
+        self.numbers += 1;
+        let missed = self.rng.pick(&[Missed::Skip, Missed::Once, Missed::All]);
+        // Years may be missed at once.
+        let ms = self.rng.pick(&[1_000, 60_000, 3_600_000, 86_400_000]);
+        let beat = match stands.filter(|_| self.rng.chance(40)) {
+            Some(before) => before.beat,
+            None => self.rng.pick(&[Beat::Every(ms), Beat::Cron(ms), Beat::Delay(ms)]),
+        };
+        let few = Some(self.rng.pick(&[1, 5, 40]));
+        Plan {
+            number: self.numbers,
+            beat,
+            count: few.filter(|_| missed == Missed::All || self.rng.chance(20)),
+            jitter_ms: self.rng.pick(&[0, 0, JITTER_MS_MAX]),
+            missed,
+            early: self.rng.pick(&[Early::Skip, Early::Queue, Early::Allow]),
+        }
+    }
+
+    fn command(&self, asked: &Asked) -> product::Command {
+        let queue = queue();
+        match asked {
+            Asked::Put(of, plan) => product::Command::PutSchedule(product::PutSchedule::new(
+                &queue,
+                name(of),
+                Arc::new(schedule(plan)),
+            )),
+            Asked::Delete(of) => product::Command::DeleteSchedule(product::DeleteSchedule {
+                queue,
+                name: name(of),
+                if_version: None,
+            }),
+            Asked::Look(of) => product::Command::GetSchedule(product::GetSchedule { queue, name: name(of) }),
+            Asked::Lease => {
+                let lease_ms = Some(LEASE_MS);
+                product::Command::Lease(product::Lease { queue, max: 5, lease_ms, wait: false })
+            }
+            Asked::Ack(held) => {
+                product::Command::Ack(product::Ack::new(&queue, held.iter().map(|(token, ..)| *token)))
+            }
+        }
+    }
+
+    fn called(&mut self, asked: &Asked, wall_ms: i64) {
+        match asked {
+            Asked::Put(name, plan) => self.oracle.called(name, Some(*plan)),
+            Asked::Delete(name) => self.oracle.called(name, None),
+            Asked::Look(_) | Asked::Lease => {}
+            Asked::Ack(held) => held.iter().for_each(|(_, name, at)| self.oracle.acks(name, *at, wall_ms)),
+        }
+    }
+
+    /// What the answer says. `None`: nothing certain.
+    fn answered(&mut self, asked: &Asked, answer: product::Answer) -> Result<Option<Seen>, Violation> {
+        use product::{Answer as A, ScheduleError as E, Unavailable as U};
+        match (asked, answer) {
+            (
+                _,
+                A::PutSchedule(Err(E::Unavailable(U::Indeterminate { .. })))
+                | A::DeleteSchedule(Err(E::Unavailable(U::Indeterminate { .. })))
+                | A::GetSchedule(Err(E::Unavailable(_)))
+                | A::Lease(Err(_))
+                | A::Ack(Err(_)),
+            ) => Ok(None),
+            (Asked::Put(name, _), A::PutSchedule(Ok(stored))) => {
+                let shown = shown(&stored.schedule);
+                self.oracle.stored(name, stored.created, &shown)?;
+                Ok(Some(Seen::Schedule(shown)))
+            }
+            (Asked::Put(name, _), A::PutSchedule(Err(E::NeverFires | E::Unavailable(_)))) => {
+                self.oracle.refused(name);
+                Ok(Some(Seen::Nothing))
+            }
+            (Asked::Delete(name), A::DeleteSchedule(Ok(()))) => {
+                self.oracle.deleted(name, true)?;
+                Ok(Some(Seen::Nothing))
+            }
+            (Asked::Delete(name), A::DeleteSchedule(Err(E::NotFound))) => {
+                self.oracle.deleted(name, false)?;
+                Ok(Some(Seen::Nothing))
+            }
+            (Asked::Delete(name), A::DeleteSchedule(Err(E::Unavailable(_)))) => {
+                self.oracle.refused(name);
+                Ok(Some(Seen::Nothing))
+            }
+            (Asked::Look(name), A::GetSchedule(Ok(view))) => {
+                let shown = shown(&view);
+                self.oracle.seen(name, Some(&shown))?;
+                Ok(Some(Seen::Schedule(shown)))
+            }
+            (Asked::Look(name), A::GetSchedule(Err(E::NotFound))) => {
+                self.oracle.seen(name, None)?;
+                Ok(Some(Seen::Nothing))
+            }
+            (Asked::Lease, A::Lease(Ok(leased))) => {
+                for one in &leased {
+                    let (name, made) = made_of(one)?;
+                    self.oracle.delivered(name, &made)?;
+                    self.held.push((one.token, name, made.at));
+                }
+                Ok(Some(Seen::Tasks(leased.len())))
+            }
+            (Asked::Ack(held), A::Ack(Ok(answers))) => {
+                for ((_, name, at), answer) in held.iter().zip(answers) {
+                    if answer == product::TokenAnswer::Acked {
+                        self.oracle.acked(name, *at);
+                    }
+                }
+                Ok(Some(Seen::Nothing))
+            }
+            (asked, answer) => {
+                let what = format!("{asked:?} was answered {answer:?}");
+                Err(Violation { promise: "P6", what, story: Vec::new() })
+            }
+        }
+    }
+}
+
+enum Seen {
+    Nothing,
+    Schedule(Shown),
+    Tasks(usize),
+}
+
+impl World {
+    /// Now and then it asks something.
+    pub(super) fn plan(&mut self) {
+        if self.planner.is_waiting() || !self.planner.rng.chance(self.planner.percent) {
+            return;
+        }
+        let asked = self.planner.next();
+        let input = self.ask_rota(asked);
+        self.inputs.push(input);
+    }
+
+    fn ask_rota(&mut self, asked: Asked) -> Input {
+        self.next_call += 1;
+        let id = self.next_call;
+        self.trace.event(format_args!("call {id} of the planner: {asked:?}"));
+        self.coverage.planned += 1;
+        self.planner.called(&asked, self.clocks.now().wall.as_ms());
+        let command = self.planner.command(&asked);
+        self.planner.open = Some((id, asked));
+        Input::Call { call: ProductCall(id), command }
+    }
+
+    /// Takes an answer, if it is the planner's.
+    pub(super) fn answer_planner(&mut self, id: u64, answer: &product::Answer) -> Result<bool, Violation> {
+        match &self.planner.open {
+            Some((open, _)) if *open == id => {}
+            _ => return Ok(false),
+        }
+        let (_, asked) = self.planner.open.take().expect("it was there");
+        self.trace.event(format_args!("call {id} of the planner is answered {answer:?}"));
+        let failed = self.has_failed();
+        match self.planner.answered(&asked, answer.clone()) {
+            // A store that has failed shows what it is sure of.
+            Err(_) if failed && matches!(asked, Asked::Look(_)) => Ok(true),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// The schedules have come as far as the clock, and are given up.
+    pub(super) fn end_schedules(&mut self) -> Step {
+        if self.planner.percent == 0 {
+            return Ok(());
+        }
+        // Where there was no room for a task it is asked each second whether there is again, and what is answered may be of before.
+        for _ in 0..5 {
+            self.advance(1_100_000_000);
+            self.turn()?;
+        }
+        while self.work_off_rota()? {}
+        for name in NAMES {
+            if let Seen::Schedule(shown) = self.finish_rota(Asked::Look(name))? {
+                let wall_ms = self.clocks.now().wall.as_ms();
+                self.planner.oracle.caught_up(name, &shown, wall_ms)?;
+                self.planner.made.push((name, shown.made));
+                self.give_up(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is left to fall due: all that they have made has been delivered.
+    pub(super) fn all_made_came(&self) -> Step {
+        let Planner { oracle, made, .. } = &self.planner;
+        made.iter().try_for_each(|(name, made)| oracle.complete(name, *made))
+    }
+
+    /// The oracle forgets what a schedule has made when it is gone: this one it need not hear of.
+    fn give_up(&mut self, of: &'static str) -> Step {
+        let gone = product::DeleteSchedule { queue: queue(), name: name(of), if_version: None };
+        match self.ask_calmly(product::Command::DeleteSchedule(gone))? {
+            product::Answer::DeleteSchedule(Ok(())) => Ok(()),
+            other => {
+                let what = format!("a schedule that stands cannot be given up: {other:?}");
+                Err(Violation { promise: "P8", what, story: Vec::new() })
+            }
+        }
+    }
+
+    /// Leases what is ready and acks it. Whether there was something.
+    pub(super) fn work_off_rota(&mut self) -> Result<bool, Violation> {
+        if self.planner.percent == 0 {
+            return Ok(false);
+        }
+        let Seen::Tasks(count) = self.finish_rota(Asked::Lease)? else { unreachable!("a lease shows tasks") };
+        let held = std::mem::take(&mut self.planner.held);
+        if !held.is_empty() {
+            self.finish_rota(Asked::Ack(held))?;
+        }
+        Ok(count > 0)
+    }
+
+    fn finish_rota(&mut self, asked: Asked) -> Result<Seen, Violation> {
+        let Input::Call { command, .. } = self.ask_rota(asked) else { unreachable!("it is a call") };
+        let (_, asked) = self.planner.open.take().expect("it was just asked");
+        let answer = self.ask_calmly(command)?;
+        self.trace.event(format_args!("the planner is answered {answer:?}"));
+        let seen = self.planner.answered(&asked, answer)?;
+        seen.ok_or_else(|| self.hang("a schedule is not shown though the faults are over"))
+    }
+
+    fn ask_calmly(&mut self, command: product::Command) -> Result<product::Answer, Violation> {
+        self.next_call += 1;
+        let call = ProductCall(self.next_call);
+        self.inputs.push(Input::Call { call, command });
+        for _ in 0..1_000 {
+            let server = self.server.as_mut().expect("no faults any more");
+            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            if let Some((answered, answer)) = self.answers.pop() {
+                assert_eq!(answered, call, "no other call is open");
+                return Ok(answer);
+            }
+        }
+        Err(self.hang("a call is not answered"))
+    }
+}
+
+fn queue() -> product::QueueName {
+    product::QueueName::new(QUEUE).expect("a queue name")
+}
+
+fn name(of: &str) -> product::ScheduleName {
+    product::ScheduleName::new(of).expect("a name")
+}
+
+fn schedule(plan: &Plan) -> product::Schedule {
+    let cadence = match plan.beat {
+        Beat::Every(ms) => product::Cadence::Every { ms },
+        Beat::Delay(ms) => product::Cadence::FixedDelay { ms },
+        Beat::Cron(ms) => {
+            let text = match ms {
+                1_000 => "* * * * * *",
+                60_000 => "0 * * * * *",
+                3_600_000 => "0 0 * * * *",
+                _ => "0 0 0 * * *",
+            };
+            product::Cadence::Cron { text: text.into(), zone: "UTC".into() }
+        }
+    };
+    product::Schedule {
+        count: plan.count,
+        jitter_ms: plan.jitter_ms,
+        catch_up: match plan.missed {
+            Missed::Skip => product::CatchUp::Skip,
+            Missed::Once => product::CatchUp::Once,
+            Missed::All => product::CatchUp::All,
+        },
+        overlap: match plan.early {
+            Early::Skip => product::Overlap::Skip,
+            Early::Queue => product::Overlap::Queue,
+            Early::Allow => product::Overlap::Allow,
+        },
+        body: Arc::new(product::Body::bytes(plan.number.to_be_bytes())),
+        ..product::Schedule::new(cadence)
+    }
+}
+
+fn number_of(body: &product::Body) -> u64 {
+    body.payload.first_chunk().copied().map_or(0, u64::from_be_bytes)
+}
+
+fn shown(view: &product::ScheduleView) -> Shown {
+    let record = &view.record;
+    Shown {
+        number: number_of(&record.schedule.body),
+        version: record.version.0,
+        anchor: record.anchor.as_ms(),
+        next: record.next.map(product::Timestamp::as_ms),
+        running: record.running.is_some(),
+        made: record.made,
+        waiting: record.waiting.len(),
+    }
+}
+
+/// Of which schedule and of which instant a task is. The key is written by the product: its text is compared with what it would be.
+fn made_of(one: &product::Leased) -> Result<(&'static str, Made), Violation> {
+    let of = NAMES.into_iter().find(|of| one.key.as_str().starts_with(&format!("{of}@")));
+    let instants = (0..=JITTER_MS_MAX)
+        .filter_map(|jitter| product::Timestamp::from_ms(one.due_at.as_ms().checked_sub_unsigned(jitter)?));
+    let found = of.and_then(|of| {
+        let is_it = |at: &product::Timestamp| product::occurrence_key(&name(of), *at) == one.key;
+        Some((of, instants.clone().find(is_it)?))
+    });
+    let Some((of, at)) = found else {
+        let what = format!("no key of a schedule, or not due at its instant: {one:?}");
+        return Err(Violation { promise: "P2", what, story: Vec::new() });
+    };
+    let made = Made { at: at.as_ms(), id: one.id, due_at: one.due_at.as_ms(), number: number_of(&one.body) };
+    Ok((of, made))
+}
