@@ -131,6 +131,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                     oracle::Mode::Upsert => product::PutMode::Upsert,
                     oracle::Mode::Create => product::PutMode::Create,
                     oracle::Mode::Replace => product::PutMode::Replace,
+                    oracle::Mode::Once => product::PutMode::Once,
                 },
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),
@@ -220,6 +221,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::Put(Err(error)) => match error {
             product::PutError::Live { .. } => A::Live,
             product::PutError::NotFound => A::NotFound,
+            product::PutError::Done => A::Done,
             product::PutError::Leased => A::Leased,
             product::PutError::VersionMismatch { .. } => A::VersionMismatch,
             product::PutError::Unavailable(why) => unavailable(&why),

@@ -168,7 +168,18 @@ impl Workload {
             let verb = Verb::Put { due, payload, mode: Mode::Upsert, if_match: None, revoke: false };
             return Call { queue, key: None, verb };
         }
-        let mode = self.rng.pick(&[Mode::Upsert, Mode::Upsert, Mode::Upsert, Mode::Create, Mode::Replace]);
+        let mode = self.rng.pick(&[
+            Mode::Upsert,
+            Mode::Upsert,
+            Mode::Upsert,
+            Mode::Create,
+            Mode::Replace,
+            Mode::Once,
+        ]);
+        if mode == Mode::Once {
+            let verb = Verb::Put { due, payload, mode, if_match: None, revoke: false };
+            return Call { queue, key, verb };
+        }
         let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(25));
         Call { queue, key, verb: Verb::Put { due, payload, mode, if_match, revoke } }
     }

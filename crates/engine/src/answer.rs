@@ -335,6 +335,9 @@ pub enum PutError {
     /// `Replace`, and there is none.
     #[error("no live task has this key")]
     NotFound,
+    /// `Once`, and the last task of this key was acked.
+    #[error("the task of this key is done")]
+    Done,
     /// A worker has the task.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,

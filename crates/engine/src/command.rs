@@ -107,6 +107,9 @@ pub enum PutMode {
     Create,
     /// There must be one.
     Replace,
+    /// Make one unless this put, or another under this key, has made one before: the live or the dead task of the key is shown as it stands, and
+    /// one that is done is not made again for as long as that is remembered. So a caller who got no answer may ask again.
+    Once,
     /// Replace it, or make a new one; but it is due no later than so many milliseconds after the first put of the row, whatever comes after
     /// it: who calls again and again cannot put it off for ever. A row begins with a put that finds no live task, or with the last put
     /// of another mode.

@@ -3,10 +3,8 @@
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{
-    BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, Problem, PutBody, PutQuery, no_query,
-};
-use tickwheel_queue::{Key, PutError, PutMode, QueueName, Stored};
+use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery, no_query};
+use tickwheel_queue::{PutMode, QueueName, Stored};
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -18,6 +16,11 @@ use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::stream;
 use crate::translate;
+
+/// For one page of a list about so many tasks are looked at, those of other queues among them. Behind them it ends, full or not, with a cursor.
+const LOOKED_AT_MAX: usize = 100_000;
+/// So often the queue is asked for one page.
+const ROUNDS_MAX: usize = 2_000;
 
 /// `PUT`: schedules the task of this key, or changes the one that is live.
 pub(crate) async fn put(
@@ -54,29 +57,9 @@ pub(crate) async fn post(
         let stored = app.queue.put(command).await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
     };
-    // The key may have been used up: its task is done, and a retry must not make a second one.
-    if let Some(first) = live_or_done(&app, &queue, &key).await? {
-        return Ok(first);
-    }
-    command.mode = PutMode::Create;
-    match app.queue.put(command).await {
-        Ok(stored) => Ok(put_answer(&stored)),
-        // Another call with this key was faster. Its task may be gone again by now: then that is the answer.
-        Err(PutError::Live { .. }) => match live_or_done(&app, &queue, &key).await? {
-            Some(first) => Ok(first),
-            None => Err(Problem::not_found(queue.as_str(), key.as_str()).into()),
-        },
-        Err(error) => Err(translate::put_refused(&error, &queue, &key, None).into()),
-    }
-}
-
-/// What an earlier call with this key made, `None` if there was none.
-async fn live_or_done(app: &Shared, queue: &QueueName, key: &Key) -> Result<Option<Response>, Problem> {
-    match app.queue.get(translate::get(queue, key)).await {
-        Ok(task) => Ok(Some(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))),
-        Err(tickwheel_queue::GetError::NotFound) => Ok(None),
-        Err(error) => Err(translate::get_refused(&error, queue, key)),
-    }
+    command.mode = PutMode::Once;
+    let stored = app.queue.put(command).await;
+    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &queue, &key, None))?))
 }
 
 /// `GET`: the live task.
@@ -140,11 +123,20 @@ async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response
         Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
         None => None,
     };
-    let page = app.queue.list(translate::list(queue, filter, query.limit, after)).await;
-    let page = page.map_err(|error| translate::unavailable(&error))?;
-    let next = page.next.map(|place| Cursor { place }.write(queue, filter));
+    let (mut tasks, mut after) = (Vec::new(), after);
+    // The queue looks at tasks in the order of time, whichever queue they are in: it may come back with nothing and have to go on.
+    for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
+        let page = app.queue.list(translate::list(queue, filter, query.limit - tasks.len(), after)).await;
+        let page = page.map_err(|error| translate::unavailable(&error))?;
+        tasks.extend(page.tasks);
+        after = page.next;
+        if after.is_none() || tasks.len() >= query.limit {
+            break;
+        }
+    }
+    let next = after.map(|place| Cursor { place }.write(queue, filter));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
-    Ok(stream::tasks(page.tasks, |task| task.body.payload_bytes(), translate::task_body, rest))
+    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest))
 }
 
 fn no_version_yet() -> BadRequest {

@@ -479,6 +479,7 @@ pub(crate) fn put_refused(
     match error {
         queue::PutError::Live { version, .. } => Problem::live(queue, key, version.0),
         queue::PutError::NotFound => Problem::not_found(queue, key),
+        queue::PutError::Done => Problem::done(queue, key),
         queue::PutError::Leased => Problem::leased(queue, key),
         queue::PutError::VersionMismatch { current } => version_mismatch(version, *current),
         queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),

@@ -55,6 +55,8 @@ pub enum Mode {
     Create,
     /// Replace it; refuse if there is none: [`Answer::NotFound`].
     Replace,
+    /// Leave it alone, live or dead, and show it; make one if there is none, but not if the last was acked: [`Answer::Done`].
+    Once,
 }
 
 /// One call of a client.
@@ -72,7 +74,7 @@ pub struct Call {
 /// What a call asks.
 #[derive(Clone, Debug)]
 pub enum Verb {
-    /// Make or replace the key's task. Answered by `Stored`, `Live`, `Leased`, `NotFound` or `VersionMismatch`.
+    /// Make or replace the key's task. Answered by `Stored`, `Live`, `Leased`, `NotFound`, `Done` or `VersionMismatch`.
     Put {
         /// `None` is now.
         due: Option<Due>,

@@ -186,6 +186,12 @@ impl World {
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         match &op.call.verb {
             Verb::Put { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
+            Verb::Put { mode: Mode::Once, .. } if self.task.is_some() => self.stored(false, op, clock),
+            Verb::Put { mode: Mode::Once, .. } if self.dead.is_some() => match &op.said {
+                Some(Answer::Stored { created: false, task }) => self.see_dead(task),
+                said => Ok(said.is_none()),
+            },
+            Verb::Put { mode: Mode::Once, .. } if self.acked == Some(true) => is(Answer::Done),
             Verb::Put { mode: Mode::Create, .. } if self.task.is_some() => is(Answer::Live),
             Verb::Put { mode: Mode::Replace, .. } if self.task.is_none() => is(Answer::NotFound),
             Verb::Put { revoke: false, .. } if leased => is(Answer::Leased),

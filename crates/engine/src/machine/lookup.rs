@@ -156,7 +156,7 @@ impl Engine {
     fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
         match command {
             Keyed::Put { put, key, id } => match self.refusal_of_changes() {
-                None => self.put(now, call, put, key, id),
+                None => self.put(now, call, put, key, id, gone),
                 Some(why) => self.answer(call, crate::Answer::Put(Err(why.into()))),
             },
             Keyed::Get(get) => self.get(now, call, &get, gone),

@@ -43,7 +43,15 @@ impl Engine {
     }
 
     /// Puts a task whose key is in memory, or known not to be live.
-    pub(super) fn put(&mut self, now: Now, call: CallId, put: Put, key: Key, id: Option<u64>) {
+    pub(super) fn put(
+        &mut self,
+        now: Now,
+        call: CallId,
+        put: Put,
+        key: Key,
+        id: Option<u64>,
+        gone: Option<&Ended>,
+    ) {
         let (live, dead) = match self.kept(&put.queue, &key) {
             Some(slot) if self.entries.get(slot).is_dead() => (None, Some(slot)),
             live => (live, None),
@@ -52,7 +60,11 @@ impl Engine {
             // The look-up found that somebody uses this decimal number as a key of their own.
             return self.put_called(now, call, put);
         }
-        let answer = self.decide_put(now, put, key, id, live, dead);
+        let answer = match (put.mode, live.or(dead)) {
+            (PutMode::Once, Some(slot)) => Ok(Stored { created: false, task: self.view(slot) }),
+            (PutMode::Once, None) if self.is_done(now, &put.queue, &key, gone) => Err(PutError::Done),
+            _ => self.decide_put(now, put, key, id, live, dead),
+        };
         self.answer(call, Answer::Put(answer));
     }
 

@@ -700,3 +700,27 @@ fn a_debounced_put_waits_no_longer_than_its_row_allows() {
     world.pass_ms(2);
     assert_eq!(world.put(put(10, Some(5))).expect("taken").task.due_at, ms(29));
 }
+
+#[test]
+fn a_put_that_is_asked_again_makes_one_task() {
+    let mut world = World::new();
+    let once = || Put { mode: PutMode::Once, ..Put::new(&queue("q"), key("k")) };
+    let first = world.put(once()).expect("made");
+    assert!(first.created);
+    let again = world.put(once().payload(b"other".to_vec())).expect("shown");
+    assert!(!again.created);
+    assert_eq!(
+        (again.task.version, again.task.body.payload.len()),
+        (first.task.version, 0),
+        "it is left alone"
+    );
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.put(once()).map(|stored| stored.task.state), Ok(State::Leased));
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    assert_eq!(world.put(once()), Err(PutError::Done));
+    let mut world = world.crash();
+    assert_eq!(world.put(once()), Err(PutError::Done), "also from the store");
+    world.put_in("k", 0);
+    world.cancel("k").expect("live");
+    assert!(world.put(once()).expect("made").created, "the last one was cancelled");
+}
