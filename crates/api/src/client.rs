@@ -77,6 +77,13 @@ impl Client {
         Ok(Self { exchange: Exchange::new(server_address(server_url)?) })
     }
 
+    /// Sends this token with each request, for a server that wants one.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.exchange.set_token(token);
+        self
+    }
+
     /// The `HOST:PORT` of the server.
     pub fn address(&self) -> &str {
         self.exchange.address()

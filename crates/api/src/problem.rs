@@ -287,6 +287,36 @@ impl Problem {
             .with_hint(format!("GET /v1/queues/{}/schedules lists those there are", shown(queue)))
     }
 
+    /// 401: no token, or one that is not known.
+    pub fn unauthorized() -> Self {
+        Self::new(ProblemKind::Unauthorized, "there is no token in the request, or one that this server does not know")
+            .with_hint("send `Authorization: Bearer TOKEN`; the command line takes the token from TICKWHEEL_TOKEN or --token-file")
+    }
+
+    /// 403: the token does not have the right.
+    pub fn forbidden(right: &str) -> Self {
+        Self::new(
+            ProblemKind::Forbidden,
+            format!("the request needs the right `{right}`, and the token does not have it"),
+        )
+        .with_hint("ask whoever runs the server for a token that has it")
+    }
+
+    /// 403: what concerns all queues needs a token without a scope.
+    pub fn forbidden_to_scoped() -> Self {
+        Self::new(ProblemKind::Forbidden, "the request concerns all queues, and the token only some")
+            .with_hint("ask whoever runs the server for a token without a scope")
+    }
+
+    /// 404: the queue is outside of the token's scope.
+    pub fn out_of_scope(queue: &str) -> Self {
+        Self::new(
+            ProblemKind::OutOfScope,
+            format!("`{}` is no queue that the token may know of", shown(queue)),
+        )
+        .with_hint("GET /v1/queues lists those that it may")
+    }
+
     /// 404: no endpoint has this path.
     pub fn no_endpoint(path: &str) -> Self {
         Self::new(ProblemKind::NoEndpoint, format!("nothing is served at `{}`", shown(path)))

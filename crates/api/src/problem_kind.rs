@@ -27,6 +27,12 @@ pub enum ProblemKind {
     NoVirtualClock,
     /// The endpoint does not know this method.
     BadMethod,
+    /// No token, or one that is not known.
+    Unauthorized,
+    /// The token does not have the right.
+    Forbidden,
+    /// The queue is outside of the token's scope.
+    OutOfScope,
     /// A web page of another site sent the request through a browser.
     ForeignOrigin,
     /// The request is for a host that this server is not.
@@ -76,7 +82,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -88,6 +94,9 @@ impl ProblemKind {
         Self::NoEndpoint,
         Self::NoVirtualClock,
         Self::BadMethod,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::OutOfScope,
         Self::ForeignOrigin,
         Self::ForeignHost,
         Self::Timeout,
@@ -126,6 +135,9 @@ impl ProblemKind {
             Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
             Self::NoVirtualClock => ("/problems/no-virtual-clock", 404, "the server runs on real time"),
             Self::BadMethod => ("/problems/bad-method", 405, "the endpoint does not know this method"),
+            Self::Unauthorized => ("/problems/unauthorized", 401, "the request needs a token"),
+            Self::Forbidden => ("/problems/forbidden", 403, "the token does not have the right"),
+            Self::OutOfScope => ("/problems/out-of-scope", 404, "there is no such queue for this token"),
             Self::ForeignOrigin => {
                 ("/problems/foreign-origin", 403, "the request comes from another site's page")
             }

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, next, put, queues, redrive, replay,
-    restore, schedules, serve,
+    restore, schedules, serve, token,
 };
 
 /// Does things later, exactly when they are due, and never loses one.
@@ -49,6 +49,7 @@ enum Command {
     Queues(queues::Queues),
     Schedules(schedules::Schedules),
     Next(next::Next),
+    Token(token::Token),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -76,6 +77,7 @@ impl Cli {
             Command::Queues(queues) => queues.run(),
             Command::Schedules(schedules) => schedules.run(),
             Command::Next(next) => next.run(),
+            Command::Token(token) => token.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),

@@ -1,6 +1,9 @@
 //! The server that a client command talks to.
 
-use anyhow::Result;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use anyhow::{Context, Result};
 use clap::Args;
 use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
 
@@ -10,7 +13,13 @@ pub(crate) struct Remote {
     /// The server's URL
     #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", default_value = SERVER_URL_DEFAULT)]
     server: String,
+    /// A file with the token, for a server that wants one; without it the variable TICKWHEEL_TOKEN is looked at
+    #[arg(long, global = true, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
+
+/// The variable with the token. It is no option: command lines are read by everybody on a machine.
+pub(crate) const TOKEN_VARIABLE: &str = "TICKWHEEL_TOKEN";
 
 impl Remote {
     /// A client of it. Nothing is sent yet.
@@ -20,6 +29,26 @@ impl Remote {
     pub(crate) fn client(&self) -> Result<Client> {
         // An empty variable is how a shell says that it is not set.
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
-        Ok(Client::new(url)?)
+        let client = Client::new(url)?;
+        Ok(match self.token()? {
+            Some(token) => client.with_token(&token),
+            None => client,
+        })
+    }
+
+    fn token(&self) -> Result<Option<String>> {
+        let Some(path) = &self.token_file else {
+            return Ok(env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()));
+        };
+        let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let mut words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+        let token = words.find(|word| !word.starts_with("sha256:"));
+        let none = || {
+            format!(
+                "{} has no token, or only the hash of one; write the token itself into it",
+                path.display()
+            )
+        };
+        token.map(|token| Some(token.to_owned())).with_context(none)
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 
+use crate::tokens::Tokens;
+
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;
 
@@ -38,9 +40,14 @@ pub struct Config {
     /// When a call is answered that changes something, and so what the answer survives. It makes no difference in memory. Default: when it
     /// is synced.
     pub ack_level: AckLevel,
-    /// Listen on an address that is not loopback, though anybody who reaches it may do anything: there are no tokens and
-    /// no TLS in this version. Default: off, and such an address is refused.
+    /// Listen on an address that is not loopback, though there is no TLS in this version: whoever is on the way reads everything, tokens
+    /// too. Default: off, and such an address is refused.
     pub insecure: bool,
+    /// Who may do what. Default: none, and everybody who reaches the port may do everything.
+    pub tokens: Tokens,
+    /// A file with more of them. It is read again every two seconds, so that a token can be given or taken while the server runs.
+    /// Default: none.
+    pub token_file: Option<PathBuf>,
     /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
     /// not move tasks that are there already.
     pub levels: Levels,
@@ -62,6 +69,8 @@ impl Config {
             virtual_clock: false,
             ack_level: AckLevel::Fsync,
             insecure: false,
+            tokens: Tokens::default(),
+            token_file: None,
             levels: Levels::default(),
             connections_max: 10_000,
             stop_grace: Duration::from_secs(10),

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use axum::Router;
@@ -14,6 +15,7 @@ use tickwheel::{Clock, SystemClock};
 use tickwheel_api::Problem;
 use tower_service::Service;
 
+use crate::guard::Guard;
 use crate::host::Hosts;
 use crate::problem;
 
@@ -21,12 +23,13 @@ use crate::problem;
 pub(crate) struct Front {
     routes: Router,
     hosts: Hosts,
+    guard: Arc<Guard>,
     clock: SystemClock,
 }
 
 impl Front {
-    pub(crate) fn new(routes: Router, hosts: Hosts) -> Self {
-        Self { routes, hosts, clock: SystemClock::new() }
+    pub(crate) fn new(routes: Router, hosts: Hosts, guard: Arc<Guard>) -> Self {
+        Self { routes, hosts, guard, clock: SystemClock::new() }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -34,9 +37,13 @@ impl Front {
         let begun = self.clock.now();
         let method = request.method().clone();
         let shape = shape(request.uri().path());
-        let (parts, body) = request.into_parts();
-        let mut answer = match self.hosts.check(&parts) {
-            Ok(()) => self.call(Request::from_parts(parts, body)).await,
+        let (mut parts, body) = request.into_parts();
+        let allowed = self.hosts.check(&parts).and_then(|()| self.guard.check(&parts));
+        let mut answer = match allowed {
+            Ok(grant) => {
+                parts.extensions.insert(grant);
+                self.call(Request::from_parts(parts, body)).await
+            }
             Err(refusal) => refusal.into_response(),
         };
         // Answers hold what is true now, and are JSON whatever a browser would like to see in them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{JobBody, JobState, Problem, no_query};
@@ -15,6 +16,7 @@ use crate::bulk::Bulk;
 use crate::path::JobAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::tokens::Grant;
 
 /// Jobs under way at one time.
 const RUNNING_MAX: usize = 4;
@@ -125,26 +127,30 @@ impl Jobs {
 /// `GET`: how it goes.
 pub(crate) async fn get(
     app: Shared,
+    Extension(grant): Extension<Grant>,
     JobAt(id): JobAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    Ok(answer::json(StatusCode::OK, &find(&app, &id)?.body()))
+    Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id)?.body()))
 }
 
 /// `DELETE`: it stops soon; what it has done stays.
 pub(crate) async fn stop(
     app: Shared,
+    Extension(grant): Extension<Grant>,
     JobAt(id): JobAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let job = find(&app, &id)?;
+    let job = find(&app, &grant, &id)?;
     job.with_state(|state| state.stops = true);
     Ok(answer::json(StatusCode::OK, &job.body()))
 }
 
-fn find(app: &App, id: &str) -> Result<Arc<Job>, Refusal> {
+/// The job of this number, if it works on a queue that the sender may know of.
+fn find(app: &App, grant: &Grant, id: &str) -> Result<Arc<Job>, Refusal> {
     let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
-    Ok(number.and_then(|number| app.jobs.get(number)).ok_or_else(|| Problem::no_job(id))?)
+    let job = number.and_then(|number| app.jobs.get(number)).filter(|job| grant.covers(&job.bulk.queue));
+    Ok(job.ok_or_else(|| Problem::no_job(id))?)
 }

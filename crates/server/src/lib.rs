@@ -10,7 +10,9 @@
 //! - One file, `translate`, knows both the words of `tickwheel-api` and the commands of the queue.
 //! - Logs go to [`tracing`] and hold neither keys nor payloads; the program installs a subscriber.
 //!
-//! What it is not: there are no tokens and no TLS yet, so it serves its own machine only (see [`Config::insecure`]).
+//! - Who may do what is said by [`Tokens`], if there are any: rights and scopes, checked in front of every route.
+//!
+//! What it is not: there is no TLS yet, so it serves its own machine only (see [`Config::insecure`]).
 
 mod answer;
 mod app;
@@ -23,6 +25,7 @@ mod cursor;
 mod dead;
 mod deliveries;
 mod front;
+mod guard;
 mod header;
 mod health;
 mod host;
@@ -43,8 +46,11 @@ mod settings;
 mod stopping;
 mod stream;
 mod tasks;
+mod tokens;
 mod translate;
 mod wire;
 
 pub use config::{Config, PORT_DEFAULT, Store};
+pub use guard::TokenFileError;
 pub use server::{Server, StartError};
+pub use tokens::{TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};

@@ -76,7 +76,7 @@ fn segment(parts: &Parts, index: usize, what: &'static str) -> Result<String, Re
 
 /// Why a segment cannot be decoded, with the byte offset.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum DecodeFault {
+pub(crate) enum DecodeFault {
     /// A `%` at this byte of the raw text, without two hex digits.
     Percent(usize),
     /// No UTF-8 from this byte of the decoded text on.
@@ -103,7 +103,7 @@ impl DecodeFault {
     }
 }
 
-fn decode(raw: &str) -> Result<String, DecodeFault> {
+pub(crate) fn decode(raw: &str) -> Result<String, DecodeFault> {
     let bytes = raw.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -1,5 +1,6 @@
 //! `/v1/queues` and `/v1/queues/{q}` with `pause`, `drain` and `resume`.
 
+use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{BadRequest, PauseBody, Problem, QueuesBody, SettingsBody, no_body, no_query};
@@ -12,16 +13,19 @@ use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::settings;
+use crate::tokens::Grant;
 use crate::translate;
 
 /// `GET`: every queue that has tasks or settings, and how many tasks in each state.
-pub(crate) async fn all(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
+pub(crate) async fn all(
+    app: Shared,
+    Extension(grant): Extension<Grant>,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
     no_query(&query)?;
     let counts = app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
-    Ok(answer::json(
-        StatusCode::OK,
-        &QueuesBody { queues: counts.iter().map(translate::queue_counts).collect() },
-    ))
+    let known = counts.iter().filter(|counts| grant.covers(&counts.queue));
+    Ok(answer::json(StatusCode::OK, &QueuesBody { queues: known.map(translate::queue_counts).collect() }))
 }
 
 /// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.

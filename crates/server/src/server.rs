@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::app::App;
 use crate::config::{Config, Store};
 use crate::front::Front;
+use crate::guard::{Guard, TokenFileError};
 use crate::host::{Hosts, is_loopback};
 use crate::routes::routes;
 use crate::stopping::{self, Stop, Stopping};
@@ -44,8 +45,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub enum StartError {
     /// The address is reachable from other machines.
     #[error(
-        "{listen} is not a loopback address, and this version has no tokens and no TLS: anybody who reaches the port may \
-         do anything; listen on 127.0.0.1, or take the risk with --insecure"
+        "{listen} is not a loopback address, and this version has no TLS: whoever is on the way reads everything, tokens too; \
+         listen on 127.0.0.1, or take the risk with --insecure"
     )]
     NotLoopback {
         /// The address asked for.
@@ -58,6 +59,14 @@ pub enum StartError {
         listen: SocketAddr,
         /// What the system said.
         source: io::Error,
+    },
+    /// The token file gives no tokens.
+    #[error("cannot take the tokens from {}: {source}", place.display())]
+    Tokens {
+        /// The file.
+        place: PathBuf,
+        /// What is wrong with it.
+        source: TokenFileError,
     },
     /// The store cannot be opened; another server on the same directory is the usual reason.
     #[error("cannot open {}: {source}", place.display())]
@@ -86,6 +95,7 @@ pub struct Server {
     local_addr: SocketAddr,
     queue: Queue,
     front: Arc<Front>,
+    guard: Arc<Guard>,
     stop: Stop,
     stopping: Stopping,
     connections_max: usize,
@@ -105,6 +115,9 @@ impl Server {
             return Err(StartError::NotLoopback { listen });
         }
         let refused = |source| StartError::Listen { listen, source };
+        let place = config.token_file.clone().unwrap_or_default();
+        let guard = Guard::open(config.tokens, config.token_file);
+        let guard = Arc::new(guard.map_err(|source| StartError::Tokens { place, source })?);
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
         let socket = bind(listen).map_err(refused)?;
         let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
@@ -122,13 +135,14 @@ impl Server {
         }
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels));
-        let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr)));
+        let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr), Arc::clone(&guard)));
         let connections_max = connections_allowed(config.connections_max);
         Ok(Self {
             listener,
             local_addr,
             queue,
             front,
+            guard,
             stop,
             stopping,
             connections_max,
@@ -158,9 +172,12 @@ impl Server {
         tracing::info!(listen = %self.local_addr, "serving");
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
+        let guard = Arc::clone(&self.guard);
+        let mut tokens = pin!(guard.keep_up());
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
+                () = &mut tokens => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((socket, _)) => self.take(&mut connections, socket),
                     Err(error) => {

@@ -92,6 +92,17 @@ impl Answer {
 pub(super) struct Exchange {
     agent: Agent,
     address: String,
+    token: Option<Secret>,
+}
+
+/// What must not be shown.
+#[derive(Clone)]
+struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 impl Exchange {
@@ -108,7 +119,11 @@ impl Exchange {
             .max_idle_connections(IDLE_CONNECTIONS_MAX)
             .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
             .build();
-        Self { agent: config.new_agent(), address }
+        Self { agent: config.new_agent(), address, token: None }
+    }
+
+    pub(super) fn set_token(&mut self, token: &str) {
+        self.token = Some(Secret(format!("Bearer {token}")));
     }
 
     pub(super) fn address(&self) -> &str {
@@ -121,6 +136,9 @@ impl Exchange {
             .method(call.method)
             .uri(format!("http://{}{}", self.address, call.path))
             .header("accept", "application/json, application/problem+json, application/x-ndjson");
+        if let Some(Secret(bearer)) = &self.token {
+            request = request.header("authorization", bearer);
+        }
         if let Some(etag) = call.if_match {
             request = request.header("if-match", etag);
         }

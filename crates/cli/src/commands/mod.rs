@@ -19,4 +19,5 @@ pub(crate) mod replay;
 pub(crate) mod restore;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+pub(crate) mod token;
 mod tokens;

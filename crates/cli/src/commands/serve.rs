@@ -1,23 +1,25 @@
 //! `tickwheel serve`.
 
 use std::convert::Infallible;
+use std::env;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
-use tickwheel_server::{Config, Server, Store};
+use tickwheel_server::{Config, Server, Store, TOKEN_BYTES_ADVISED, Tokens};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::output::STDOUT;
+use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
 /// Signals within so long are one stop.
@@ -64,7 +66,12 @@ pub(crate) struct Serve {
     /// Let time stand still until `POST /v1/clock/advance` moves it; a directory belongs to one kind of clock for good
     #[arg(long, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     virtual_clock: bool,
-    /// Listen on an address that others can reach, though there are no tokens and no TLS yet
+    /// A file with tokens, one a line; it is read again when it changes. `tickwheel token` makes one
+    ///
+    /// A token in the variable TICKWHEEL_TOKEN is valid, too, for everything. Without both, everybody who reaches the port may do everything
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// Listen on an address that others can reach, though there is no TLS yet
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
     /// The delays that `level` in a request stands for, the first is level 1
@@ -73,6 +80,21 @@ pub(crate) struct Serve {
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
+}
+
+/// The token that the variable holds; it is valid for everything.
+fn token_of_variable(token: &str) -> Result<Tokens> {
+    if token.split_whitespace().count() != 1 {
+        bail!(
+            "{TOKEN_VARIABLE} takes one token; more of them, and those with rights and scopes, go into --token-file"
+        );
+    }
+    if token.len() < TOKEN_BYTES_ADVISED {
+        tracing::warn!(
+            "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
+        );
+    }
+    Tokens::parse(token).with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
 }
 
 /// The levels of acknowledgement, as they are written.
@@ -129,9 +151,22 @@ impl Serve {
                 "calls are answered before they are synced: a crash {lost} may take the last moments"
             );
         }
-        let Self { listen, virtual_clock, insecure, levels, .. } = self;
+        let tokens = match env::var(TOKEN_VARIABLE) {
+            Ok(token) if !token.is_empty() => token_of_variable(&token)?,
+            _ => Tokens::default(),
+        };
+        let Self { listen, virtual_clock, insecure, levels, token_file, .. } = self;
         let ack_level = self.ack.into();
-        let config = Config { listen, virtual_clock, insecure, ack_level, levels, ..Config::new(store) };
+        let config = Config {
+            listen,
+            virtual_clock,
+            insecure,
+            ack_level,
+            levels,
+            tokens,
+            token_file,
+            ..Config::new(store)
+        };
         let server = tokio::select! {
             bound = Server::bind(config) => bound.context("failed to start")?,
             _ = stop.wait() => return Ok(()),

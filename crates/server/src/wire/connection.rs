@@ -90,8 +90,10 @@ mod tests {
     use super::*;
     use crate::app::App;
     use crate::body::JsonBytes;
+    use crate::guard::Guard;
     use crate::host::Hosts;
     use crate::stopping::{self, Stop};
+    use crate::tokens::Tokens;
 
     const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(5),
@@ -112,7 +114,8 @@ mod tests {
             .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
             .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default())));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
-        let front = Arc::new(Front::new(routes, Hosts::of(listen)));
+        let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
+        let front = Arc::new(Front::new(routes, Hosts::of(listen), Arc::new(guard)));
         let (client, server) = duplex(pipe_bytes);
         tokio::spawn(serve(server, front, TIMEOUTS, stopping));
         (client, stop)

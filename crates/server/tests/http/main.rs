@@ -16,4 +16,5 @@ mod settings;
 mod starts;
 mod stops;
 mod tasks;
+mod tokens;
 mod wire;

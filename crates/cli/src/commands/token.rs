@@ -1,0 +1,59 @@
+//! `tickwheel token`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::Args;
+use tickwheel_server::{Tokens, hashed};
+
+use crate::output::{STDOUT, say, stdout};
+
+/// 192 random bits: nobody guesses them, and they are 32 characters.
+const RANDOM_BYTES: usize = 24;
+
+/// Make a token for a server that asks for one
+///
+/// The token goes to stdout, for whoever is to use it; the line for the server's token file goes to stderr, and has only its hash. Several lines of a file
+/// are valid at once: to replace a token add a line, hand the new token out, and take the old line away.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel token 2>> tokens > my-token               may do everything
+  tickwheel token --rights consume --scope close      a worker's
+  tickwheel token --rights read,produce --scope shop/ for all queues of a namespace
+  tickwheel serve --token-file tokens
+  tickwheel ls close --token-file my-token")]
+pub(crate) struct Token {
+    /// What it allows, some of read,produce,consume,admin [default: all]
+    #[arg(long, value_name = "RIGHTS")]
+    rights: Option<String>,
+    /// Where: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+}
+
+impl Token {
+    /// Makes one and prints it.
+    ///
+    /// # Errors
+    /// Rights or a scope that cannot be; the system has no random bytes; stdout cannot be written.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let mut random = [0; RANDOM_BYTES];
+        getrandom::fill(&mut random).map_err(|error| anyhow!("the system has no random bytes: {error}"))?;
+        let token = URL_SAFE_NO_PAD.encode(random);
+        let mut line = hashed(&token);
+        for (name, list) in [("rights", &self.rights), ("scope", &self.scope)] {
+            if let Some(list) = list {
+                line += &format!(" {name}={list}");
+            }
+        }
+        Tokens::parse(&line).map_err(|error| anyhow!("{}", error.what))?;
+        let mut out = stdout();
+        writeln!(out, "{token}").and_then(|()| out.flush()).context(STDOUT)?;
+        say(&line);
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,298 @@
+//! Who may do what: tokens with their rights and scopes. Of a token only its hash is kept.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tickwheel_queue::QueueName;
+
+/// A token of fewer bytes is too easy to guess: 22 of base64 are 128 bits.
+pub const TOKEN_BYTES_ADVISED: usize = 22;
+/// So many tokens a server takes: all are compared with each request.
+const TOKENS_MAX: usize = 1_000;
+
+/// The tokens of a server. None at all: everybody may do everything.
+///
+/// # The text
+/// A line for each: the token, or `sha256:` and the hash of it in hex, which a file should have; then, if it may not do everything,
+/// `rights=` with some of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
+/// comment. Several lines are valid at once, so that a token can be replaced while it is in use.
+///
+/// ```
+/// use tickwheel_server::Tokens;
+/// let tokens = Tokens::parse("
+///     sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b
+///     an-old-token-of-a-worker rights=consume scope=close,shop/   # until the end of the month
+/// ")?;
+/// assert_eq!(tokens.len(), 2);
+/// assert_eq!(format!("{tokens:?}"), "Tokens(2)", "what they are is nobody's business");
+/// assert!(Tokens::parse("token rights=everything").is_err());
+/// # Ok::<(), tickwheel_server::TokensError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Tokens(Vec<(Hash, Grant)>);
+
+type Hash = [u8; 32];
+
+/// What the bearer of a token may do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Grant {
+    rights: Rights,
+    scopes: Option<Arc<[Scope]>>,
+}
+
+/// Where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Scope {
+    Queue(QueueName),
+    /// With its slash.
+    Namespace(String),
+}
+
+/// One thing that a token may allow.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Right {
+    /// Look at tasks, queues, schedules, figures.
+    Read,
+    /// Put, change and cancel tasks and schedules.
+    Produce,
+    /// Lease, ack, nack, extend.
+    Consume,
+    /// Lay down settings, hold queues, redrive, move the clock.
+    Admin,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Rights(u8);
+
+const WORDS: [(&str, Right); 4] = [
+    ("read", Right::Read),
+    ("produce", Right::Produce),
+    ("consume", Right::Consume),
+    ("admin", Right::Admin),
+];
+
+impl Right {
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        WORDS.iter().find(|(_, right)| *right == self).map(|(name, _)| *name).expect("each has a name")
+    }
+}
+
+/// Why a text says no tokens. What stands in it is not shown: it may be a secret.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct TokensError {
+    /// Which, from 1.
+    pub line: usize,
+    /// What is wrong, and what to write.
+    pub what: String,
+}
+
+impl Tokens {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`TokensError`] for the first line that is none; nothing at all is an error, too, for a server without tokens lets everybody in.
+    pub fn parse(text: &str) -> Result<Self, TokensError> {
+        let mut tokens = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split_once('#').map_or(line, |(before, _)| before).trim();
+            if line.is_empty() {
+                continue;
+            }
+            let wrong = |what: String| TokensError { line: index + 1, what };
+            let (hash, grant) = token(line).map_err(wrong)?;
+            if tokens.0.iter().any(|(known, _)| *known == hash) {
+                return Err(wrong(
+                    "the token stands here a second time; leave one of the two out".to_owned(),
+                ));
+            }
+            if tokens.0.len() >= TOKENS_MAX {
+                return Err(wrong(format!("a server takes at most {TOKENS_MAX} tokens")));
+            }
+            tokens.0.push((hash, grant));
+        }
+        if tokens.0.is_empty() {
+            let what = "there is no token; write one a line".to_owned();
+            return Err(TokensError { line: text.lines().count().max(1), what });
+        }
+        Ok(tokens)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What the bearer of this one may do; `None`: it is not known. It takes as long whichever it is.
+    pub(crate) fn grant(&self, token: &[u8]) -> Option<Grant> {
+        let hash: Hash = Sha256::digest(token).into();
+        let mut found = None;
+        for (known, grant) in &self.0 {
+            let differs = known.iter().zip(hash).fold(0, |differs, (a, b)| differs | (a ^ b));
+            if differs == 0 {
+                found = Some(grant);
+            }
+        }
+        found.cloned()
+    }
+}
+
+/// A token as it should stand in a file.
+///
+/// ```
+/// let line = tickwheel_server::hashed("secret");
+/// assert_eq!(line, "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b");
+/// ```
+#[must_use]
+pub fn hashed(token: &str) -> String {
+    let hex: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({})", self.0.len())
+    }
+}
+
+impl Grant {
+    /// Of a server without tokens.
+    pub(crate) fn everything() -> Self {
+        Self { rights: Rights(u8::MAX), scopes: None }
+    }
+
+    pub(crate) fn allows(&self, right: Right) -> bool {
+        self.rights.0 & right.bit() != 0
+    }
+
+    /// Whether it holds everywhere.
+    pub(crate) fn is_unscoped(&self) -> bool {
+        self.scopes.is_none()
+    }
+
+    /// Whether it holds for this queue.
+    pub(crate) fn covers(&self, queue: &QueueName) -> bool {
+        let Some(scopes) = &self.scopes else { return true };
+        scopes.iter().any(|scope| match scope {
+            Scope::Queue(name) => name == queue,
+            Scope::Namespace(prefix) => queue.as_str().starts_with(prefix),
+        })
+    }
+}
+
+fn token(line: &str) -> Result<(Hash, Grant), String> {
+    let mut words = line.split_whitespace();
+    let token = words.next().unwrap_or_default();
+    let hash = match token.strip_prefix("sha256:") {
+        Some(hex) => hash_of_hex(hex).ok_or("`sha256:` is followed by 64 hex digits")?,
+        None if token.contains('=') && (token.starts_with("rights=") || token.starts_with("scope=")) => {
+            return Err("the token comes first, before `rights=` and `scope=`".to_owned());
+        }
+        None => Sha256::digest(token.as_bytes()).into(),
+    };
+    let mut grant = Grant::everything();
+    for word in words {
+        match word.split_once('=') {
+            Some(("rights", list)) => grant.rights = rights(list)?,
+            Some(("scope", list)) => grant.scopes = Some(scopes(list)?),
+            _ => {
+                return Err("after the token there may be `rights=...` and `scope=...`, and a `#`".to_owned());
+            }
+        }
+    }
+    Ok((hash, grant))
+}
+
+fn hash_of_hex(hex: &str) -> Option<Hash> {
+    let mut hash = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+    }
+    Some(hash)
+}
+
+fn rights(list: &str) -> Result<Rights, String> {
+    let mut rights = Rights(0);
+    for word in list.split(',') {
+        let known = WORDS.iter().find(|(name, _)| *name == word);
+        let (_, right) = known.ok_or("`rights=` takes some of read,produce,consume,admin")?;
+        rights.0 |= right.bit();
+    }
+    Ok(rights)
+}
+
+fn scopes(list: &str) -> Result<Arc<[Scope]>, String> {
+    let scope = |word: &str| {
+        let name = QueueName::new(word).map_err(|error| format!("in `scope=`: {error}"))?;
+        Ok(if word.ends_with('/') { Scope::Namespace(word.to_owned()) } else { Scope::Queue(name) })
+    };
+    list.split(',').map(scope).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).expect("a name")
+    }
+
+    #[test]
+    fn a_token_is_known_plain_and_by_its_hash() {
+        // printf secret | sha256sum
+        let hash = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+        for text in ["secret", hash, "\n# comment\n  secret # mine\n", &format!("other\n{hash}")] {
+            let tokens = Tokens::parse(text).expect(text);
+            let grant = tokens.grant(b"secret").expect("it is one");
+            assert!(grant.allows(Right::Admin) && grant.is_unscoped());
+            assert_eq!(tokens.grant(b"secreT"), None);
+            assert_eq!(tokens.grant(b""), None);
+        }
+    }
+
+    #[test]
+    fn rights_and_scopes_narrow_what_it_may() {
+        let tokens = Tokens::parse("t rights=read,consume scope=close,shop/").expect("tokens");
+        let grant = tokens.grant(b"t").expect("it is one");
+        let allowed = WORDS.map(|(_, right)| grant.allows(right));
+        assert_eq!(allowed, [true, false, true, false]);
+        let covered = ["close", "shop/a", "shop/", "shop", "closes", "other/shop/a"]
+            .map(|name| grant.covers(&queue(name)));
+        assert_eq!(covered, [true, true, true, false, false, false]);
+        assert!(!grant.is_unscoped());
+    }
+
+    #[test]
+    fn a_mistake_is_named_without_the_secret() {
+        for (text, what) in [
+            ("", "line 1: there is no token"),
+            ("# nothing\n\n", "line 2: there is no token"),
+            ("canary rights=all", "line 1: `rights=` takes some of"),
+            ("a\ncanary scope=a,,b", "line 2: in `scope=`: the queue name is empty"),
+            ("canary admin", "line 1: after the token there may be"),
+            ("sha256:canary", "line 1: `sha256:` is followed by 64 hex digits"),
+            ("rights=read canary", "line 1: the token comes first"),
+            ("canary\ncanary rights=read", "line 2: the token stands here a second time"),
+        ] {
+            let error = Tokens::parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(what) && !error.contains("canary"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Who may do what.
+
+use tickwheel_server::{Config, StartError, Tokens, hashed};
+
+use crate::raw::Reply;
+use crate::served::{Served, virtual_memory};
+
+const ADMIN: &str = "a-canary-of-the-administrator";
+const WORKER: &str = "a-canary-of-a-worker-of-shop";
+
+fn served() -> Served {
+    let text = format!("{}\n{WORKER} rights=read,consume scope=shop/,close\n", hashed(ADMIN));
+    let tokens = Tokens::parse(&text).expect("tokens");
+    Served::start(Config { tokens, ..virtual_memory() }).expect("started")
+}
+
+fn call(served: &Served, token: &str, method: &str, target: &str, body: &str) -> Reply {
+    let bearer = format!("Bearer {token}");
+    let headers: &[(&str, &str)] = if token.is_empty() { &[] } else { &[("authorization", &bearer)] };
+    served.call_with(method, target, headers, body)
+}
+
+#[test]
+fn without_a_token_only_health_is_shown() {
+    let served = served();
+    for target in ["/healthz", "/readyz"] {
+        assert_eq!(call(&served, "", "GET", target, "").status, 200, "{target}");
+    }
+    for (method, target) in [
+        ("GET", "/v1/queues"),
+        ("PUT", "/v1/queues/close/tasks/k"),
+        ("POST", "/v1/queues/close/lease"),
+        ("GET", "/metrics"),
+        ("POST", "/v1/clock/advance"),
+        ("GET", "/v1/jobs/1"),
+        ("GET", "/nothing"),
+    ] {
+        for token in ["", "wrong", &ADMIN[1..], &hashed(ADMIN)] {
+            let reply = call(&served, token, method, target, "{}");
+            reply.assert_problem(401, "unauthorized", "no token");
+            assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
+            assert!(!reply.text().contains("canary"), "{}", reply.text());
+        }
+    }
+}
+
+#[test]
+fn a_token_does_what_its_rights_and_its_scope_say() {
+    let served = served();
+    for queue in ["close", "shop%2Forders", "other"] {
+        let target = format!("/v1/queues/{queue}/tasks/k");
+        assert_eq!(call(&served, ADMIN, "PUT", &target, "{}").status, 201);
+    }
+    let as_worker = |method: &str, target: &str, body: &str| call(&served, WORKER, method, target, body);
+    assert_eq!(as_worker("GET", "/v1/queues/shop%2Forders/tasks/k", "").status, 200);
+    assert_eq!(
+        as_worker("POST", "/v1/queues/close/lease", "{}").json()["tasks"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let known = as_worker("GET", "/v1/queues", "").json();
+    let names: Vec<_> =
+        known["queues"].as_array().expect("an array").iter().map(|one| one["queue"].clone()).collect();
+    assert_eq!(names, ["close", "shop/orders"]);
+    for (method, target) in [
+        ("GET", "/v1/queues/other/tasks/k"),
+        ("POST", "/v1/queues/other/lease"),
+        ("DELETE", "/v1/queues/other/tasks/k"),
+        ("GET", "/v1/queues/shop"),
+    ] {
+        as_worker(method, target, "{}").assert_problem(
+            404,
+            "out-of-scope",
+            "no queue that the token may know of",
+        );
+    }
+    for (method, target, right) in [
+        ("PUT", "/v1/queues/close/tasks/k", "produce"),
+        ("POST", "/v1/queues/close/batch", "produce"),
+        ("PUT", "/v1/queues/close", "admin"),
+        ("POST", "/v1/queues/close/pause", "admin"),
+        ("POST", "/v1/clock/advance", "admin"),
+    ] {
+        as_worker(method, target, "{}").assert_problem(403, "forbidden", &format!("the right `{right}`"));
+    }
+    as_worker("GET", "/metrics", "").assert_problem(403, "forbidden", "concerns all queues");
+    assert_eq!(call(&served, ADMIN, "GET", "/metrics", "").status, 200);
+    assert_eq!(call(&served, ADMIN, "POST", "/v1/clock/advance", r#"{"by":"1s"}"#).status, 200);
+    call(&served, ADMIN, "GET", "/nothing", "").assert_problem(404, "no-endpoint", "/nothing");
+    call(&served, WORKER, "GET", "/v1/queues/a%zz/tasks", "").assert_problem(400, "bad-name", "queue name");
+}
+
+#[test]
+fn tokens_come_from_a_file_and_a_file_without_any_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("tokens");
+    let start = || Served::start(Config { token_file: Some(file.clone()), ..virtual_memory() });
+    let refused = |what: &str| match start() {
+        Err(error @ StartError::Tokens { .. }) => assert!(error.to_string().contains(what), "{error}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was started"),
+    };
+    refused("cannot read it");
+    std::fs::write(&file, "# none yet\n").expect("written");
+    refused("there is no token");
+    std::fs::write(&file, format!("{ADMIN} rights=everything\n")).expect("written");
+    refused("line 1: `rights=` takes some of");
+    std::fs::write(&file, format!("{ADMIN}\n{}\n", hashed("another"))).expect("written");
+    let served = start().expect("started");
+    for token in [ADMIN, "another"] {
+        assert_eq!(call(&served, token, "GET", "/v1/queues", "").status, 200);
+    }
+    call(&served, "", "GET", "/v1/queues", "").assert_problem(401, "unauthorized", "no token");
+}
