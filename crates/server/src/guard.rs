@@ -127,10 +127,10 @@ impl Guard {
             return Ok(Grant::everything());
         }
         let grant = bearer(&parts.headers).and_then(|token| self.grant(token));
-        let grant = grant.ok_or_else(Problem::unauthorized)?;
+        let grant = grant.ok_or_else(|| Refusal::from(Problem::unauthorized()))?;
         let has = |right: Right| match grant.allows(right) {
             true => Ok(()),
-            false => Err(Problem::forbidden(right.name())),
+            false => Err(Refusal::from(Problem::forbidden(right.name()))),
         };
         match need {
             Need::Nothing | Need::Token => {}
