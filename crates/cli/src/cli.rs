@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, demo, doctor, extend, get, lease, ls, nack, next, put, queues, redrive, replay,
-    restore, schedules, serve, token,
+    ack, backup, cancel, completions, demo, doctor, extend, get, lease, ls, nack, next, put, queues, redrive,
+    replay, restore, schedules, serve, token,
 };
 
 /// Does things later, exactly when they are due, and never loses one.
@@ -55,6 +55,7 @@ enum Command {
     Restore(restore::Restore),
     Replay(replay::Replay),
     Demo(demo::Demo),
+    Completions(completions::Completions),
 }
 
 impl Cli {
@@ -83,6 +84,7 @@ impl Cli {
             Command::Restore(restore) => restore.run(),
             Command::Replay(replay) => replay.run(),
             Command::Demo(demo) => demo.run(),
+            Command::Completions(completions) => completions.run(),
         }
     }
 }

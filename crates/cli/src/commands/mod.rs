@@ -3,6 +3,7 @@
 pub(crate) mod ack;
 pub(crate) mod backup;
 pub(crate) mod cancel;
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod extend;

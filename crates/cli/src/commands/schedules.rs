@@ -48,7 +48,16 @@ enum Verb {
     /// Show when it makes its next tasks, and what happens when the clocks change
     Preview(Preview),
     /// Give a schedule up; the tasks that it has made stay
-    Delete(Name),
+    Delete(Delete),
+}
+
+#[derive(Args, Debug)]
+struct Delete {
+    #[command(flatten)]
+    name: Name,
+    /// Only if the schedule has this version
+    #[arg(long, value_name = "VERSION", value_parser = values::version)]
+    if_match: Option<u64>,
 }
 
 #[derive(Args, Debug)]
@@ -187,8 +196,8 @@ impl Schedules {
                     say(&note);
                 }
             }
-            Verb::Delete(Name { at: Queue { queue }, name }) => {
-                client.delete_schedule(&queue, &name)?;
+            Verb::Delete(Delete { name: Name { at: Queue { queue }, name }, if_match }) => {
+                client.delete_schedule(&queue, &name, if_match)?;
                 say("deleted; the tasks that it has made stay");
             }
         }

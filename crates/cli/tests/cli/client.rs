@@ -219,3 +219,11 @@ fn a_schedule_from_put_to_delete() {
         assert!(refused.code != 0 && refused.err.contains(what), "{words:?}: {}", refused.err);
     }
 }
+
+#[test]
+fn shells_complete_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]);
+        assert!(script.code == 0 && script.out.contains("schedules"), "{shell}: {}", script.err);
+    }
+}
