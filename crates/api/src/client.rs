@@ -351,9 +351,15 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As for [`schedule`](Self::schedule).
-    pub fn delete_schedule(&self, queue: &str, name: &str) -> Result<DeleteScheduleAnswer, ClientError> {
-        self.exchange.send(Call::new("DELETE", schedule_path(queue, name)))?.body()
+    /// As for [`put_schedule`](Self::put_schedule), and 404 if there is none of this name.
+    pub fn delete_schedule(
+        &self,
+        queue: &str,
+        name: &str,
+        if_match: Option<u64>,
+    ) -> Result<DeleteScheduleAnswer, ClientError> {
+        let call = Call::new("DELETE", schedule_path(queue, name)).if_match(if_match.map(etag));
+        self.exchange.send(call)?.body()
     }
 
     /// One page of the schedules of a queue.

@@ -305,7 +305,8 @@ pub struct ScheduleBody {
     pub last_at_ms: Option<i64>,
     /// Tasks made so far.
     pub made: u64,
-    /// Instants left out: the task before was still live, the key was taken, or the queue took no task.
+    /// Instants left out: they were missed, the task before was still live, the key was taken, or the queue took no task. Of a cron expression
+    /// those that are left out together count as one.
     pub skipped: u64,
     /// Whether a task has to end before another is made.
     pub running: bool,
@@ -355,8 +356,10 @@ impl<'de> Deserialize<'de> for ScheduleBody {
             std::collections::BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?
                 .into_iter()
                 .collect();
-        let (progress, spec): (Vec<_>, Vec<_>) =
+        let (progress, rest): (Vec<_>, Vec<_>) =
             members.into_iter().partition(|(name, _)| PROGRESS.contains(&name.as_str()));
+        // A later server may say more.
+        let spec = rest.into_iter().filter(|(name, _)| SHAPE.known.contains(&name.as_str())).collect();
         let object = |members: Vec<(String, Box<RawValue>)>| -> Result<Vec<u8>, D::Error> {
             let members: std::collections::BTreeMap<_, _> = members.into_iter().collect();
             serde_json::to_vec(&members).map_err(D::Error::custom)
@@ -452,6 +455,8 @@ mod tests {
         let json = serde_json::to_string(&body).expect("JSON");
         assert!(json.contains(r#""next_at":"2030-01-01T00:00:00.000Z","last_at":null,"made":3"#), "{json}");
         assert_eq!(serde_json::from_str::<ScheduleBody>(&json).expect("a schedule"), body);
+        let more = json.replacen('{', r#"{"paused":true,"#, 1);
+        assert_eq!(serde_json::from_str::<ScheduleBody>(&more).expect("of a later server"), body);
     }
 
     #[test]

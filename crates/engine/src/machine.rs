@@ -161,8 +161,10 @@ pub struct Engine {
     stats: Stats,
     /// Queues that have a record of their own.
     records: usize,
-    /// The last change of a rule.
+    /// The last change of a queue's record.
     ruled: Seq,
+    /// The last change of a schedule.
+    scheduled: Seq,
 }
 
 impl Engine {
@@ -233,6 +235,7 @@ impl Engine {
             stats: Stats::default(),
             records,
             ruled: Seq::ZERO,
+            scheduled: Seq::ZERO,
         };
         // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
         for task in acquired.leased {
@@ -500,7 +503,7 @@ impl Engine {
 
     fn refusal_of_counts(&self, now: Now) -> Option<Unavailable> {
         let unseen = || self.refuses_changes().filter(|_| !self.has_what_is_due(now));
-        self.doubt_of_rules().or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
+        self.doubt_since(self.ruled).or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
     }
 
     fn counts(&self, now: Now) -> Vec<QueueCounts> {

@@ -82,6 +82,10 @@ pub const MISSED_MS: u64 = 60_000;
 impl Cadence {
     /// The shortest time from one instant to the next, milliseconds.
     pub const MS_MIN: u64 = 100;
+    /// The longest, and the longest jitter: 100 years.
+    pub const MS_MAX: u64 = 100 * 365 * 86_400_000;
+    /// An expression and a zone have at most so many bytes each.
+    pub const TEXT_BYTES_MAX: usize = 256;
 
     /// For those that can be told by counting: the first instant after this one. `anchor` is the first of all.
     #[must_use]
@@ -126,16 +130,22 @@ impl Schedule {
     /// What cannot be, if there is anything.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
-        let too_short = |ms: u64| ms < Cadence::MS_MIN;
-        match self.cadence {
-            Cadence::Every { ms } | Cadence::FixedDelay { ms } if too_short(ms) => {
+        match &self.cadence {
+            Cadence::Every { ms } | Cadence::FixedDelay { ms } if *ms < Cadence::MS_MIN => {
                 return Some("a time of less than 100 ms from one occurrence to the next");
+            }
+            Cadence::Every { ms } | Cadence::FixedDelay { ms } if *ms > Cadence::MS_MAX => {
+                return Some("a time of more than 100 years from one occurrence to the next");
+            }
+            Cadence::Cron { text, zone } if text.len().max(zone.len()) > Cadence::TEXT_BYTES_MAX => {
+                return Some("an expression or a zone of more than 256 bytes");
             }
             _ => {}
         }
         let tags: usize = self.body.tags.iter().map(|tag| tag.as_str().len()).sum();
         match self {
             Self { count: Some(0), .. } => Some("a count of 0"),
+            Self { jitter_ms, .. } if *jitter_ms > Cadence::MS_MAX => Some("a jitter of more than 100 years"),
             Self { start: Some(start), end: Some(end), .. } if end < start => Some("an end before the start"),
             Self { terms, jitter_ms, .. } if terms.expire_after_ms.is_some_and(|ms| ms <= *jitter_ms) => {
                 Some("a task that expires before its jitter is over")
@@ -186,8 +196,8 @@ pub struct ScheduleRecord {
     pub last: Option<Timestamp>,
     /// Tasks made so far.
     pub made: u64,
-    /// Instants left out: the task before was live still, the key was taken, or the queue took no task. Of a cron expression those that were left
-    /// out together, after a while in which nobody was there, count as one.
+    /// Instants left out: they were missed, the task before was live still, the key was taken, or the queue took no task. Of a cron expression
+    /// those that are left out together, after a while in which nobody was there, count as one.
     pub skipped: u64,
     /// The task that has to end before another is made, by id.
     pub running: Option<u64>,
@@ -208,7 +218,14 @@ impl ScheduleRecord {
     /// Whether so many tasks are made, or are about to be, that no more will.
     #[must_use]
     pub fn is_counted_out(&self) -> bool {
-        self.schedule.count.is_some_and(|count| self.made + self.waiting.len() as u64 >= count)
+        self.left() == Some(0)
+    }
+
+    /// How many tasks are to be made beyond those that wait; `None`: any number.
+    #[must_use]
+    pub fn left(&self) -> Option<u64> {
+        let begun = self.made.saturating_add(self.waiting.len() as u64);
+        self.schedule.count.map(|count| count.saturating_sub(begun))
     }
 
     /// Of an instant that comes next by the cadence, whether it comes at all.

@@ -1,6 +1,6 @@
 //! What a schedule is going to do.
 
-use tickwheel_engine::{Cadence, Schedule, ScheduleRecord, Timestamp};
+use tickwheel_engine::{Cadence, ScheduleRecord, Timestamp};
 
 use crate::cron::{ClockChange, Cron, CronError};
 
@@ -36,14 +36,17 @@ pub struct Upcoming {
 /// ```
 pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, CronError> {
     let schedule = &record.schedule;
-    let left = left_of(schedule, record);
+    let left = record.left().unwrap_or(u64::MAX);
     let count = usize::try_from(left).unwrap_or(usize::MAX).min(count);
+    let cron = match &schedule.cadence {
+        Cadence::Cron { text, zone } => Some(Cron::parse(text, zone)?),
+        _ => None,
+    };
     let end = schedule.end.unwrap_or(Timestamp::MAX);
     let plain = |at: Timestamp| Upcoming { at, change: ClockChange::None, local: at.to_utc() };
     let Some(first) = record.next else { return Ok(Vec::new()) };
-    let all: Vec<Upcoming> = match &schedule.cadence {
-        Cadence::Cron { text, zone } => {
-            let cron = Cron::parse(text, zone)?;
+    let all: Vec<Upcoming> = match (&schedule.cadence, &cron) {
+        (_, Some(cron)) => {
             let next = |after: &Timestamp| cron.next_after(*after);
             let before = Timestamp::from_ms(first.as_ms() - 1).unwrap_or_default();
             std::iter::successors(next(&before), |last| next(&last.at))
@@ -52,18 +55,12 @@ pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, 
                 .take(count)
                 .collect()
         }
-        Cadence::Every { ms } => std::iter::successors(Some(first), |last| last.plus_ms(*ms))
+        (Cadence::Every { ms }, _) => std::iter::successors(Some(first), |last| last.plus_ms(*ms))
             .take_while(|at| *at <= end)
             .take(count)
             .map(plain)
             .collect(),
-        Cadence::FixedDelay { .. } => Some(first).into_iter().take(count).map(plain).collect(),
+        _ => Some(first).into_iter().take(count).map(plain).collect(),
     };
     Ok(all)
-}
-
-/// So many tasks it makes still.
-fn left_of(schedule: &Schedule, record: &ScheduleRecord) -> u64 {
-    let made = record.made + record.waiting.len() as u64;
-    schedule.count.map_or(u64::MAX, |count| count.saturating_sub(made))
 }

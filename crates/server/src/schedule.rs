@@ -176,7 +176,9 @@ pub(crate) fn refused(
             let hint = "move `start` or `end`, raise `count`, or DELETE the schedule first to count anew";
             Problem::bad_request(&BadRequest::body("leaves no occurrence ahead", hint))
         }
-        queue::ScheduleError::TooMany { schedules, .. } => Problem::too_many("schedules", *schedules),
+        queue::ScheduleError::TooMany { schedules, bytes } => {
+            Problem::too_many(&format!("schedules, with {bytes} bytes of payloads and texts,"), *schedules)
+        }
         queue::ScheduleError::Unavailable(why) => translate::unavailable(why),
         other => translate::unknown(other),
     }

@@ -9,7 +9,11 @@ use crate::history::Histories;
 
 /// The rules that stand, by name.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Rules(BTreeMap<RuleName, Arc<Rule>>);
+pub(crate) struct Rules {
+    by_name: BTreeMap<RuleName, Arc<Rule>>,
+    /// What they take in a checkpoint, at most.
+    bytes: u64,
+}
 
 impl Rules {
     /// Takes in what became of a rule, and what it says of the history of its queue. The last that comes is right, so they come in the
@@ -22,19 +26,35 @@ impl Rules {
             };
             histories.limit(queue, limit);
         }
-        match rule {
-            Some(rule) => drop(self.0.insert(name, rule)),
-            None => drop(self.0.remove(&name)),
-        }
+        let added = rule.as_deref().map_or(0, bytes_of);
+        let before = match rule {
+            Some(rule) => self.by_name.insert(name, rule),
+            None => self.by_name.remove(&name),
+        };
+        self.bytes = self.bytes + added - before.as_deref().map_or(0, bytes_of);
+    }
+
+    /// What all of them take in a checkpoint, at most.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// In the order of their names.
     pub(crate) fn by_name(&self) -> &BTreeMap<RuleName, Arc<Rule>> {
-        &self.0
+        &self.by_name
     }
 
     /// All of them, for a new owner.
     pub(crate) fn to_vec(&self) -> Vec<(RuleName, Arc<Rule>)> {
-        self.0.iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
+        self.by_name.iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
     }
+}
+
+/// What a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; of a schedule its texts, and the instants that wait.
+fn bytes_of(rule: &Rule) -> u64 {
+    let rest = match rule {
+        Rule::Queue(_) => 0,
+        Rule::Schedule(record) => record.schedule.text_bytes() + 10 * record.waiting.len(),
+    };
+    1_024 + rest as u64
 }

@@ -277,7 +277,7 @@ impl Rota {
             return bad("limits", "the task before has not ended");
         }
         if let Beat::Delay(ms) = plan.beat
-            && let Some(ended) = of_plan.clone().filter_map(|task| task.ended).min()
+            && let Some(ended) = of_plan.clone().max_by_key(|task| task.id).and_then(|task| task.ended)
             && made.at < ended.saturating_add_unsigned(ms)
         {
             return bad("P2", "before its delay was over");

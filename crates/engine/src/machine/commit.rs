@@ -89,6 +89,7 @@ impl Engine {
         for slot in done.slots {
             self.settle(slot, now);
         }
+        self.schedules.settle();
         if let Some(why) = self.failing.take() {
             self.gate.release(self.durable, out);
             self.fail(&why);

@@ -1,6 +1,7 @@
 //! The batch that fills while another is in flight.
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::entries::Slot;
 use super::schedules::ScheduleId;
@@ -39,6 +40,8 @@ pub(super) struct Filling {
     /// Counts the batches, so that an entry can tell whether its effect is in this one.
     number: u64,
     batch: Batch,
+    /// Where each rule stands in it.
+    rules_at: BTreeMap<RuleName, usize>,
     slots: Vec<Slot>,
     bytes: u64,
     growth: u64,
@@ -77,9 +80,12 @@ impl Filling {
     /// Adds what became of a rule; replaces what this batch said of it before.
     pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
         self.bytes += rule_bytes(&name, rule.as_deref());
-        match self.batch.rules.iter_mut().find(|(known, _)| *known == name) {
-            Some(before) => before.1 = rule,
-            None => self.batch.rules.push((name, rule)),
+        match self.rules_at.entry(name) {
+            Entry::Occupied(at) => self.batch.rules[*at.get()].1 = rule,
+            Entry::Vacant(free) => {
+                self.batch.rules.push((free.key().clone(), rule));
+                free.insert(self.batch.rules.len() - 1);
+            }
         }
     }
 
@@ -123,6 +129,7 @@ impl Filling {
             seq,
             growth,
         });
+        self.rules_at.clear();
         self.number += 1;
         self.bytes = 0;
         self.note_time = false;
@@ -162,16 +169,17 @@ fn bytes_of(effect: &TaskEffect) -> u64 {
 fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
     match (name, rule) {
         (RuleName::Schedule(queue, name), Some(Rule::Schedule(record))) => {
-            schedule_bytes(&(queue.clone(), name.clone()), record)
+            let id = (queue.clone(), name.clone());
+            schedule_bytes(&id, record) + 10 * record.waiting.len() as u64
         }
         _ => FIXED_BYTES as u64,
     }
 }
 
-/// What the record of a schedule takes, about.
+/// What the record of a schedule takes, about, without the instants that wait.
 pub(super) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
     let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
-    (FIXED_BYTES + texts + record.waiting.len() * 8) as u64
+    (FIXED_BYTES + texts) as u64
 }
 
 /// What the record of a task adds to the store, about.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Engine;
-use super::filling::task_bytes;
+use super::filling::{schedule_bytes, task_bytes};
 use super::lookup::Keyed;
 use super::schedules::{Asked, Phase, ScheduleId};
 use crate::command::Terms;
@@ -19,6 +19,9 @@ use crate::time::{Now, Seq, Timestamp};
 
 /// With less room than that in the store no task is made of an instant; it waits.
 const ROOM_MIN: u64 = 1 << 20;
+
+/// So many instants are looked at in one step.
+const AT_ONCE_MAX: usize = 256;
 
 /// An expression fires no more often than once in so many milliseconds.
 const CRON_STEP_MS: u64 = 1_000;
@@ -37,7 +40,9 @@ impl Engine {
             return;
         }
         self.schedules.end_stall();
-        while let Some((at, id)) = self.schedules.pop_due(now) {
+        // No more at once: the rest comes with the next step, and others are served between.
+        for _ in 0..AT_ONCE_MAX {
+            let Some((at, id)) = self.schedules.pop_due(now, self.durable) else { return };
             self.instant_came(now, &id, at);
         }
     }
@@ -84,11 +89,24 @@ impl Engine {
     fn missed(&mut self, now: Now, id: &ScheduleId, last: Timestamp) {
         let record = self.schedules.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once || now.wall.ms_since(last) <= MISSED_MS;
-        if makes_up {
-            return self.occur(now, id, last);
+        let first = record.next.unwrap_or(last);
+        // Those before the last one; of an expression nobody knows how many they are.
+        let before = match record.schedule.cadence {
+            Cadence::Every { ms } => last.ms_since(first) / ms,
+            _ => u64::from(first < last),
+        };
+        let left_out = before + u64::from(!makes_up);
+        let mut record = ScheduleRecord::clone(record);
+        record.skipped = record.skipped.saturating_add(left_out);
+        if !makes_up {
+            record.decided = last;
+            return self.step_schedule(id, record);
         }
-        let record = ScheduleRecord { decided: last, ..ScheduleRecord::clone(record) };
-        self.step_schedule(id, record);
+        if before > 0 {
+            record.next = Some(last);
+            self.set_schedule(id, record);
+        }
+        self.occur(now, id, last);
     }
 
     /// The driver has told of an instant.
@@ -135,7 +153,9 @@ impl Engine {
         if record.running.is_none() || !record.schedule.takes_turns() {
             return self.make(now, id, at);
         }
-        if record.schedule.overlap != Overlap::Queue || record.waiting.len() >= ScheduleRecord::WAITING_MAX {
+        let may_wait =
+            record.waiting.len() < ScheduleRecord::WAITING_MAX && self.schedules.has_place_to_wait();
+        if record.schedule.overlap != Overlap::Queue || !may_wait {
             return self.leave_out(now, id, at);
         }
         let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
@@ -193,7 +213,7 @@ impl Engine {
             record.decided = at;
         }
         if self.live(&id.0, &key).is_some() {
-            record.skipped += 1;
+            record.skipped = record.skipped.saturating_add(1);
             record.next = after_a_delay(now, &record);
             return self.step_schedule(id, record);
         }
@@ -201,7 +221,7 @@ impl Engine {
             if !of_waiting {
                 return self.leave_out(now, id, at);
             }
-            record.skipped += 1;
+            record.skipped = record.skipped.saturating_add(1);
             return self.step_schedule(id, record);
         }
         let dead = self.dead(&id.0, &key);
@@ -226,7 +246,9 @@ impl Engine {
             body: Arc::clone(&record.schedule.body),
             extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
         };
-        if self.take_room(task_bytes(&task, false) + buried).is_err() {
+        // The progress is written down with it.
+        let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
+        if self.take_room(needed).is_err() {
             return self.schedules.stall(id.clone());
         }
         if crate::planted::is("instant-lost") {
@@ -237,7 +259,7 @@ impl Engine {
         // Both or neither: an instant without its task would be lost, and with it still to come it would be made twice.
         let slot = self.together(|engine| {
             let slot = engine.add(task, dead);
-            record.made += 1;
+            record.made = record.made.saturating_add(1);
             record.last = Some(record.last.map_or(at, |last| last.max(at)));
             let takes_turns = record.schedule.takes_turns();
             record.running = takes_turns.then(|| engine.entries.get(slot).task.id);
@@ -296,5 +318,7 @@ fn last_of(record: &ScheduleRecord, ms: u64, now: Now) -> Option<Timestamp> {
 /// When a schedule is next whose turn comes so long after the end of the task before; `None`: it is another.
 fn after_a_delay(now: Now, record: &ScheduleRecord) -> Option<Timestamp> {
     let Cadence::FixedDelay { ms } = record.schedule.cadence else { return None };
-    Some(now.due_after(ms).unwrap_or(Timestamp::MAX))
+    let next = now.due_after(ms).unwrap_or(Timestamp::MAX);
+    // Not before its start, and not at an instant that was decided before, whatever the clock has done.
+    Some(next.max(record.beyond().saturating_plus_ms(1)))
 }

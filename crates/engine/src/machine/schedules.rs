@@ -14,12 +14,15 @@ use crate::schedule::{
     AskId, Cadence, InstantFound, InstantWanted, MISSED_MS, Schedule, ScheduleRecord, Which, beyond,
 };
 use crate::settings::{Rule, RuleName};
-use crate::time::{Now, Timestamp};
+use crate::time::{Now, Seq, Timestamp};
 
 /// So many schedules can be: all of them are in memory, and in every checkpoint.
 const SCHEDULES_MAX: usize = 10_000;
 /// So many bytes may all of them have.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// So many instants may wait for their turn, of all schedules together.
+const WAITING_MAX: usize = 100_000;
 
 /// So often it is asked whether there is room again, milliseconds.
 const ROOM_ASKED_MS: u64 = 1_000;
@@ -32,6 +35,8 @@ pub(super) type ScheduleId = (QueueName, ScheduleName);
 struct Scheduled {
     record: Arc<ScheduleRecord>,
     phase: Phase,
+    /// The last change of its record.
+    seq: Seq,
 }
 
 /// What happens to a schedule next.
@@ -70,7 +75,7 @@ pub(super) struct Begins {
 /// All schedules.
 ///
 /// # Invariants
-/// A schedule that waits and has a next instant is in `due` with it, unless it is in `changed` or `stalled`.
+/// A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `unsettled`.
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
     by_name: BTreeMap<ScheduleId, Scheduled>,
@@ -79,6 +84,11 @@ pub(super) struct Schedules {
     changed: BTreeSet<ScheduleId>,
     /// An instant of these has come, and the store had no room for its task.
     stalled: BTreeSet<ScheduleId>,
+    /// An instant of these has come, and what they did last is not durable yet. So however many instants there are to make up for, there is a
+    /// commit between one and the next, and others are served in that time.
+    unsettled: BTreeSet<ScheduleId>,
+    /// Instants that wait for their turn, of all schedules.
+    waiting: usize,
     /// Tasks that have to end before another is made.
     running: BTreeMap<u64, ScheduleId>,
     asked: BTreeMap<AskId, Asked>,
@@ -100,7 +110,7 @@ impl Schedules {
             // With this bug it does not know how far it had come.
             record.next = record.last.or(record.next);
         }
-        self.insert(id.clone(), Arc::new(record));
+        self.insert(id.clone(), Arc::new(record), Seq::ZERO);
         if crate::planted::is("turn-forgotten") {
             // With this bug nobody watches the task that has to end first.
             self.running.clear();
@@ -118,13 +128,14 @@ impl Schedules {
         self.by_name.get(id).map(|one| one.phase)
     }
 
-    fn insert(&mut self, id: ScheduleId, record: Arc<ScheduleRecord>) {
+    fn insert(&mut self, id: ScheduleId, record: Arc<ScheduleRecord>, seq: Seq) {
         self.remove(&id);
         self.bytes += schedule_bytes(&id, &record);
+        self.waiting += record.waiting.len();
         if let Some(running) = record.running {
             self.running.insert(running, id.clone());
         }
-        self.by_name.insert(id, Scheduled { record, phase: Phase::Waiting });
+        self.by_name.insert(id, Scheduled { record, phase: Phase::Waiting, seq });
     }
 
     fn remove(&mut self, id: &ScheduleId) -> Option<Arc<ScheduleRecord>> {
@@ -137,7 +148,9 @@ impl Schedules {
         }
         self.changed.remove(id);
         self.stalled.remove(id);
+        self.unsettled.remove(id);
         self.bytes -= schedule_bytes(id, &record);
+        self.waiting -= record.waiting.len();
         Some(record)
     }
 
@@ -182,11 +195,27 @@ impl Schedules {
         asks
     }
 
-    /// One whose next instant has come.
-    pub(super) fn pop_due(&mut self, now: Now) -> Option<(Timestamp, ScheduleId)> {
-        let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
-        self.due.remove(&first);
-        Some(first)
+    /// One whose next instant has come, and whose last change is durable.
+    pub(super) fn pop_due(&mut self, now: Now, durable: Seq) -> Option<(Timestamp, ScheduleId)> {
+        loop {
+            let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
+            self.due.remove(&first);
+            if self.by_name[&first.1].seq <= durable {
+                return Some(first);
+            }
+            self.unsettled.insert(first.1);
+        }
+    }
+
+    /// A commit is durable.
+    pub(super) fn settle(&mut self) {
+        let mut unsettled = core::mem::take(&mut self.unsettled);
+        self.changed.append(&mut unsettled);
+    }
+
+    /// Whether one more instant may wait for its turn.
+    pub(super) fn has_place_to_wait(&self) -> bool {
+        self.waiting < WAITING_MAX
     }
 
     pub(super) fn pop_changed(&mut self) -> Option<ScheduleId> {
@@ -264,8 +293,10 @@ impl Engine {
                 return;
             }
             Cadence::Every { ms } => Cadence::next_after(ms, begins.anchor, after),
-            Cadence::FixedDelay { ms } if begins.goes_on => now.due_after(ms),
-            Cadence::FixedDelay { .. } => Some(begins.anchor),
+            Cadence::FixedDelay { ms } if begins.goes_on => {
+                Some(now.due_after(ms).unwrap_or(Timestamp::MAX).max(after.saturating_plus_ms(1)))
+            }
+            Cadence::FixedDelay { .. } => Some(begins.anchor.max(after.saturating_plus_ms(1))),
         };
         let answer = self.lay_down_schedule(&put, begins, next);
         self.answer(call, Answer::PutSchedule(answer));
@@ -382,7 +413,8 @@ impl Engine {
         let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
         let schedules = self.schedules.by_name.len();
         let bytes = self.schedules.bytes;
-        if before.is_none() && schedules >= SCHEDULES_MAX || bytes - had + needed > BYTES_MAX {
+        let too_many = before.is_none() && schedules >= SCHEDULES_MAX;
+        if too_many || needed > had && bytes - had + needed > BYTES_MAX {
             return Err(ScheduleError::TooMany { schedules, bytes });
         }
         self.take_room(needed)?;
@@ -394,9 +426,10 @@ impl Engine {
     /// Writes down how far a schedule has come. It is looked at again before the step ends.
     pub(super) fn set_schedule(&mut self, id: &ScheduleId, record: ScheduleRecord) {
         let rule = Rule::Schedule(record.clone());
-        self.schedules.insert(id.clone(), Arc::new(record));
+        let seq = self.next_seq();
+        self.schedules.insert(id.clone(), Arc::new(record), seq);
         self.schedules.change(id.clone());
-        self.ruled = self.next_seq();
+        self.scheduled = seq;
         self.note_rule((RuleName::Schedule(id.0.clone(), id.1.clone()), Some(Arc::new(rule))));
     }
 
@@ -408,7 +441,7 @@ impl Engine {
             (Ok(()), None) => Err(ScheduleError::NotFound),
             (Ok(()), Some(_)) => {
                 self.schedules.remove(&id);
-                self.ruled = self.next_seq();
+                self.scheduled = self.next_seq();
                 self.note_rule((RuleName::Schedule(id.0, id.1), None));
                 Ok(())
             }
@@ -418,7 +451,7 @@ impl Engine {
 
     pub(super) fn get_schedule(&mut self, call: CallId, get: GetSchedule) {
         let found = || self.schedules.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound);
-        let answer = match self.doubt_of_rules() {
+        let answer = match self.doubt_since(self.scheduled) {
             Some(why) => Err(why.into()),
             None => found(),
         };
@@ -426,7 +459,7 @@ impl Engine {
     }
 
     pub(super) fn list_schedules(&mut self, call: CallId, list: &ListSchedules) {
-        let answer = match self.doubt_of_rules() {
+        let answer = match self.doubt_since(self.scheduled) {
             Some(why) => Err(why),
             None => Ok(self.page_of_schedules(list)),
         };
@@ -443,17 +476,14 @@ impl Engine {
         of_queue.filter_map(|id| self.schedules.view(id)).collect()
     }
 
-    /// Why it cannot be said what was laid down, if it cannot: the last of it may have been written down or not.
-    pub(super) fn doubt_of_rules(&self) -> Option<Unavailable> {
-        let why = self.failed.as_ref().filter(|_| self.ruled > self.durable)?;
+    /// Why it cannot be said what was laid down, if it cannot: the last change of it may have been written down or not.
+    pub(super) fn doubt_since(&self, changed: Seq) -> Option<Unavailable> {
+        let why = self.failed.as_ref().filter(|_| changed > self.durable)?;
         Some(Unavailable::Indeterminate { why: Arc::clone(why) })
     }
 }
 
-fn check_version(
-    wanted: Option<crate::time::Seq>,
-    before: Option<&Arc<ScheduleRecord>>,
-) -> Result<(), ScheduleError> {
+fn check_version(wanted: Option<Seq>, before: Option<&Arc<ScheduleRecord>>) -> Result<(), ScheduleError> {
     let current = before.map(|before| before.version);
     if wanted.is_some() && wanted != current {
         return Err(ScheduleError::VersionMismatch { current });

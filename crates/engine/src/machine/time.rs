@@ -62,7 +62,9 @@ impl Engine {
         if self.entries.get(slot).is_dead() {
             return self.forget(slot, now);
         }
-        let late_ms = now.wall.ms_since(self.entries.get(slot).task.due_at);
+        // What was put when its instant was over already is late by its owner's wish.
+        let task = &self.entries.get(slot).task;
+        let late_ms = now.wall.ms_since(task.due_at.max(task.put_at));
         self.count_lateness(late_ms);
         self.make_ready(slot, now.wall);
     }

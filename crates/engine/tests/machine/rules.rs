@@ -724,3 +724,14 @@ fn a_put_that_is_asked_again_makes_one_task() {
     world.cancel("k").expect("live");
     assert!(world.put(once()).expect("made").created, "the last one was cancelled");
 }
+
+#[test]
+fn lateness_is_what_the_machine_adds_and_not_what_the_owner_wished() {
+    let mut world = World::new();
+    let past = Put::new(&queue("q"), key("past")).at(ms(-3_600_000));
+    world.put(past).expect("taken");
+    world.put_in("soon", 1_000);
+    world.pass_ms(1_007);
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("no stats") };
+    assert_eq!((stats.fired_total, stats.lateness_sum_ms), (2, 7));
+}

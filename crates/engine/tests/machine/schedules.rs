@@ -320,3 +320,43 @@ fn while_a_key_is_looked_up_the_schedule_may_be_given_up() {
     world.release();
     assert_eq!(world.counts(), (0, 0, 0));
 }
+
+#[test]
+fn a_fixed_delay_does_not_begin_before_its_start() {
+    let mut world = world();
+    let delay = || Schedule::new(Cadence::FixedDelay { ms: 1_000 });
+    put(&mut world, delay()).expect("taken");
+    walk(&mut world, 1_000);
+    let leased = world.lease(1, 10_000);
+    put(&mut world, Schedule { start: Some(ms(60_000)), ..delay() }).expect("taken");
+    world.ack(leased[0].token);
+    assert_eq!(record(&mut world).next, Some(ms(60_000)));
+    walk(&mut world, 61_000);
+    assert_eq!(instants(&mut world), [60_000]);
+}
+
+#[test]
+fn what_was_missed_is_counted() {
+    for (catch_up, made, skipped) in [(CatchUp::Skip, 0, 10), (CatchUp::Once, 1, 9), (CatchUp::All, 10, 0)] {
+        let mut world = world();
+        put(&mut world, Schedule { catch_up, ..every(HOUR) }).expect("taken");
+        world.pass_ms(10 * HOUR + 30 * 60_000);
+        walk(&mut world, 20);
+        let record = record(&mut world);
+        assert_eq!((record.made, record.skipped), (made, skipped), "{catch_up:?}");
+    }
+}
+
+#[test]
+fn between_two_instants_that_are_made_up_for_there_is_a_commit() {
+    let mut world = world();
+    put(&mut world, Schedule { catch_up: CatchUp::All, ..every(1_000) }).expect("taken");
+    world.hold_commits = true;
+    world.pass_ms(100_000);
+    (0..20).for_each(|_| world.pass_ms(1));
+    assert_eq!(world.engine.tasks_in_memory(), 1);
+    assert_eq!(world.until_wake_ms(), None, "and nobody spins meanwhile");
+    world.release();
+    walk(&mut world, 200);
+    assert_eq!(instants(&mut world).len(), 100);
+}

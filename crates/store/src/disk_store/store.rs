@@ -195,8 +195,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let tombstones: usize =
             self.catalog.segments.iter().map(|(_, segment)| segment.tombstones.len()).sum();
         let ended = 512 * self.catalog.histories().len() as u64;
-        // A rule has a name of 200 bytes and a few numbers.
-        let rules = 512 * self.catalog.rules().by_name().len() as u64;
+        let rules = self.catalog.rules().bytes();
         // An entry and its share of blocks beside each record are in the estimate of that.
         self.catalog.fresh.bytes() + ended + rules + 256 * segments + 10 * tombstones as u64
     }
