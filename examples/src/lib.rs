@@ -22,6 +22,7 @@ pub mod expiring_cache;
 pub mod fetch_min_bytes;
 pub mod group_join;
 pub mod heartbeat_sessions;
+pub mod http_story;
 pub mod idle_connections;
 pub mod orders;
 pub mod produce_acks;
