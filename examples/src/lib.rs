@@ -16,6 +16,15 @@
 //! - `embedded_crash`: a program that embeds the queue, crashes, and finds every acknowledged task again.
 //! - `http_worker`: a server in this process, a task put and worked on over HTTP.
 //! - `orders_to_ndjson`: a shop's orders as operations for `tickwheel replay`.
+//!
+//! Over HTTP, with a server in this process on a virtual clock. Each of these stories is told by a shell
+//! script and by a Python program, too, in `examples/http`, and the tests compare the three.
+//! - `close_unpaid_orders`: closed after 30 minutes unless paid before, and payments that come too late.
+//! - `confirm_receipts`: confirmed after 15 days, earlier, or later once.
+//! - `switch_prices`: a price plan as one task, replaced as a whole, cancelled as a whole.
+//! - `snooze_reminders`: a reminder that is snoozed and put off, and one reminder for many edits.
+//! - `download_centre`: 2 exports at once and 1 of each user, the others wait their turn.
+//! - `retry_with_backoff`: work that fails, is given up, looked at and redriven.
 
 pub mod cron_like;
 pub mod expiring_cache;

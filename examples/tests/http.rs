@@ -1,0 +1,85 @@
+//! Runs the stories over HTTP: the shell script, the Python program and the Rust program of one say the same.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use tickwheel_examples::http_story::with_server;
+
+/// What runs the scripts, how their names end, and what they cannot do without.
+const LANGUAGES: [(&str, &str, &str); 2] = [("sh", "sh", "curl"), ("python3", "py", "python3")];
+
+/// Tells the story in all languages; `program` is the one in Rust.
+fn tell(story: &str, program: &str) -> Result<()> {
+    let by_rust = told(&mut Command::new(program))?;
+    with_server(|client| {
+        let server = format!("http://{}", client.address());
+        for (interpreter, ending, needed) in LANGUAGES {
+            if !has(needed, &format!("{story}.{ending}"))? {
+                continue;
+            }
+            let script = format!("{}/http/{story}.{ending}", env!("CARGO_MANIFEST_DIR"));
+            // Twice, for what a story leaves behind must not be in the way of the next.
+            for _ in 0..2 {
+                let mut command = Command::new(interpreter);
+                command.arg(&script).env("TICKWHEEL_SERVER", &server).env("PYTHONDONTWRITEBYTECODE", "1");
+                let by_script = told(&mut command)?;
+                ensure!(by_script == by_rust, "{script} says\n{by_script}and {program}\n{by_rust}");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What a program says that ends well.
+fn told(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("run {command:?}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}: {complaint}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("{command:?} prints no UTF-8"))
+}
+
+/// Whether the program is there; else it says loudly what is skipped. With `TICKWHEEL_REQUIRE_ALL=1` that is a
+/// failure.
+fn has(program: &str, script: &str) -> Result<bool> {
+    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if asked.is_ok_and(|status| status.success()) {
+        return Ok(true);
+    }
+    let skipped = format!("SKIPPED: {script}, for there is no program {program}");
+    let all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
+    ensure!(!all, "{skipped}");
+    // Not by `eprintln!`, which is not shown for a test that passes.
+    writeln!(std::io::stderr(), "\n!!!! {skipped}\n").context("write to stderr")?;
+    Ok(false)
+}
+
+#[test]
+fn close_unpaid_orders_is_one_story_in_all_languages() -> Result<()> {
+    tell("close_unpaid_orders", env!("CARGO_BIN_EXE_close_unpaid_orders"))
+}
+
+#[test]
+fn confirm_receipts_is_one_story_in_all_languages() -> Result<()> {
+    tell("confirm_receipts", env!("CARGO_BIN_EXE_confirm_receipts"))
+}
+
+#[test]
+fn switch_prices_is_one_story_in_all_languages() -> Result<()> {
+    tell("switch_prices", env!("CARGO_BIN_EXE_switch_prices"))
+}
+
+#[test]
+fn snooze_reminders_is_one_story_in_all_languages() -> Result<()> {
+    tell("snooze_reminders", env!("CARGO_BIN_EXE_snooze_reminders"))
+}
+
+#[test]
+fn download_centre_is_one_story_in_all_languages() -> Result<()> {
+    tell("download_centre", env!("CARGO_BIN_EXE_download_centre"))
+}
+
+#[test]
+fn retry_with_backoff_is_one_story_in_all_languages() -> Result<()> {
+    tell("retry_with_backoff", env!("CARGO_BIN_EXE_retry_with_backoff"))
+}
