@@ -77,18 +77,20 @@ impl Engine {
         let is_missed = now.wall.ms_since(at) > MISSED_MS && schedule.catch_up != CatchUp::All;
         match schedule.cadence {
             Cadence::Every { ms } if is_missed => {
-                let last = last_of(&record, ms, now).map_or(at, |last| last.max(at));
+                let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
                 self.missed(now, id, last);
             }
-            Cadence::Cron { .. } if is_missed => self.ask_for_last(now, id, Asked::Missed(id.clone())),
+            Cadence::Cron { .. } if is_missed => {
+                self.ask_for_last(missed_until(now), id, Asked::Missed(id.clone()));
+            }
             _ => self.occur(now, id, at),
         }
     }
 
-    /// Instants were missed, and `last` is the last that has come.
+    /// Instants were missed, and `last` is the last of them. Those after it are as good as on time.
     fn missed(&mut self, now: Now, id: &ScheduleId, last: Timestamp) {
         let record = self.schedules.get(id).expect("its instants are");
-        let makes_up = record.schedule.catch_up == CatchUp::Once || now.wall.ms_since(last) <= MISSED_MS;
+        let makes_up = record.schedule.catch_up == CatchUp::Once;
         let first = record.next.unwrap_or(last);
         // Those before the last one; of an expression nobody knows how many they are.
         let before = match record.schedule.cadence {
@@ -168,10 +170,10 @@ impl Engine {
         let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
         match record.schedule.cadence {
             Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
-                self.ask_for_last(now, id, Asked::LeftOut(id.clone()));
+                self.ask_for_last(now.wall, id, Asked::LeftOut(id.clone()));
             }
             Cadence::Every { ms } => {
-                let last = last_of(&record, ms, now).map_or(at, |last| last.max(at));
+                let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
                 self.left_out(now, id, last, last.ms_since(at) / ms + 1);
             }
             _ => self.left_out(now, id, at, 1),
@@ -185,10 +187,10 @@ impl Engine {
         self.step_schedule(id, record);
     }
 
-    /// Asks for the last instant that has come.
-    fn ask_for_last(&mut self, now: Now, id: &ScheduleId, why: Asked) {
+    /// Asks for the last instant until this one.
+    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Asked) {
         let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
-        let which = Which::LastUntil(until_of(&record, now));
+        let which = Which::LastUntil(until_of(&record, until));
         let ask = self.schedules.ask(&record.schedule, which, why);
         self.schedules.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
@@ -305,14 +307,20 @@ impl Engine {
     }
 }
 
-/// Instants count up to this one: now, or the end.
-fn until_of(record: &ScheduleRecord, now: Now) -> Timestamp {
-    record.schedule.end.map_or(now.wall, |end| end.min(now.wall))
+/// Instants count up to this one, or to the end.
+fn until_of(record: &ScheduleRecord, until: Timestamp) -> Timestamp {
+    record.schedule.end.map_or(until, |end| end.min(until))
 }
 
-/// The last instant of those that can be counted that has come.
-fn last_of(record: &ScheduleRecord, ms: u64, now: Now) -> Option<Timestamp> {
-    Cadence::last_until(ms, record.anchor, until_of(record, now))
+/// The last instant, of those that can be counted, until this one.
+fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timestamp> {
+    Cadence::last_until(ms, record.anchor, until_of(record, until))
+}
+
+/// An instant is missed that is not after this one.
+fn missed_until(now: Now) -> Timestamp {
+    let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
+    Timestamp::from_ms(missed).unwrap_or_default()
 }
 
 /// When a schedule is next whose turn comes so long after the end of the task before; `None`: it is another.

@@ -406,7 +406,8 @@ impl Engine {
         };
         record.next = record.in_time(next);
         let is_over = record.next.is_none() && record.waiting.is_empty();
-        if is_over && (record.running.is_none() || record.is_counted_out()) {
+        // One that has come to its end may get another payload: who puts it whenever a program starts need not know.
+        if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
         let needed = schedule_bytes(&id, &record);

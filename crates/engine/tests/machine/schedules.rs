@@ -141,10 +141,11 @@ fn what_was_missed_is_left_out_made_up_for_once_or_made_up_for() {
     assert_eq!(after_a_night(CatchUp::Skip, every(HOUR)), [11 * hour]);
     assert_eq!(after_a_night(CatchUp::Once, cron()).len(), 2);
     assert_eq!(after_a_night(CatchUp::Skip, cron()).len(), 1);
-    // The last of many is no more than a minute old: so it is not missed.
-    let minutes = after_a_night(CatchUp::Skip, every(60_000));
-    assert_eq!(minutes[0], 10 * hour + 30 * 60_000);
-    assert_eq!(minutes.len(), 61);
+    // Those that are less than a minute old are not missed.
+    let twenties = after_a_night(CatchUp::Skip, every(20_000));
+    assert_eq!(twenties[..3], [20, 40, 60].map(|s| 10 * hour + 29 * 60_000 + s * 1_000));
+    let twenties = after_a_night(CatchUp::Once, every(20_000));
+    assert_eq!(twenties[0], 10 * hour + 28 * 60_000 + 40_000, "and the last of the missed is made up for");
 }
 
 #[test]
@@ -160,6 +161,9 @@ fn start_end_and_count_bound_the_instants() {
     walk(&mut world, 20_000);
     let record = record(&mut world);
     assert_eq!((record.made, record.next), (5, None), "three were made before");
+    let body = Arc::new(Body::bytes(b"new"));
+    let again = Schedule { start: Some(ms(10_000)), count: Some(5), body, ..every(1_000) };
+    assert_eq!(put(&mut world, again).map(|stored| stored.schedule.record.next), Ok(None), "it is over");
     let over = Schedule { end: Some(ms(0)), ..every(1_000) };
     assert_eq!(put(&mut world, over), Err(ScheduleError::NeverFires));
     assert_eq!(
