@@ -198,7 +198,9 @@ impl PauseBody {
         };
         let members = Members::read(bytes, &SHAPE)?;
         let length = |raw| value::duration_ms_within("for", raw, 1..=PAUSE_MS_MAX);
-        Ok(Self { for_ms: members.get("for").map(length).transpose()? })
+        // `null` is what is absent, as everywhere.
+        let named = members.get("for").filter(|raw| raw.get() != "null");
+        Ok(Self { for_ms: named.map(length).transpose()? })
     }
 
     /// The body as [`parse`](Self::parse) reads it.
@@ -282,7 +284,9 @@ mod tests {
 
     #[test]
     fn a_pause_may_have_an_end() {
-        assert_eq!(PauseBody::parse(b""), Ok(PauseBody { for_ms: None }));
+        for open in [&b""[..], b"{}", br#"{"for":null}"#] {
+            assert_eq!(PauseBody::parse(open), Ok(PauseBody { for_ms: None }));
+        }
         let some = PauseBody::parse(br#"{"for":"10m"}"#).expect("a pause");
         assert_eq!((some.for_ms, some.to_json()), (Some(600_000), br#"{"for":"10m"}"#.to_vec()));
         assert!(PauseBody::parse(br#"{"for":"0s"}"#).is_err());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
 
@@ -31,6 +31,11 @@ impl Remote {
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
         let client = Client::new(url)?;
         Ok(match self.token()? {
+            Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                bail!(
+                    "the token has a byte that no header may have; it has letters, digits and signs of ASCII only"
+                )
+            }
             Some(token) => client.with_token(&token),
             None => client,
         })

@@ -176,7 +176,8 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// What a request needs. A path that is not known here needs all there is, so that one that is forgotten lets nobody in.
+/// What a request needs. What is not known here below `queues` and `clock` needs all there is, so that a route that is forgotten lets nobody
+/// in; elsewhere there is nothing, and whoever has a token may be told so. A new root of routes has to be added here.
 fn need(method: &Method, path: &str) -> Need {
     let reads = method.is_safe();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -187,7 +188,8 @@ fn need(method: &Method, path: &str) -> Need {
         ["v1", "queues"] => return Need::Somewhere(Right::Read),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
-        _ => return Need::Everywhere(Right::Admin),
+        ["v1", "clock", ..] => return Need::Everywhere(Right::Admin),
+        _ => return Need::Token,
     };
     let right = match rest {
         ["lease" | "ack" | "nack" | "extend"] => Right::Consume,
@@ -243,7 +245,9 @@ mod tests {
         assert_eq!(of("GET", "/metrics"), Need::Everywhere(Right::Read));
         assert_eq!(of("POST", "/v1/clock/advance"), Need::Everywhere(Right::Admin));
         assert_eq!(of("GET", "/readyz"), Need::Nothing);
-        assert_eq!(of("GET", "/nothing"), Need::Everywhere(Right::Admin));
+        for nothing in ["/nothing", "/v1/queue/close", "//v1/queues/q", "/healthz/", "/V1/queues/q"] {
+            assert_eq!(of("GET", nothing), Need::Token, "{nothing}");
+        }
     }
 
     #[test]

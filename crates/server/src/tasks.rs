@@ -4,7 +4,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery, no_query};
-use tickwheel_queue::{PutMode, QueueName, Stored};
+use tickwheel_queue::{PutError, PutMode, QueueName, Stored};
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -59,7 +59,13 @@ pub(crate) async fn post(
     };
     command.mode = PutMode::Once;
     let stored = app.queue.put(command).await;
-    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &queue, &key, None))?))
+    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, &queue, &key, None)) {
+        (PutError::Done, problem) => problem.with_hint(
+            "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
+        ),
+        (_, problem) => problem,
+    });
+    Ok(put_answer(&stored?))
 }
 
 /// `GET`: the live task.

@@ -100,6 +100,7 @@ impl Tokens {
     /// [`TokensError`] for the first line that is none; nothing at all is an error, too, for a server without tokens lets everybody in.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let mut tokens = Self::default();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (index, line) in text.lines().enumerate() {
             let line = line.split_once('#').map_or(line, |(before, _)| before).trim();
             if line.is_empty() {
@@ -196,21 +197,37 @@ impl Grant {
 fn token(line: &str) -> Result<(Hash, Grant), String> {
     let mut words = line.split_whitespace();
     let token = words.next().unwrap_or_default();
-    let hash = match token.strip_prefix("sha256:") {
+    let lower = token.to_ascii_lowercase();
+    let hash = match lower.strip_prefix("sha256:") {
         Some(hex) => hash_of_hex(hex).ok_or("`sha256:` is followed by 64 hex digits")?,
-        None if token.contains('=') && (token.starts_with("rights=") || token.starts_with("scope=")) => {
+        None if token.starts_with("rights=") || token.starts_with("scope=") => {
             return Err("the token comes first, before `rights=` and `scope=`".to_owned());
+        }
+        // Taken for a token it would let in whoever has read the file, and keep out whoever has the token.
+        None if lower.starts_with("sha") && lower.contains(':') || hash_of_hex(&lower).is_some() => {
+            return Err("it looks like the hash of a token; write `sha256:` and the 64 hex digits".to_owned());
+        }
+        None if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            return Err(
+                "a token has letters, digits and signs of ASCII only, for it goes into a header".to_owned()
+            );
         }
         None => Sha256::digest(token.as_bytes()).into(),
     };
     let mut grant = Grant::everything();
+    let mut seen: Vec<&str> = Vec::new();
     for word in words {
-        match word.split_once('=') {
-            Some(("rights", list)) => grant.rights = rights(list)?,
-            Some(("scope", list)) => grant.scopes = Some(scopes(list)?),
-            _ => {
-                return Err("after the token there may be `rights=...` and `scope=...`, and a `#`".to_owned());
-            }
+        let Some((name, list)) = word.split_once('=').filter(|(name, _)| matches!(*name, "rights" | "scope"))
+        else {
+            return Err("after the token there may be `rights=...` and `scope=...`, and a `#`".to_owned());
+        };
+        if seen.contains(&name) {
+            return Err(format!("`{name}=` is given twice; write one list, with commas"));
+        }
+        seen.push(name);
+        match name {
+            "rights" => grant.rights = rights(list)?,
+            _ => grant.scopes = Some(scopes(list)?),
         }
     }
     Ok((hash, grant))
@@ -258,7 +275,15 @@ mod tests {
     fn a_token_is_known_plain_and_by_its_hash() {
         // printf secret | sha256sum
         let hash = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
-        for text in ["secret", hash, "\n# comment\n  secret # mine\n", &format!("other\n{hash}")] {
+        let upper = hash.to_uppercase();
+        for text in [
+            "secret",
+            hash,
+            &upper,
+            &format!("\u{feff}{hash}"),
+            "\n# comment\n  secret # mine\n",
+            &format!("other\n{hash}"),
+        ] {
             let tokens = Tokens::parse(text).expect(text);
             let grant = tokens.grant(b"secret").expect("it is one");
             assert!(grant.allows(Right::Admin) && grant.is_unscoped());
@@ -289,6 +314,11 @@ mod tests {
             ("canary admin", "line 1: after the token there may be"),
             ("sha256:canary", "line 1: `sha256:` is followed by 64 hex digits"),
             ("rights=read canary", "line 1: the token comes first"),
+            ("canary rights=read rights=admin", "line 1: `rights=` is given twice"),
+            ("canary scope=a scope=b", "line 1: `scope=` is given twice"),
+            ("canary-ü", "line 1: a token has letters, digits and signs"),
+            ("sha-256:canary", "line 1: it looks like the hash of a token"),
+            (&"a1".repeat(32), "line 1: it looks like the hash of a token"),
             ("canary\ncanary rights=read", "line 2: the token stands here a second time"),
         ] {
             let error = Tokens::parse(text).expect_err(text).to_string();

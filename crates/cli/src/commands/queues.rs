@@ -19,7 +19,7 @@ use crate::values::{self, Setting};
 #[command(after_help = "\
 Examples:
   tickwheel queues
-  tickwheel queues set exports --max-in-flight 3 --lease 10m
+  tickwheel queues set exports --max-in-flight 3 --default-lease 10m
   tickwheel queues set mails --rate 100/m --max-attempts 5
   tickwheel queues set mails --rate none
   tickwheel queues pause mails --for 10m
@@ -83,7 +83,7 @@ struct Set {
     #[arg(long, value_name = "N", value_parser = limit)]
     max_backlog: Option<Setting<u64>>,
     /// The lease of workers who name none
-    #[arg(long = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
+    #[arg(long = "default-lease", alias = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
     default_lease_ms: Option<Setting<u64>>,
     /// Tasks that name no retry policy are dead after so many attempts
     #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts))]
@@ -187,7 +187,7 @@ fn retry(before: Option<RetryBody>, max_attempts: Option<u32>) -> Value {
 }
 
 impl Row for QueueCounts {
-    const HEADER: &'static [&'static str] = &["QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", ""];
+    const HEADER: &'static [&'static str] = &["QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "HELD"];
 
     fn json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an answer is plain JSON")
@@ -207,7 +207,7 @@ fn held(counts: &QueueCounts) -> Vec<&'static str> {
 
 impl Row for QueueBody {
     const HEADER: &'static [&'static str] =
-        &["QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "", "SETTINGS"];
+        &["QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "HELD", "SETTINGS"];
 
     fn json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an answer is plain JSON")

@@ -156,6 +156,9 @@ impl Serve {
             _ => Tokens::default(),
         };
         let Self { listen, virtual_clock, insecure, levels, token_file, .. } = self;
+        if insecure && tokens.is_empty() && token_file.is_none() {
+            tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
+        }
         let ack_level = self.ack.into();
         let config = Config {
             listen,
