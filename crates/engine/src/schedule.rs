@@ -206,6 +206,23 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
+    /// Of a schedule that has made nothing yet, and of which no next instant is known.
+    #[must_use]
+    pub fn new(schedule: Arc<Schedule>, version: Seq, anchor: Timestamp, decided: Timestamp) -> Self {
+        Self {
+            schedule,
+            version,
+            anchor,
+            decided,
+            next: None,
+            last: None,
+            made: 0,
+            skipped: 0,
+            running: None,
+            waiting: Vec::new(),
+        }
+    }
+
     /// So many instants may wait for their turn; those that come after are left out.
     pub const WAITING_MAX: usize = 1_000;
 

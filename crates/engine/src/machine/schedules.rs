@@ -377,18 +377,8 @@ impl Engine {
         let id = (put.queue.clone(), put.name.clone());
         let before = self.schedules.get(&id).cloned();
         let takes_turns = put.schedule.takes_turns();
-        let mut record = ScheduleRecord {
-            schedule: Arc::clone(&put.schedule),
-            version: self.applied.next(),
-            anchor: begins.anchor,
-            decided: begins.decided,
-            next: None,
-            last: None,
-            made: 0,
-            skipped: 0,
-            running: None,
-            waiting: Vec::new(),
-        };
+        let schedule = Arc::clone(&put.schedule);
+        let mut record = ScheduleRecord::new(schedule, self.applied.next(), begins.anchor, begins.decided);
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
             record.running = before.running.filter(|_| takes_turns);

@@ -138,18 +138,7 @@ pub(super) fn read_schedule(
     let (anchor, decided) = (timestamp(reader)?, timestamp(reader)?);
     let mut schedule = Schedule::new(cadence);
     let mut body = Body::default();
-    let mut record = ScheduleRecord {
-        schedule: Arc::new(schedule.clone()),
-        version,
-        anchor,
-        decided,
-        next: None,
-        last: None,
-        made: 0,
-        skipped: 0,
-        running: None,
-        waiting: Vec::new(),
-    };
+    let mut record = ScheduleRecord::new(Arc::new(schedule.clone()), version, anchor, decided);
     let mut last = 0;
     while !reader.is_empty() {
         let tag = reader.u8()?;
