@@ -215,10 +215,8 @@ impl SchedulesQuery {
     /// As [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["limit", "cursor"], &[])?;
-        let limit =
-            found.get("limit").map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT));
-        let cursor = found.get("cursor").map(|given| cursor(given, Self::CURSOR_BYTES_MAX)).transpose()?;
-        Ok(Self { limit: limit.transpose()?.unwrap_or(LIST_LIMIT_DEFAULT), cursor })
+        let limit = found.number("limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT)?;
+        Ok(Self { limit, cursor: found.cursor(Self::CURSOR_BYTES_MAX)? })
     }
 
     /// The query as [`parse`](Self::parse) reads it, without the `?`.
@@ -237,9 +235,7 @@ impl PreviewQuery {
     /// As [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["count"], &[])?;
-        let usual = Self::default().count;
-        let count = found.get("count").map(|given| number("count", given, crate::PREVIEW_MAX, usual));
-        Ok(Self { count: count.transpose()?.unwrap_or(usual) })
+        Ok(Self { count: found.number("count", crate::PREVIEW_MAX, Self::default().count)? })
     }
 
     /// The query as [`parse`](Self::parse) reads it, without the `?`.
@@ -308,13 +304,18 @@ impl Parameters {
     fn list(&self, filter: TaskFilter) -> Result<ListQuery, BadRequest> {
         Ok(ListQuery {
             filter,
-            limit: self
-                .get("limit")
-                .map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT))
-                .transpose()?
-                .unwrap_or(LIST_LIMIT_DEFAULT),
-            cursor: self.get("cursor").map(|given| cursor(given, CURSOR_BYTES_MAX)).transpose()?,
+            limit: self.number("limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT)?,
+            cursor: self.cursor(CURSOR_BYTES_MAX)?,
         })
+    }
+
+    /// A number from 1 to `max`; the usual one if there is none.
+    fn number(&self, name: &'static str, max: usize, usual: usize) -> Result<usize, BadRequest> {
+        self.get(name).map_or(Ok(usual), |given| number(name, given, max, usual))
+    }
+
+    fn cursor(&self, bytes_max: usize) -> Result<Option<String>, BadRequest> {
+        self.get("cursor").map(|given| cursor(given, bytes_max)).transpose()
     }
 
     fn revoke(&self) -> Result<bool, BadRequest> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::command::Terms;
 use crate::name::{Key, ScheduleName};
 use crate::task::Body;
-use crate::time::{Seq, Timestamp};
+use crate::time::{Now, Seq, Timestamp};
 
 /// When something is to be done, and what its tasks are like. Each time it makes a task with the key `name@instant`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -225,6 +225,15 @@ impl ScheduleRecord {
 
     /// So many instants may wait for their turn; those that come after are left out.
     pub const WAITING_MAX: usize = 1_000;
+
+    /// When a schedule is next whose turn comes so long after now; `None`: its instants are others. Not before its start, and not at an instant that
+    /// was decided before, whatever the clock has done.
+    #[must_use]
+    pub fn after_a_delay(&self, now: Now) -> Option<Timestamp> {
+        let Cadence::FixedDelay { ms } = self.schedule.cadence else { return None };
+        let next = now.due_after(ms).unwrap_or(Timestamp::MAX);
+        Some(next.max(self.beyond().saturating_plus_ms(1)))
+    }
 
     /// Instants beyond this one count: of those, what comes before the start is left out.
     #[must_use]

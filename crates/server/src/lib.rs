@@ -28,6 +28,7 @@ mod front;
 mod guard;
 mod header;
 mod health;
+mod hex;
 mod host;
 mod jobs;
 mod leases;

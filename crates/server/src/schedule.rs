@@ -8,6 +8,7 @@ use tickwheel_queue as queue;
 use tickwheel_queue::cron::{ClockChange, Cron, CronError};
 use tickwheel_queue::{QueueName, ScheduleName, Seq, Timestamp};
 
+use crate::hex;
 use crate::translate;
 
 /// A schedule, as the queue takes it.
@@ -138,19 +139,12 @@ fn why_no_more(record: &queue::ScheduleRecord) -> String {
 
 /// The place behind a page of schedules, as a cursor: no two spellings of a query give two names.
 pub(crate) fn cursor(name: &ScheduleName) -> String {
-    name.as_str().bytes().map(|byte| format!("{byte:02x}")).collect()
+    hex::write(name.as_str().as_bytes())
 }
 
 /// The place that a cursor names; `None`: it is none.
 pub(crate) fn read_cursor(text: &str) -> Option<ScheduleName> {
-    let pairs = text.as_bytes().chunks(2);
-    let bytes: Option<Vec<u8>> = pairs
-        .map(|pair| {
-            let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-            u8::try_from(digit(0)? << 4 | digit(1)?).ok()
-        })
-        .collect();
-    ScheduleName::new(&String::from_utf8(bytes?).ok()?).ok()
+    ScheduleName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
 }
 
 pub(crate) fn refused(

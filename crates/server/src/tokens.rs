@@ -6,6 +6,8 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use tickwheel_queue::QueueName;
 
+use crate::hex;
+
 /// A token of fewer bytes is too easy to guess: 22 of base64 are 128 bits.
 pub const TOKEN_BYTES_ADVISED: usize = 22;
 /// So many tokens a server takes: all are compared with each request.
@@ -159,8 +161,7 @@ impl Tokens {
 /// ```
 #[must_use]
 pub fn hashed(token: &str) -> String {
-    let hex: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex::write(&Sha256::digest(token.as_bytes())))
 }
 
 impl fmt::Debug for Tokens {
@@ -199,7 +200,7 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
     let token = words.next().unwrap_or_default();
     let lower = token.to_ascii_lowercase();
     let hash = match lower.strip_prefix("sha256:") {
-        Some(hex) => hash_of_hex(hex).ok_or("`sha256:` is followed by 64 hex digits")?,
+        Some(digits) => hash_of_hex(digits).ok_or("`sha256:` is followed by 64 hex digits")?,
         None if token.starts_with("rights=") || token.starts_with("scope=") => {
             return Err("the token comes first, before `rights=` and `scope=`".to_owned());
         }
@@ -233,16 +234,8 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
     Ok((hash, grant))
 }
 
-fn hash_of_hex(hex: &str) -> Option<Hash> {
-    let mut hash = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        let digit = |at: usize| char::from(pair[at]).to_digit(16);
-        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
-    }
-    Some(hash)
+fn hash_of_hex(digits: &str) -> Option<Hash> {
+    hex::read(digits)?.try_into().ok()
 }
 
 fn rights(list: &str) -> Result<Rights, String> {

@@ -1,6 +1,6 @@
 //! The liveness phase: faults are over, and all that is due has to come out in bounded time.
 
-use tickwheel_engine::{CallId as ProductCall, Input};
+use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
 
 use super::{STEPS_MAX, Step, World};
 use crate::oracle::{Answer, Call, Due, Limits, Mode, Verb, Violation};
@@ -159,16 +159,26 @@ impl World {
         let call = Call { queue: queue.to_owned(), key, verb };
         let id = self.open_call(call.clone());
         let command = words::command(&call);
-        self.inputs.push(Input::Call { call: ProductCall(id.0), command });
+        let answer = self.ask_calmly(ProductCall(id.0), command)?;
+        self.open.remove(&id);
+        let answer = words::answer(&call, answer);
+        self.trace.event(format_args!("{id:?} is answered {answer:?}"));
+        self.oracle.answered(id, answer.clone())?;
+        Ok(answer)
+    }
+
+    /// Asks while nobody else does.
+    pub(super) fn ask_calmly(
+        &mut self,
+        call: ProductCall,
+        command: Command,
+    ) -> Result<ProductAnswer, Violation> {
+        self.inputs.push(Input::Call { call, command });
         for _ in 0..1_000 {
             let server = self.server.as_mut().expect("no faults any more");
             server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
             if let Some((answered, answer)) = self.answers.pop() {
-                assert_eq!(answered.0, id.0, "no other call is open");
-                self.open.remove(&id);
-                let answer = words::answer(&call, answer);
-                self.trace.event(format_args!("{id:?} is answered {answer:?}"));
-                self.oracle.answered(id, answer.clone())?;
+                assert_eq!(answered, call, "no other call is open");
                 return Ok(answer);
             }
         }

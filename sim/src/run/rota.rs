@@ -289,7 +289,9 @@ impl World {
     /// The oracle forgets what a schedule has made when it is gone: this one it need not hear of.
     fn give_up(&mut self, of: &'static str) -> Step {
         let gone = product::DeleteSchedule { queue: queue(), name: name(of), if_version: None };
-        match self.ask_calmly(product::Command::DeleteSchedule(gone))? {
+        self.next_call += 1;
+        let call = ProductCall(self.next_call);
+        match self.ask_calmly(call, product::Command::DeleteSchedule(gone))? {
             product::Answer::DeleteSchedule(Ok(())) => Ok(()),
             other => {
                 let what = format!("a schedule that stands cannot be given up: {other:?}");
@@ -312,27 +314,12 @@ impl World {
     }
 
     fn finish_rota(&mut self, asked: Asked) -> Result<Seen, Violation> {
-        let Input::Call { command, .. } = self.ask_rota(asked) else { unreachable!("it is a call") };
+        let Input::Call { call, command } = self.ask_rota(asked) else { unreachable!("it is a call") };
         let (_, asked) = self.planner.open.take().expect("it was just asked");
-        let answer = self.ask_calmly(command)?;
+        let answer = self.ask_calmly(call, command)?;
         self.trace.event(format_args!("the planner is answered {answer:?}"));
         let seen = self.planner.answered(&asked, answer)?;
         seen.ok_or_else(|| self.hang("a schedule is not shown though the faults are over"))
-    }
-
-    fn ask_calmly(&mut self, command: product::Command) -> Result<product::Answer, Violation> {
-        self.next_call += 1;
-        let call = ProductCall(self.next_call);
-        self.inputs.push(Input::Call { call, command });
-        for _ in 0..1_000 {
-            let server = self.server.as_mut().expect("no faults any more");
-            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
-            if let Some((answered, answer)) = self.answers.pop() {
-                assert_eq!(answered, call, "no other call is open");
-                return Ok(answer);
-            }
-        }
-        Err(self.hang("a call is not answered"))
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) type Expiry = (Timestamp, u64, QueueNo);
 
 /// Records of stubs that are fetched together because time has to do with them: 32 of a megabyte fit into memory.
 const OVERDUE_AT_ONCE: usize = 32;
-/// With less room than that in the store no task is written anew for having expired.
-const ROOM_MIN: u64 = 1 << 20;
+/// With less room than that in the store time changes no task and makes none: what has expired, and the instants of schedules, wait.
+pub(super) const ROOM_MIN: u64 = 1 << 20;
 
 /// What an entry of that order takes, about.
 pub(super) const EXPIRY_BYTES: u64 = 40;

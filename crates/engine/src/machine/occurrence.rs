@@ -6,6 +6,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Engine;
+use super::dead::ROOM_MIN;
 use super::filling::{schedule_bytes, task_bytes};
 use super::lookup::Keyed;
 use super::schedules::{Asked, Phase, ScheduleId};
@@ -16,9 +17,6 @@ use crate::schedule::{
 };
 use crate::task::{Extra, LeaseNo, Task};
 use crate::time::{Now, Seq, Timestamp};
-
-/// With less room than that in the store no task is made of an instant; it waits.
-const ROOM_MIN: u64 = 1 << 20;
 
 /// So many instants are looked at in one step.
 const AT_ONCE_MAX: usize = 256;
@@ -182,7 +180,7 @@ impl Engine {
 
     fn left_out(&mut self, now: Now, id: &ScheduleId, last: Timestamp, count: u64) {
         let mut record = ScheduleRecord::clone(self.schedules.get(id).expect("its instant came"));
-        (record.decided, record.next) = (last, after_a_delay(now, &record));
+        (record.decided, record.next) = (last, record.after_a_delay(now));
         record.skipped = record.skipped.saturating_add(count);
         self.step_schedule(id, record);
     }
@@ -216,7 +214,7 @@ impl Engine {
         }
         if self.live(&id.0, &key).is_some() {
             record.skipped = record.skipped.saturating_add(1);
-            record.next = after_a_delay(now, &record);
+            record.next = record.after_a_delay(now);
             return self.step_schedule(id, record);
         }
         if self.may_grow(&id.0).is_err() {
@@ -288,7 +286,7 @@ impl Engine {
         let Some(id) = self.schedules.waits_for(task).cloned() else { return };
         let mut record = ScheduleRecord::clone(self.schedules.get(&id).expect("it waits"));
         record.running = None;
-        record.next = after_a_delay(now, &record).map_or(record.next, |next| record.in_time(Some(next)));
+        record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
         let phase = self.schedules.phase(&id).expect("it waits");
         self.set_schedule(&id, record);
         // What it was about to do it still does.
@@ -321,12 +319,4 @@ fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timesta
 fn missed_until(now: Now) -> Timestamp {
     let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
     Timestamp::from_ms(missed).unwrap_or_default()
-}
-
-/// When a schedule is next whose turn comes so long after the end of the task before; `None`: it is another.
-fn after_a_delay(now: Now, record: &ScheduleRecord) -> Option<Timestamp> {
-    let Cadence::FixedDelay { ms } = record.schedule.cadence else { return None };
-    let next = now.due_after(ms).unwrap_or(Timestamp::MAX);
-    // Not before its start, and not at an instant that was decided before, whatever the clock has done.
-    Some(next.max(record.beyond().saturating_plus_ms(1)))
 }

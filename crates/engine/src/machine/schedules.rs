@@ -115,7 +115,7 @@ impl Schedules {
             // With this bug nobody watches the task that has to end first.
             self.running.clear();
         }
-        if self.ask_for_next(&id).is_none() {
+        if !self.ask_for_next(&id) {
             self.changed.insert(id);
         }
     }
@@ -246,16 +246,16 @@ impl Schedules {
         Some(ask)
     }
 
-    /// Asks when this one is next, if that cannot be counted. `None`: nobody has to be asked.
-    pub(super) fn ask_for_next(&mut self, id: &ScheduleId) -> Option<()> {
-        let record = Arc::clone(self.get(id)?);
-        if record.is_counted_out() {
-            return None;
-        }
+    /// Asks when this one is next, if that cannot be counted. Whether somebody has to be asked.
+    pub(super) fn ask_for_next(&mut self, id: &ScheduleId) -> bool {
+        let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
         let which = Which::FirstAfter(record.beyond());
-        let ask = self.ask(&record.schedule, which, Asked::Next(id.clone()))?;
+        if record.is_counted_out() {
+            return false;
+        }
+        let Some(ask) = self.ask(&record.schedule, which, Asked::Next(id.clone())) else { return false };
         self.set_phase(id, Phase::Asking(ask));
-        Some(())
+        true
     }
 
     pub(super) fn take_asked(&mut self, ask: AskId) -> Option<Asked> {
@@ -293,8 +293,9 @@ impl Engine {
                 return;
             }
             Cadence::Every { ms } => Cadence::next_after(ms, begins.anchor, after),
-            Cadence::FixedDelay { ms } if begins.goes_on => {
-                Some(now.due_after(ms).unwrap_or(Timestamp::MAX).max(after.saturating_plus_ms(1)))
+            Cadence::FixedDelay { .. } if begins.goes_on => {
+                let schedule = Arc::clone(&put.schedule);
+                ScheduleRecord::new(schedule, Seq::ZERO, begins.anchor, begins.decided).after_a_delay(now)
             }
             Cadence::FixedDelay { .. } => Some(begins.anchor.max(after.saturating_plus_ms(1))),
         };
