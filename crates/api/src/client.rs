@@ -20,7 +20,7 @@ use crate::{
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
-use url::{segment, server_address};
+use url::{segment, server_place};
 
 /// Where a server listens if nobody says otherwise.
 pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
@@ -72,9 +72,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]`. This version has no TLS.
+    /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]` and `https://HOST[:PORT]`.
     pub fn new(server_url: &str) -> Result<Self, ClientError> {
-        Ok(Self { exchange: Exchange::new(server_address(server_url)?) })
+        Ok(Self { exchange: Exchange::new(server_place(server_url)?) })
     }
 
     /// Sends this token with each request, for a server that wants one.
@@ -82,6 +82,17 @@ impl Client {
     pub fn with_token(mut self, token: &str) -> Self {
         self.exchange.set_token(token);
         self
+    }
+
+    /// Trusts a server over TLS whose certificate comes from one of these roots, in PEM, or is one of them. Without this the roots of
+    /// Mozilla are trusted, as of the day this was built.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::BadCertificates`].
+    pub fn with_roots(mut self, pem: &[u8]) -> Result<Self, ClientError> {
+        self.exchange.set_roots(pem)?;
+        Ok(self)
     }
 
     /// The `HOST:PORT` of the server.

@@ -354,6 +354,15 @@ impl Problem {
         .with_hint("write localhost, 127.0.0.1 or [::1] as the host")
     }
 
+    /// 426: the server speaks TLS only.
+    pub fn needs_tls() -> Self {
+        Self::new(
+            ProblemKind::NeedsTls,
+            "this port speaks TLS, and the request is plain HTTP; the call had no effect",
+        )
+        .with_hint("write https:// in place of http://")
+    }
+
     /// 408: the request did not arrive in time.
     pub fn timeout(limit_ms: u64) -> Self {
         let limit = duration::format(limit_ms);

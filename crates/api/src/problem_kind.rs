@@ -37,6 +37,8 @@ pub enum ProblemKind {
     ForeignOrigin,
     /// The request is for a host that this server is not.
     ForeignHost,
+    /// The request is plain HTTP, and the server speaks TLS only.
+    NeedsTls,
     /// The request did not arrive in time.
     Timeout,
     /// `mode=create`, and a live task has this key.
@@ -82,7 +84,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -99,6 +101,7 @@ impl ProblemKind {
         Self::OutOfScope,
         Self::ForeignOrigin,
         Self::ForeignHost,
+        Self::NeedsTls,
         Self::Timeout,
         Self::Live,
         Self::Dead,
@@ -142,6 +145,7 @@ impl ProblemKind {
                 ("/problems/foreign-origin", 403, "the request comes from another site's page")
             }
             Self::ForeignHost => ("/problems/foreign-host", 421, "the request is for another host"),
+            Self::NeedsTls => ("/problems/needs-tls", 426, "the server speaks TLS only"),
             Self::Timeout => ("/problems/timeout", 408, "the request did not arrive in time"),
             Self::Live => ("/problems/live", 409, "a live task has this key"),
             Self::Dead => ("/problems/dead", 409, "the task is dead"),

@@ -16,6 +16,9 @@ pub(crate) struct Remote {
     /// A file with the token, for a server that wants one; without it the variable TICKWHEEL_TOKEN is looked at
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// A file with the root certificates to trust over https, in PEM; without it those that browsers trust
+    #[arg(long, global = true, value_name = "FILE", env = "TICKWHEEL_CA_FILE")]
+    ca_file: Option<PathBuf>,
 }
 
 /// The variable with the token. It is no option: command lines are read by everybody on a machine.
@@ -29,7 +32,11 @@ impl Remote {
     pub(crate) fn client(&self) -> Result<Client> {
         // An empty variable is how a shell says that it is not set.
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
-        let client = Client::new(url)?;
+        let mut client = Client::new(url)?;
+        if let Some(path) = self.ca_file.as_ref().filter(|path| !path.as_os_str().is_empty()) {
+            let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+            client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;
+        }
         Ok(match self.token()? {
             Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 bail!(

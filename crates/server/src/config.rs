@@ -7,6 +7,7 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 
+use crate::tls::TlsFiles;
 use crate::tokens::Tokens;
 
 /// The port that everything assumes unless it is told another.
@@ -40,8 +41,10 @@ pub struct Config {
     /// When a call is answered that changes something, and so what the answer survives. It makes no difference in memory. Default: when it
     /// is synced.
     pub ack_level: AckLevel,
-    /// Listen on an address that is not loopback, though there is no TLS in this version: whoever is on the way reads everything, tokens
-    /// too. Default: off, and such an address is refused.
+    /// Speak TLS, with this certificate. Default: none, and plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Listen on an address that is not loopback without tokens, and so for everybody, or without TLS, and so that whoever is on the way
+    /// reads everything, tokens too. Default: off, and such an address needs both.
     pub insecure: bool,
     /// Who may do what. Default: none, and everybody who reaches the port may do everything.
     pub tokens: Tokens,
@@ -51,9 +54,12 @@ pub struct Config {
     /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
     /// not move tasks that are there already.
     pub levels: Levels,
-    /// Connections at one time; one more is answered 503. Lowered to what the limit of open files allows.
+    /// Connections at one time; one more is answered 429. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
+    /// Connections at one time from one address of another machine; one more is answered 429. Default: 1,000. This machine's own are not
+    /// counted, for behind a proxy on it all clients have one address.
+    pub connections_per_address_max: usize,
     /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
     /// to 90 s before they kill.
     pub stop_grace: Duration,
@@ -68,11 +74,13 @@ impl Config {
             store,
             virtual_clock: false,
             ack_level: AckLevel::Fsync,
+            tls: None,
             insecure: false,
             tokens: Tokens::default(),
             token_file: None,
             levels: Levels::default(),
             connections_max: 10_000,
+            connections_per_address_max: 1_000,
             stop_grace: Duration::from_secs(10),
         }
     }

@@ -1,9 +1,6 @@
 //! Which right a request needs, and whether its bearer has it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -14,20 +11,15 @@ use tickwheel_queue::QueueName;
 use crate::path::decode;
 use crate::problem::Refusal;
 use crate::tokens::{Grant, Right, Tokens, TokensError};
+use crate::watched::{Watched, warn_if_others_read};
 
 /// Knows the tokens.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Those that are valid as long as the server runs.
     fixed: Tokens,
-    file: Option<TokenFile>,
-}
-
-/// Tokens that may be replaced while the server runs.
-#[derive(Debug)]
-struct TokenFile {
-    path: PathBuf,
-    tokens: RwLock<Arc<Tokens>>,
+    /// Those that may be replaced while it runs.
+    file: Option<Watched<Tokens>>,
 }
 
 /// Why a file gives no tokens. Nothing of what stands in it is shown.
@@ -41,9 +33,6 @@ pub enum TokenFileError {
     #[error("{0}")]
     Parse(#[from] TokensError),
 }
-
-/// So often the file is looked at.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What a request needs.
 #[derive(PartialEq, Eq, Debug)]
@@ -66,51 +55,25 @@ impl Guard {
     /// # Errors
     /// [`TokenFileError`].
     pub(crate) fn open(fixed: Tokens, path: Option<PathBuf>) -> Result<Self, TokenFileError> {
-        let file = match path {
-            None => None,
-            Some(path) => {
-                let tokens = RwLock::new(Arc::new(read(&path)?));
-                Some(TokenFile { path, tokens })
-            }
+        let watch = |path: PathBuf| {
+            warn_if_others_read(&path);
+            Watched::open("the tokens", move || read(&path))
         };
+        let file = path.map(watch).transpose()?;
         Ok(Self { fixed, file })
     }
 
-    /// Reads the file again and again, and takes over what stands in it. A file that gives no tokens changes nothing, and is told of once.
+    /// Reads the file again and again.
     pub(crate) async fn keep_up(&self) {
-        let Some(TokenFile { path, tokens }) = &self.file else { return std::future::pending().await };
-        let mut told = None;
-        loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            let from = path.clone();
-            let Ok(found) = tokio::task::spawn_blocking(move || read(&from)).await else { continue };
-            match found {
-                Ok(found) => {
-                    told = None;
-                    let mut known = tokens.write().unwrap_or_else(PoisonError::into_inner);
-                    if **known != found {
-                        tracing::info!(tokens = found.len(), "the tokens were read again");
-                        *known = Arc::new(found);
-                    }
-                }
-                Err(error) => {
-                    let why = error.to_string();
-                    if told.as_ref() != Some(&why) {
-                        tracing::error!(file = %path.display(), why, "the token file gives no tokens; those before stay valid");
-                        told = Some(why);
-                    }
-                }
-            }
+        match &self.file {
+            Some(file) => file.keep_up().await,
+            None => std::future::pending().await,
         }
     }
 
     /// What the bearer of a token may do.
     fn grant(&self, token: &[u8]) -> Option<Grant> {
-        let of_file = || {
-            let tokens = &self.file.as_ref()?.tokens;
-            let tokens = Arc::clone(&tokens.read().unwrap_or_else(PoisonError::into_inner));
-            tokens.grant(token)
-        };
+        let of_file = || self.file.as_ref()?.last().grant(token);
         self.fixed.grant(token).or_else(of_file)
     }
 
@@ -156,15 +119,7 @@ impl Guard {
 }
 
 fn read(path: &Path) -> Result<Tokens, TokenFileError> {
-    let text = std::fs::read_to_string(path)?;
-    let open_to_others = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
-    if open_to_others {
-        static SAID: std::sync::Once = std::sync::Once::new();
-        SAID.call_once(|| {
-            tracing::warn!(file = %path.display(), "others than its owner may read the token file; chmod 600 keeps them out");
-        });
-    }
-    Ok(Tokens::parse(&text)?)
+    Ok(Tokens::parse(&std::fs::read_to_string(path)?)?)
 }
 
 /// The token in `Authorization: Bearer TOKEN`.

@@ -20,11 +20,14 @@ use crate::problem::Refusal;
 pub(crate) struct Hosts {
     /// On loopback: the listening address, for requests must name it or another loopback name.
     only_local: Option<IpAddr>,
+    /// What the pages of this server begin with.
+    scheme: &'static str,
 }
 
 impl Hosts {
-    pub(crate) fn of(listen: SocketAddr) -> Self {
-        Self { only_local: Some(listen.ip()).filter(is_loopback) }
+    pub(crate) fn of(listen: SocketAddr, tls: bool) -> Self {
+        let scheme = if tls { "https://" } else { "http://" };
+        Self { only_local: Some(listen.ip()).filter(is_loopback), scheme }
     }
 
     /// Refuses what a browser was tricked into sending.
@@ -36,10 +39,22 @@ impl Hosts {
             return Err(Problem::foreign_host(host).into());
         }
         let reads_only = parts.method.is_safe();
-        if !reads_only && is_cross_site(&parts.headers, host.as_deref()) {
+        if !reads_only && self.is_cross_site(&parts.headers, host.as_deref()) {
             return Err(Problem::foreign_origin().into());
         }
         Ok(())
+    }
+
+    /// Whether a browser says that a page of another site sent this.
+    fn is_cross_site(&self, headers: &HeaderMap, host: Option<&str>) -> bool {
+        let fetch_site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+        if fetch_site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+            return true;
+        }
+        let Some(origin) = headers.get(ORIGIN) else { return false };
+        let site = origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme));
+        // `null` and every other scheme are other sites.
+        !site.zip(host).is_some_and(|(site, host)| site.eq_ignore_ascii_case(host))
     }
 }
 
@@ -65,18 +80,6 @@ pub(crate) fn is_loopback(ip: &IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Whether a browser says that a page of another site sent this.
-fn is_cross_site(headers: &HeaderMap, host: Option<&str>) -> bool {
-    let fetch_site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
-    if fetch_site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
-        return true;
-    }
-    let Some(origin) = headers.get(ORIGIN) else { return false };
-    let site = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
-    // `null` and every other scheme are other sites.
-    !site.zip(host).is_some_and(|(site, host)| site.eq_ignore_ascii_case(host))
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::Request;
@@ -84,7 +87,10 @@ mod tests {
     use super::*;
 
     fn answer(listen: &str, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
-        let hosts = Hosts::of(listen.parse().expect("an address"));
+        checked(Hosts::of(listen.parse().expect("an address"), false), method, headers)
+    }
+
+    fn checked(hosts: Hosts, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
         let mut request = Request::builder().method(method).uri("/v1/queues");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -154,5 +160,13 @@ mod tests {
                 "it cannot read the answer"
             );
         }
+    }
+
+    #[test]
+    fn over_tls_its_own_pages_are_those_over_tls() {
+        let hosts = Hosts::of("192.0.2.1:443".parse().expect("an address"), true);
+        let post = |origin| checked(hosts, "POST", &[("host", "tasks.example"), ("origin", origin)]);
+        assert_eq!(post("https://tasks.example"), None);
+        assert_eq!(post("http://tasks.example"), Some(403));
     }
 }

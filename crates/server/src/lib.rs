@@ -1,7 +1,7 @@
 //! The HTTP rim around [`tickwheel_queue`]: sockets, limits, health, metrics, a graceful stop. It has no rule about tasks.
 //!
 //! ```text
-//! socket -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
+//! socket -> tls, if there is any -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
 //! ```
 //!
 //! - [`Config`] says where to listen and where tasks are kept; [`Server::bind`] takes both, [`Server::run`] serves until it
@@ -11,9 +11,9 @@
 //! - Logs go to [`tracing`] and hold neither keys nor payloads; the program installs a subscriber.
 //!
 //! - Who may do what is said by [`Tokens`], if there are any: rights and scopes, checked in front of every route.
-//!
-//! What it is not: there is no TLS yet, so it serves its own machine only (see [`Config::insecure`]).
+//! - Others than its own machine it serves only with tokens and over TLS, see [`Config::insecure`].
 
+mod addresses;
 mod answer;
 mod app;
 mod batch;
@@ -47,11 +47,14 @@ mod settings;
 mod stopping;
 mod stream;
 mod tasks;
+mod tls;
 mod tokens;
 mod translate;
+mod watched;
 mod wire;
 
 pub use config::{Config, PORT_DEFAULT, Store};
 pub use guard::TokenFileError;
 pub use server::{Server, StartError};
+pub use tls::{TlsError, TlsFiles};
 pub use tokens::{TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};

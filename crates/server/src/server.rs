@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::addresses::Addresses;
 use crate::app::App;
 use crate::config::{Config, Store};
 use crate::front::Front;
@@ -21,6 +22,7 @@ use crate::guard::{Guard, TokenFileError};
 use crate::host::{Hosts, is_loopback};
 use crate::routes::routes;
 use crate::stopping::{self, Stop, Stopping};
+use crate::tls::{Begun, Tls, TlsError};
 use crate::wire::{self, Timeouts};
 
 /// Limits of time on a connection, real time on a virtual clock too.
@@ -43,14 +45,16 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is reachable from other machines.
+    /// The address is reachable from other machines, and they are not kept out.
     #[error(
-        "{listen} is not a loopback address, and this version has no TLS: whoever is on the way reads everything, tokens too; \
+        "other machines can reach {listen}, and there {missing}; give it tokens (--token-file) and TLS (--tls-cert, --tls-key), \
          listen on 127.0.0.1, or take the risk with --insecure"
     )]
     NotLoopback {
         /// The address asked for.
         listen: SocketAddr,
+        /// What is not there and has to be: "are no tokens", "is no TLS", or both.
+        missing: &'static str,
     },
     /// The address cannot be listened on.
     #[error("cannot listen on {listen}: {source}; {}", way_out(source))]
@@ -68,6 +72,9 @@ pub enum StartError {
         /// What is wrong with it.
         source: TokenFileError,
     },
+    /// There is no certificate with its key.
+    #[error("cannot speak TLS: {0}")]
+    Tls(#[from] TlsError),
     /// The store cannot be opened; another server on the same directory is the usual reason.
     #[error("cannot open {}: {source}", place.display())]
     Open {
@@ -96,9 +103,11 @@ pub struct Server {
     queue: Queue,
     front: Arc<Front>,
     guard: Arc<Guard>,
+    tls: Option<Tls>,
     stop: Stop,
     stopping: Stopping,
     connections_max: usize,
+    addresses: Addresses,
     stop_grace: Duration,
 }
 
@@ -111,9 +120,22 @@ impl Server {
     /// [`StartError`]; nothing is left open then.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
         let listen = config.listen;
-        if !config.insecure && !is_loopback(&listen.ip()) {
-            return Err(StartError::NotLoopback { listen });
+        let trusts_all = config.tokens.is_empty() && config.token_file.is_none();
+        let missing = match (trusts_all, config.tls.is_none()) {
+            (true, true) => {
+                Some("are no tokens and no TLS: everybody may do everything, and read everything")
+            }
+            (true, false) => Some("are no tokens: everybody may do everything"),
+            (false, true) => Some("is no TLS: whoever is on the way reads everything, tokens too"),
+            (false, false) => None,
+        };
+        match missing {
+            Some(missing) if !config.insecure && !is_loopback(&listen.ip()) => {
+                return Err(StartError::NotLoopback { listen, missing });
+            }
+            _ => {}
         }
+        let tls = config.tls.map(Tls::open).transpose()?;
         let refused = |source| StartError::Listen { listen, source };
         let place = config.token_file.clone().unwrap_or_default();
         let guard = Guard::open(config.tokens, config.token_file);
@@ -135,7 +157,8 @@ impl Server {
         }
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels));
-        let front = Arc::new(Front::new(routes(app), Hosts::of(local_addr), Arc::clone(&guard)));
+        let front =
+            Arc::new(Front::new(routes(app), Hosts::of(local_addr, tls.is_some()), Arc::clone(&guard)));
         let connections_max = connections_allowed(config.connections_max);
         Ok(Self {
             listener,
@@ -143,9 +166,11 @@ impl Server {
             queue,
             front,
             guard,
+            tls,
             stop,
             stopping,
             connections_max,
+            addresses: Addresses::new(config.connections_per_address_max),
             stop_grace: config.stop_grace,
         })
     }
@@ -154,6 +179,13 @@ impl Server {
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// Where clients find it: `http://127.0.0.1:8463`, or with `https`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.local_addr)
     }
 
     /// The queue that it serves, for a program that runs both.
@@ -172,14 +204,21 @@ impl Server {
         tracing::info!(listen = %self.local_addr, "serving");
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
-        let guard = Arc::clone(&self.guard);
+        let (guard, tls) = (Arc::clone(&self.guard), self.tls.clone());
         let mut tokens = pin!(guard.keep_up());
+        let mut certificates = pin!(async {
+            match &tls {
+                Some(tls) => tls.keep_up().await,
+                None => std::future::pending().await,
+            }
+        });
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
                 () = &mut tokens => {}
+                () = &mut certificates => {}
                 accepted = self.listener.accept() => match accepted {
-                    Ok((socket, _)) => self.take(&mut connections, socket),
+                    Ok((socket, from)) => self.take(&mut connections, socket, from),
                     Err(error) => {
                         tracing::warn!(%error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
@@ -208,21 +247,41 @@ impl Server {
     }
 
     /// Serves a connection, or refuses it if there are too many.
-    fn take(&self, connections: &mut JoinSet<()>, socket: TcpStream) {
+    fn take(&self, connections: &mut JoinSet<()>, socket: TcpStream, from: SocketAddr) {
         // Answers are small and whole: waiting to fill a packet only costs time.
         let _as_it_was = socket.set_nodelay(true);
         let open = connections.len();
-        if open < self.connections_max {
-            let (front, stopping) = (Arc::clone(&self.front), self.stopping.clone());
-            connections.spawn(wire::serve(socket, front, TIMEOUTS, stopping));
+        let why = if open >= self.connections_max {
+            format!("the server has its {} connections", self.connections_max)
+        } else if let Some(place) = self.addresses.enter(from.ip()) {
+            let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());
+            connections.spawn(async move {
+                serve(tls, socket, front, stopping).await;
+                drop(place);
+            });
             return;
+        } else {
+            "your address has all the connections that one may have".to_owned()
+        };
+        tracing::warn!(open, %from, why, "too many connections");
+        // Over TLS a refusal would cost a handshake.
+        if open < self.connections_max + REFUSALS_MAX && self.tls.is_none() {
+            connections.spawn(wire::refuse(socket, Problem::busy(why, 1), TIMEOUTS));
         }
-        tracing::warn!(open, "too many connections");
-        if open < self.connections_max + REFUSALS_MAX {
-            let problem =
-                Problem::busy(format!("the server has its {} connections", self.connections_max), 1);
-            connections.spawn(wire::refuse(socket, problem, TIMEOUTS));
-        }
+    }
+}
+
+/// Serves a connection to its end.
+async fn serve(tls: Option<Tls>, socket: TcpStream, front: Arc<Front>, stopping: Stopping) {
+    let Some(tls) = tls else { return wire::serve(socket, front, TIMEOUTS, stopping).await };
+    let begun = tokio::select! {
+        begun = tls.begin(socket) => begun,
+        () = stopping.wait() => return,
+    };
+    match begun {
+        Begun::Encrypted(socket) => wire::serve(socket, front, TIMEOUTS, stopping).await,
+        Begun::Plain(socket) => wire::refuse(socket, Problem::needs_tls(), TIMEOUTS).await,
+        Begun::Failed(error) => tracing::debug!(%error, "no handshake"),
     }
 }
 

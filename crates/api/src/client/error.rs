@@ -17,6 +17,21 @@ pub enum ClientError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A text has no certificates. Nothing was sent.
+    #[error(
+        "there are no certificates in it, or they are malformed; they stand in PEM, with `BEGIN CERTIFICATE`"
+    )]
+    BadCertificates,
+    /// The server shows a certificate that cannot be trusted. The call had no effect.
+    #[error(
+        "the server at {address} cannot be trusted: {source}; name the root of its certificate with --ca-file"
+    )]
+    Untrusted {
+        /// The `HOST:PORT` of the server.
+        address: String,
+        /// Why not.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The server refused. The problem's kind says whether the call had an effect; below 500 it had none.
     #[error(transparent)]
     Problem(Box<Problem>),

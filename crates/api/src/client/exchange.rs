@@ -1,11 +1,13 @@
 //! One request and its answer over HTTP.
 
 use super::error::refusal;
+use super::url::Place;
 use super::{CALL_TIMEOUT, ClientError};
 use serde::de::DeserializeOwned;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::time::Duration;
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Timeout, http};
 
 /// 5 s to reach a server: one that takes longer is down or far away.
@@ -91,7 +93,7 @@ impl Answer {
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     agent: Agent,
-    address: String,
+    place: Place,
     token: Option<Secret>,
 }
 
@@ -106,20 +108,23 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Exchange {
-    pub(super) fn new(address: String) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // The server is named by address, mostly this machine: a proxy of the environment is not meant
-            // for it.
-            .proxy(None)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .max_idle_connections(IDLE_CONNECTIONS_MAX)
-            .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
-            .build();
-        Self { agent: config.new_agent(), address, token: None }
+    pub(super) fn new(place: Place) -> Self {
+        Self { agent: agent(RootCerts::WebPki), place, token: None }
+    }
+
+    /// Trusts these roots in place of the usual ones.
+    pub(super) fn set_roots(&mut self, pem: &[u8]) -> Result<(), ClientError> {
+        let mut roots = Vec::new();
+        for item in parse_pem(pem) {
+            if let PemItem::Certificate(root) = item.map_err(|_| ClientError::BadCertificates)? {
+                roots.push(root);
+            }
+        }
+        if roots.is_empty() {
+            return Err(ClientError::BadCertificates);
+        }
+        self.agent = agent(RootCerts::new_with_certs(&roots));
+        Ok(())
     }
 
     pub(super) fn set_token(&mut self, token: &str) {
@@ -127,14 +132,14 @@ impl Exchange {
     }
 
     pub(super) fn address(&self) -> &str {
-        &self.address
+        &self.place.address
     }
 
     /// Sends the request and reads the whole answer.
     pub(super) fn send(&self, call: Call) -> Result<Answer, ClientError> {
         let mut request = http::Request::builder()
             .method(call.method)
-            .uri(format!("http://{}{}", self.address, call.path))
+            .uri(format!("{}://{}{}", self.place.scheme, self.place.address, call.path))
             .header("accept", "application/json, application/problem+json, application/x-ndjson");
         if let Some(Secret(bearer)) = &self.token {
             request = request.header("authorization", bearer);
@@ -175,17 +180,36 @@ impl Exchange {
 
     /// Sorts what went wrong below HTTP by whether the request can have reached the server.
     fn failed(&self, error: ureq::Error) -> ClientError {
-        let address = self.address.clone();
+        let address = self.place.address.clone();
+        let handshake = match &error {
+            ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
+            ureq::Error::Rustls(tls) => Some(tls),
+            _ => None,
+        };
+        match handshake {
+            Some(rustls::Error::InvalidCertificate(_)) => {
+                return ClientError::Untrusted { address, source: plain(error) };
+            }
+            // What answers a handshake with something else is no server of ours, and has seen no request.
+            Some(rustls::Error::InvalidMessage(_)) => {
+                let what = "it does not speak TLS; write http:// in place of https://".to_owned();
+                return ClientError::BadAnswer { status: None, what };
+            }
+            _ => {}
+        }
         let unreachable = match &error {
             ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => true,
-            ureq::Error::Io(io) => matches!(
-                io.kind(),
-                ErrorKind::ConnectionRefused
-                    | ErrorKind::HostUnreachable
-                    | ErrorKind::NetworkUnreachable
-                    | ErrorKind::AddrNotAvailable
-            ),
+            ureq::Error::Io(io) => {
+                let kinds = [
+                    ErrorKind::ConnectionRefused,
+                    ErrorKind::HostUnreachable,
+                    ErrorKind::NetworkUnreachable,
+                    ErrorKind::AddrNotAvailable,
+                ];
+                // The standard library has no kind for a name that is not known.
+                kinds.contains(&io.kind()) || io.to_string().starts_with("failed to lookup address")
+            }
             _ => false,
         };
         match error {
@@ -198,6 +222,23 @@ impl Exchange {
             _ => ClientError::NoAnswer { address, source: plain(error) },
         }
     }
+}
+
+fn agent(roots: RootCerts) -> Agent {
+    let config = Agent::config_builder()
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .http_status_as_error(false)
+        // The server is named by address, mostly this machine: a proxy of the environment is not meant
+        // for it.
+        .proxy(None)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .user_agent(concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .max_idle_connections(IDLE_CONNECTIONS_MAX)
+        .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
+        .build();
+    config.new_agent()
 }
 
 /// The error of the socket itself if there is one: it says more to a person than its wrapping.

@@ -4,17 +4,25 @@ use super::ClientError;
 use crate::bad_request::shown;
 use crate::query::encoded;
 
-/// The `HOST:PORT` of a server's URL. Without a port it is 80, as in every URL.
-pub(super) fn server_address(url: &str) -> Result<String, ClientError> {
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// `http` or `https`.
+    pub(super) scheme: &'static str,
+    /// `HOST:PORT`.
+    pub(super) address: String,
+}
+
+/// Reads a server's URL. Without a port it is 80, or 443 over TLS, as in every URL.
+pub(super) fn server_place(url: &str) -> Result<Place, ClientError> {
     let bad = |why| ClientError::BadUrl { url: shown(url), why };
     let scheme_bytes = url.find("://").map(|at| at + 3).unwrap_or_default();
     let (scheme, rest) = url.split_at(scheme_bytes);
-    if scheme.eq_ignore_ascii_case("https://") {
-        return Err(bad("this version speaks plain HTTP only"));
-    }
-    if !scheme.eq_ignore_ascii_case("http://") {
-        return Err(bad("it does not begin with `http://`"));
-    }
+    let (scheme, port_usual) = match scheme {
+        _ if scheme.eq_ignore_ascii_case("http://") => ("http", 80),
+        _ if scheme.eq_ignore_ascii_case("https://") => ("https", 443),
+        _ => return Err(bad("it begins with neither `http://` nor `https://`")),
+    };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains('@') {
         return Err(bad("it has a user name"));
@@ -24,7 +32,7 @@ pub(super) fn server_address(url: &str) -> Result<String, ClientError> {
     }
     let (host, port) = host_and_port(authority).ok_or_else(|| bad("it has no host"))?;
     let port = match port {
-        None => 80,
+        None => port_usual,
         Some(port) => port
             .parse::<u16>()
             .ok()
@@ -38,7 +46,7 @@ pub(super) fn server_address(url: &str) -> Result<String, ClientError> {
     if !named && !numbered {
         return Err(bad("its host is neither a name nor an address"));
     }
-    Ok(format!("{host}:{port}"))
+    Ok(Place { scheme, address: format!("{host}:{port}") })
 }
 
 /// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its
@@ -80,17 +88,21 @@ mod tests {
             ("http://[::1]:8463", "[::1]:8463"),
             ("http://[2001:db8::1]", "[2001:db8::1]:80"),
             ("http://my_box.example:1", "my_box.example:1"),
+            ("https://box:8463", "box:8463"),
+            ("HTTPS://box", "box:443"),
         ] {
-            assert_eq!(server_address(url).expect(url), address);
+            let place = server_place(url).expect(url);
+            assert_eq!(place.address, address);
+            assert!(url.to_lowercase().starts_with(&format!("{}://", place.scheme)), "{place:?}");
         }
     }
 
     #[test]
     fn refused() {
         for (url, why) in [
-            ("", "it does not begin with `http://`"),
-            ("127.0.0.1:8463", "it does not begin with `http://`"),
-            ("https://box", "this version speaks plain HTTP only"),
+            ("", "it begins with neither `http://` nor `https://`"),
+            ("127.0.0.1:8463", "it begins with neither `http://` nor `https://`"),
+            ("ftp://box", "it begins with neither `http://` nor `https://`"),
             ("http://", "it has no host"),
             ("http://:80", "it has no host"),
             ("http://a@b", "it has a user name"),
@@ -106,7 +118,7 @@ mod tests {
             ("http://b ox", "its host is neither a name nor an address"),
             ("http://bäx", "its host is neither a name nor an address"),
         ] {
-            match server_address(url) {
+            match server_place(url) {
                 Err(ClientError::BadUrl { why: found, .. }) => assert_eq!(found, why, "{url}"),
                 other => panic!("{url}: {other:?}"),
             }

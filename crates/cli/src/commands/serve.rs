@@ -13,7 +13,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
-use tickwheel_server::{Config, Server, Store, TOKEN_BYTES_ADVISED, Tokens};
+use tickwheel_server::{Config, Server, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -38,6 +38,7 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 Examples:
   tickwheel serve                                        tasks in ./tickwheel-data, http://127.0.0.1:8463
   tickwheel serve --data /var/lib/tickwheel --log info
+  tickwheel serve --listen 0.0.0.0:8463 --token-file tokens --tls-cert cert.pem --tls-key key.pem
   tickwheel serve --memory --listen 127.0.0.1:0          for a test: nothing is kept, any free port
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
@@ -71,7 +72,13 @@ pub(crate) struct Serve {
     /// A token in the variable TICKWHEEL_TOKEN is valid, too, for everything. Without both, everybody who reaches the port may do everything
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
-    /// Listen on an address that others can reach, though there is no TLS yet
+    /// Speak TLS: a PEM file with the server's certificate, and those between it and a root. It is read again when it changes
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Listen on an address that others can reach without tokens or without TLS
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
     /// The delays that `level` in a request stands for, the first is level 1
@@ -155,14 +162,19 @@ impl Serve {
             Ok(token) if !token.is_empty() => token_of_variable(&token)?,
             _ => Tokens::default(),
         };
-        let Self { listen, virtual_clock, insecure, levels, token_file, .. } = self;
+        let Self { listen, virtual_clock, insecure, levels, token_file, tls_cert, tls_key, .. } = self;
+        let tls = tls_cert.zip(tls_key).map(|(certificates, key)| TlsFiles { certificates, key });
         if insecure && tokens.is_empty() && token_file.is_none() {
             tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
+        }
+        if insecure && tls.is_none() {
+            tracing::warn!("there is no TLS: whoever is on the way to {listen} reads everything, tokens too");
         }
         let ack_level = self.ack.into();
         let config = Config {
             listen,
             virtual_clock,
+            tls,
             insecure,
             ack_level,
             levels,
@@ -174,7 +186,7 @@ impl Serve {
             bound = Server::bind(config) => bound.context("failed to start")?,
             _ = stop.wait() => return Ok(()),
         };
-        announce(server.local_addr())?;
+        announce(&server.url())?;
         let told = async {
             let signal = stop.wait().await;
             tracing::info!(signal, "told to stop");
@@ -217,9 +229,9 @@ fn end_with_the_engine() {
 }
 
 /// The line that says that the server is ready. Whoever started it may wait for it.
-fn announce(address: SocketAddr) -> Result<()> {
+fn announce(url: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    let written = writeln!(out, "listening http://{address}").and_then(|()| out.flush());
+    let written = writeln!(out, "listening {url}").and_then(|()| out.flush());
     match written {
         // A server does not depend on somebody reading its first line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -9,3 +9,4 @@ mod replay;
 mod run;
 mod serve;
 mod server;
+mod tls;

@@ -115,7 +115,7 @@ mod tests {
             .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default())));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
-        let front = Arc::new(Front::new(routes, Hosts::of(listen), Arc::new(guard)));
+        let front = Arc::new(Front::new(routes, Hosts::of(listen, false), Arc::new(guard)));
         let (client, server) = duplex(pipe_bytes);
         tokio::spawn(serve(server, front, TIMEOUTS, stopping));
         (client, stop)

@@ -16,5 +16,6 @@ mod settings;
 mod starts;
 mod stops;
 mod tasks;
+mod tls;
 mod tokens;
 mod wire;
