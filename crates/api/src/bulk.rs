@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// Up to so many tasks are cancelled while the call waits; beyond them, or where finding them takes long, a job does it.
 pub const BULK_MAX: usize = 10_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["filter", "dry_run", "revoke"],
     later: &[],
     elsewhere: &[
@@ -23,7 +23,7 @@ const SHAPE: Shape = Shape {
     ],
 };
 
-const FILTER: Shape = Shape {
+pub(crate) const FILTER: Shape = Shape {
     known: &["state", "due_from", "due_to", "tag"],
     later: &["group", "key_prefix"],
     elsewhere: &[("tags", "write one `tag`"), ("queue", "it stands in the path")],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// 36,525 days: the farthest a task can be due, so one call can reach any task.
 const ADVANCE_MS_MAX: u64 = 36_525 * 86_400_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["by"],
     later: &["to"],
     elsewhere: &[("delay", "write `by`"), ("at", "say how far, not until when: `by`")],

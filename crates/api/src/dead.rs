@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Tasks that one call names, or redrives if it names none.
 pub const REDRIVE_MAX: usize = 1_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["key", "id", "keys", "ids"],
     later: &["tag", "reason"],
     elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive")],

@@ -15,7 +15,7 @@ pub const LEASE_TASKS_MAX: u64 = 1_000;
 /// The longest wait for a task: 60 s, below the idle limit of most proxies.
 pub const WAIT_MS_MAX: u64 = 60_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["max", "lease", "wait"],
     later: &["group", "tags"],
     elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/lease")],

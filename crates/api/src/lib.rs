@@ -14,6 +14,7 @@
 //! - answers: [`TaskBody`], [`PutAnswer`], [`LeasedTasks`], [`TasksPage`], [`QueuesBody`], [`TokenResults`],
 //!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for everything that went wrong;
 //! - text for people: [`duration`] (`30m`) and [`time`] (RFC 3339);
+//! - [`openapi`]: the description of all that, for programs and for people;
 //! - [`replay`]: the lines of `tickwheel replay`;
 //! - with the feature `client`: a blocking HTTP client, in the module `client`.
 //!
@@ -49,6 +50,7 @@ mod if_match;
 mod json;
 mod lease;
 mod levels;
+pub mod openapi;
 mod payload;
 mod problem;
 mod problem_kind;

@@ -185,4 +185,156 @@ impl ProblemKind {
     pub const fn title(self) -> &'static str {
         self.parts().2
     }
+
+    /// The kind with this type URI.
+    pub fn of_type(uri: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.type_uri() == uri)
+    }
+
+    /// What it means and whether the call had an effect, and what to do.
+    pub const fn explained(self) -> (&'static str, &'static str) {
+        match self {
+            Self::BadRequest => (
+                "The body, a parameter or a header is not what the route takes; `member`, `parameter` or `header` names it. The call had no effect.",
+                "Read `detail` and `hint`, and send something else: the same request is refused again.",
+            ),
+            Self::BadName => (
+                "A queue name, key or schedule name that nothing can have. The call had no effect.",
+                "Percent-encode names in paths. A queue name has 1 to 200 bytes of A-Z a-z 0-9 - + / ; . $ _ ( ), a key 1 to 256 bytes of UTF-8 without control characters.",
+            ),
+            Self::TooFar => (
+                "The task would be due more than 100 years from now. It is refused and not clamped. The call had no effect.",
+                "Check the unit: `at_ms` is milliseconds.",
+            ),
+            Self::ExpiresFirst => (
+                "The task would be given up before it is due. The call had no effect.",
+                "Make `expire_after` longer, or the task due earlier.",
+            ),
+            Self::NotFound => (
+                "No live task has this key: there was none, it was cancelled, or it ended longer ago than the queue's history reaches.",
+                "For a worker or canceller there is nothing left to do. For `mode=replace`, put with another mode.",
+            ),
+            Self::Done => (
+                "The last task of this key was acked: its work is done. The call had no effect.",
+                "There is nothing left to do. A plain PUT makes a new task.",
+            ),
+            Self::NoJob => (
+                "No job has this number; jobs end with their server.",
+                "Call again: what is left is covered.",
+            ),
+            Self::NoSchedule => (
+                "The queue has no schedule of this name.",
+                "GET /v1/queues/{q}/schedules lists those there are.",
+            ),
+            Self::NoEndpoint => ("The path is none of this server's.", "GET /openapi.json has all of them."),
+            Self::NoVirtualClock => (
+                "The server runs on real time, and nobody moves that.",
+                "For tests, start one with --virtual-clock.",
+            ),
+            Self::BadMethod => ("The path has no such method.", "The header `Allow` says which it has."),
+            Self::Unauthorized => (
+                "There is no token in `Authorization: Bearer TOKEN`, or one that the server does not know. The call had no effect.",
+                "Send a token; `tickwheel token` makes one.",
+            ),
+            Self::Forbidden => (
+                "The token is known and has not the right. The call had no effect.",
+                "Use a token with the right that `detail` names.",
+            ),
+            Self::OutOfScope => (
+                "The queue is outside of the token's scope, whether it exists or not. The call had no effect.",
+                "Use a token whose scope has the queue.",
+            ),
+            Self::ForeignOrigin => (
+                "A browser says that a page of another site sent this. The call had no effect.",
+                "Call from a program, or from a page of this server.",
+            ),
+            Self::ForeignHost => (
+                "The server listens on its own machine only, and the request names another host. The call had no effect.",
+                "Write localhost or 127.0.0.1.",
+            ),
+            Self::NeedsTls => (
+                "The port speaks TLS. The call had no effect.",
+                "Write `https` in place of `http` in the URL.",
+            ),
+            Self::Timeout => (
+                "The request did not arrive in time: 5 s for its head, 30 s for its body. Of a batch, lines that were answered took effect.",
+                "Send it in one piece.",
+            ),
+            Self::Live => (
+                "A live task has this key already; `version` is its version. The call had no effect.",
+                "Put without `mode=create` to replace it, or leave it.",
+            ),
+            Self::Dead => (
+                "The task was given up, and the dead do not change. The call had no effect.",
+                "Redrive it, or put a new one under its key.",
+            ),
+            Self::Draining => (
+                "The queue is being drained and takes no new tasks. The call had no effect.",
+                "POST /v1/queues/{q}/resume ends it.",
+            ),
+            Self::TooMany => (
+                "There are as many of these as a server keeps. The call had no effect.",
+                "Delete some that nobody needs.",
+            ),
+            Self::Timeline => (
+                "The task has a timeline, and one instant of it cannot be changed alone. The call had no effect.",
+                "Send the whole timeline.",
+            ),
+            Self::Leased => (
+                "A worker has the task. The call had no effect.",
+                "Wait until it is done, or take it away with `revoke=true`: its worker then hears `revoked`.",
+            ),
+            Self::VersionMismatch => (
+                "The version is another than `If-Match` says: somebody changed it. The call had no effect.",
+                "Look at it again, and decide anew.",
+            ),
+            Self::BodyTooLarge => (
+                "The body, a line or the number of lines is above the limit. The call had no effect; of a batch, lines that were answered had theirs.",
+                "Keep large data elsewhere, and its name in the payload; send more batches.",
+            ),
+            Self::UriTooLong => {
+                ("The URI is above the limit of 8 KiB. The call had no effect.", "Shorten it.")
+            }
+            Self::BadMediaType => (
+                "The body has a type, a charset or a packing that is not read here. The call had no effect.",
+                "Send JSON in UTF-8, unpacked.",
+            ),
+            Self::HeadersTooLarge => (
+                "The headers are above the limit of 100 or 16 KiB. The call had no effect.",
+                "Send fewer or shorter headers.",
+            ),
+            Self::Busy => (
+                "A limit on connections, bodies or jobs under way is reached. The call had no effect.",
+                "Try again after `Retry-After` seconds.",
+            ),
+            Self::BacklogFull => (
+                "The queue has as many live tasks as its `max_backlog` allows. The call had no effect.",
+                "Try again after `Retry-After` seconds, or raise the limit.",
+            ),
+            Self::Internal => (
+                "The server made a mistake. The call may have taken effect or not.",
+                "Look at the task; report it with the server's log.",
+            ),
+            Self::Starting => (
+                "The server reads its tasks. The call had no effect.",
+                "Try again after `Retry-After` seconds.",
+            ),
+            Self::Stopping => (
+                "The server takes no more calls. The call had no effect.",
+                "Try again once it has been started again.",
+            ),
+            Self::ReadOnly => (
+                "The store failed, and nothing is changed any more until the server is started again. The call had no effect.",
+                "`tickwheel doctor --deep` says what is wrong; see to the disk, and start the server again.",
+            ),
+            Self::Indeterminate => (
+                "The store failed or the server stopped while the call was under way. It may have taken effect or not.",
+                "After a restart look at the task, or send the same call again: a put of one key never makes two.",
+            ),
+            Self::StorageFull => (
+                "The disk is full. The call had no effect; acks and cancels are still taken.",
+                "Give it room, or ack and cancel tasks.",
+            ),
+        }
+    }
 }

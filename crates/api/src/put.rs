@@ -23,14 +23,14 @@ pub(crate) const ELSEWHERE: [(&str, &str); 6] = [
     ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
 ];
 
-const PATCH_SHAPE: Shape = Shape {
+pub(crate) const PATCH_SHAPE: Shape = Shape {
     known: SHAPE.known.split_at(SHAPE.known.len() - 1).0,
     later: SHAPE.later,
     elsewhere: SHAPE.elsewhere,
 };
 
 /// The last is a put's alone.
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &[
         "delay",
         "at",

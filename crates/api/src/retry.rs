@@ -17,7 +17,7 @@ const MAX_MS_DEFAULT: u64 = 600_000;
 /// What chance may leave out of a doubling wait unless the policy says otherwise.
 const JITTER_PERCENT_DEFAULT: u8 = 50;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["max_attempts", "backoff", "base", "max", "jitter"],
     later: &[],
     elsewhere: &[("delay", "write `base`, the first wait"), ("attempts", "write `max_attempts`")],

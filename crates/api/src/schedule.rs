@@ -22,7 +22,7 @@ pub(crate) const CRON_BYTES_MAX: usize = 256;
 /// Occurrences in one preview: 1 to 1,000.
 pub const PREVIEW_MAX: usize = 1_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &[
         "cron",
         "tz",

@@ -18,7 +18,7 @@ pub const HISTORY_KEYS_MAX: u64 = 1_000_000;
 /// The longest pause that ends by itself: one year.
 pub const PAUSE_MS_MAX: u64 = 365 * 86_400_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &[
         "max_in_flight",
         "max_in_flight_per_group",

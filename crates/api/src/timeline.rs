@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 /// A timeline has at most so many instants: a price plan of some years, by the day.
 pub const MOMENTS_MAX: usize = 1_000;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     known: &["at", "at_ms", "payload", "payload_base64", "content_type"],
     later: &[],
     elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")],

@@ -159,47 +159,37 @@ fn need(method: &Method, path: &str) -> Need {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_api::openapi::{Needs, operations};
+
     use super::*;
+    use crate::tokens::WORDS;
 
     #[test]
-    fn each_route_needs_its_right() {
-        let of = |method: &str, path: &str| need(&method.parse().expect("a method"), path);
-        let in_q = |right| Need::In(right, "shop/q".to_owned());
-        for (method, path, right) in [
-            ("GET", "", Right::Read),
-            ("HEAD", "", Right::Read),
-            ("PUT", "", Right::Admin),
-            ("PATCH", "", Right::Admin),
-            ("POST", "/pause", Right::Admin),
-            ("POST", "/drain", Right::Admin),
-            ("POST", "/resume", Right::Admin),
-            ("GET", "/tasks", Right::Read),
-            ("POST", "/tasks", Right::Produce),
-            ("GET", "/tasks/k", Right::Read),
-            ("PUT", "/tasks/k", Right::Produce),
-            ("PATCH", "/tasks/k", Right::Produce),
-            ("DELETE", "/tasks/k", Right::Produce),
-            ("POST", "/batch", Right::Produce),
-            ("POST", "/cancel", Right::Produce),
-            ("POST", "/lease", Right::Consume),
-            ("POST", "/ack", Right::Consume),
-            ("POST", "/nack", Right::Consume),
-            ("POST", "/extend", Right::Consume),
-            ("GET", "/dead", Right::Read),
-            ("POST", "/dead/redrive", Right::Admin),
-            ("GET", "/schedules", Right::Read),
-            ("GET", "/schedules/s/preview", Right::Read),
-            ("PUT", "/schedules/s", Right::Produce),
-            ("DELETE", "/schedules/s", Right::Produce),
-            ("GET", "/no-such-thing", Right::Admin),
-        ] {
-            assert_eq!(of(method, &format!("/v1/queues/shop%2Fq{path}")), in_q(right), "{method} {path}");
+    fn each_route_needs_what_is_described() {
+        let right = |name| WORDS.iter().find(|(word, _)| *word == name).expect("a right").1;
+        for operation in operations() {
+            let path = operation.path.replace("{q}", "shop%2Fq");
+            let described = match operation.needs {
+                Needs::Nothing => Need::Nothing,
+                Needs::Token => Need::Token,
+                Needs::In(name) => Need::In(right(name), "shop/q".to_owned()),
+                Needs::Somewhere(name) => Need::Somewhere(right(name)),
+                Needs::Everywhere(name) => Need::Everywhere(right(name)),
+            };
+            let of = |method: &str| need(&method.parse().expect("a method"), &path);
+            assert_eq!(of(operation.method), described, "{} {path}", operation.method);
+            if operation.method == "GET" {
+                assert_eq!(of("HEAD"), described, "{path}");
+            }
         }
-        assert_eq!(of("GET", "/v1/queues"), Need::Somewhere(Right::Read));
-        assert_eq!(of("DELETE", "/v1/jobs/7"), Need::Somewhere(Right::Produce));
-        assert_eq!(of("GET", "/metrics"), Need::Everywhere(Right::Read));
-        assert_eq!(of("POST", "/v1/clock/advance"), Need::Everywhere(Right::Admin));
-        assert_eq!(of("GET", "/readyz"), Need::Nothing);
+    }
+
+    #[test]
+    fn a_route_that_is_not_known_lets_nobody_in() {
+        let of = |method: &str, path: &str| need(&method.parse().expect("a method"), path);
+        let unknown = of("GET", "/v1/queues/shop%2Fq/no-such-thing");
+        assert_eq!(unknown, Need::In(Right::Admin, "shop/q".to_owned()));
+        assert_eq!(of("GET", "/v1/clock/no-such-thing"), Need::Everywhere(Right::Admin));
         for nothing in ["/nothing", "/v1/queue/close", "//v1/queues/q", "/healthz/", "/V1/queues/q"] {
             assert_eq!(of("GET", nothing), Need::Token, "{nothing}");
         }

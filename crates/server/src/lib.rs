@@ -24,6 +24,7 @@ mod config;
 mod cursor;
 mod dead;
 mod deliveries;
+mod description;
 mod front;
 mod guard;
 mod header;

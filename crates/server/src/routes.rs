@@ -9,46 +9,59 @@ use axum::routing::{MethodRouter, get, post};
 use tickwheel_api::Problem;
 
 use crate::app::App;
-use crate::{batch, bulk, clock, dead, health, jobs, leases, metrics, problem, queues, schedules, tasks};
+use crate::{
+    batch, bulk, clock, dead, description, health, jobs, leases, metrics, problem, queues, schedules, tasks,
+};
+
+/// A path, the methods it has, and who answers them.
+type Endpoint = (&'static str, &'static str, MethodRouter<Arc<App>>);
 
 /// All there is, and a problem for everything else.
 pub(crate) fn routes(app: Arc<App>) -> Router {
+    let mut routes = Router::new();
+    for (path, allowed, methods) in endpoints() {
+        let methods = only(allowed, methods);
+        // A name that is empty is named as such, and not as an unknown path.
+        let unnamed = path.strip_suffix("{key}").or_else(|| path.strip_suffix("{name}"));
+        if let Some(unnamed) = unnamed {
+            routes = routes.route(unnamed, methods.clone());
+        }
+        routes = routes.route(path, methods);
+    }
+    routes.fallback(nothing_here).with_state(app)
+}
+
+fn endpoints() -> Vec<Endpoint> {
     let task = get(tasks::get).put(tasks::put).patch(tasks::patch).delete(tasks::cancel);
-    let task = only("GET, HEAD, PUT, PATCH, DELETE", task);
     let schedule = get(schedules::get).put(schedules::put).delete(schedules::delete);
-    let schedule = only("GET, HEAD, PUT, DELETE", schedule);
-    Router::new()
-        .route("/v1/queues", only("GET, HEAD", get(queues::all)))
-        .route(
-            "/v1/queues/{q}",
-            only("GET, HEAD, PUT, PATCH", get(queues::one).put(queues::put).patch(queues::patch)),
-        )
-        .route("/v1/queues/{q}/pause", only("POST", post(queues::pause)))
-        .route("/v1/queues/{q}/drain", only("POST", post(queues::drain)))
-        .route("/v1/queues/{q}/resume", only("POST", post(queues::resume)))
-        .route("/v1/queues/{q}/tasks", only("GET, HEAD, POST", get(tasks::list).post(tasks::post)))
-        .route("/v1/queues/{q}/tasks/{key}", task.clone())
-        // A key that is empty is named as such, and not as an unknown path.
-        .route("/v1/queues/{q}/tasks/", task)
-        .route("/v1/queues/{q}/batch", only("POST", post(batch::batch)))
-        .route("/v1/queues/{q}/lease", only("POST", post(leases::lease)))
-        .route("/v1/queues/{q}/ack", only("POST", post(leases::ack)))
-        .route("/v1/queues/{q}/nack", only("POST", post(leases::nack)))
-        .route("/v1/queues/{q}/extend", only("POST", post(leases::extend)))
-        .route("/v1/queues/{q}/dead", only("GET, HEAD", get(tasks::list_dead)))
-        .route("/v1/queues/{q}/dead/redrive", only("POST", post(dead::redrive)))
-        .route("/v1/queues/{q}/cancel", only("POST", post(bulk::cancel)))
-        .route("/v1/queues/{q}/schedules", only("GET, HEAD", get(schedules::list)))
-        .route("/v1/queues/{q}/schedules/{name}", schedule.clone())
-        .route("/v1/queues/{q}/schedules/", schedule)
-        .route("/v1/queues/{q}/schedules/{name}/preview", only("GET, HEAD", get(schedules::preview)))
-        .route("/v1/jobs/{id}", only("GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)))
-        .route("/v1/clock/advance", only("POST", post(clock::advance)))
-        .route("/healthz", only("GET, HEAD", get(health::alive)))
-        .route("/readyz", only("GET, HEAD", get(health::ready)))
-        .route("/metrics", only("GET, HEAD", get(metrics::metrics)))
-        .fallback(nothing_here)
-        .with_state(app)
+    let queue = get(queues::one).put(queues::put).patch(queues::patch);
+    vec![
+        ("/v1/queues", "GET, HEAD", get(queues::all)),
+        ("/v1/queues/{q}", "GET, HEAD, PUT, PATCH", queue),
+        ("/v1/queues/{q}/pause", "POST", post(queues::pause)),
+        ("/v1/queues/{q}/drain", "POST", post(queues::drain)),
+        ("/v1/queues/{q}/resume", "POST", post(queues::resume)),
+        ("/v1/queues/{q}/tasks", "GET, HEAD, POST", get(tasks::list).post(tasks::post)),
+        ("/v1/queues/{q}/tasks/{key}", "GET, HEAD, PUT, PATCH, DELETE", task),
+        ("/v1/queues/{q}/batch", "POST", post(batch::batch)),
+        ("/v1/queues/{q}/lease", "POST", post(leases::lease)),
+        ("/v1/queues/{q}/ack", "POST", post(leases::ack)),
+        ("/v1/queues/{q}/nack", "POST", post(leases::nack)),
+        ("/v1/queues/{q}/extend", "POST", post(leases::extend)),
+        ("/v1/queues/{q}/dead", "GET, HEAD", get(tasks::list_dead)),
+        ("/v1/queues/{q}/dead/redrive", "POST", post(dead::redrive)),
+        ("/v1/queues/{q}/cancel", "POST", post(bulk::cancel)),
+        ("/v1/queues/{q}/schedules", "GET, HEAD", get(schedules::list)),
+        ("/v1/queues/{q}/schedules/{name}", "GET, HEAD, PUT, DELETE", schedule),
+        ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),
+        ("/v1/jobs/{id}", "GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)),
+        ("/v1/clock/advance", "POST", post(clock::advance)),
+        ("/healthz", "GET, HEAD", get(health::alive)),
+        ("/readyz", "GET, HEAD", get(health::ready)),
+        ("/metrics", "GET, HEAD", get(metrics::metrics)),
+        ("/openapi.json", "GET, HEAD", get(description::openapi)),
+        ("/problems/{kind}", "GET, HEAD", get(description::problem_page)),
+    ]
 }
 
 /// These methods, and 405 with `Allow` for the others.
@@ -59,4 +72,29 @@ fn only(allowed: &'static str, methods: MethodRouter<Arc<App>>) -> MethodRouter<
 
 async fn nothing_here(uri: Uri) -> Response {
     problem::response(&Problem::no_endpoint(uri.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tickwheel_api::openapi::operations;
+
+    use super::*;
+
+    #[test]
+    fn what_is_answered_is_what_is_described() {
+        let answered: BTreeSet<(&str, &str)> = endpoints()
+            .iter()
+            .flat_map(|(path, allowed, _)| allowed.split(", ").map(|method| (*path, method)))
+            .filter(|(_, method)| *method != "HEAD")
+            .collect();
+        let operations = operations();
+        let described: BTreeSet<_> =
+            operations.iter().map(|operation| (operation.path, operation.method)).collect();
+        assert_eq!(answered, described);
+        for (path, allowed, _) in endpoints() {
+            assert_eq!(allowed.contains("GET"), allowed.contains("HEAD"), "{path}");
+        }
+    }
 }

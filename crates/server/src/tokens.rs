@@ -67,7 +67,8 @@ pub(crate) enum Right {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Rights(u8);
 
-const WORDS: [(&str, Right); 4] = [
+/// The rights by their names.
+pub(crate) const WORDS: [(&str, Right); 4] = [
     ("read", Right::Read),
     ("produce", Right::Produce),
     ("consume", Right::Consume),

@@ -4,6 +4,7 @@ mod batches;
 mod bulk;
 mod clocks;
 mod dead;
+mod described;
 mod keys;
 mod leases;
 mod lists;

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::described;
+
 /// A test that would wait longer is a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     addr: SocketAddr,
-    /// The answer to the last request has no body, whatever its length says.
-    asked_for_head: bool,
+    /// Method and target of the last request that was one.
+    asked: Option<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -28,7 +30,7 @@ impl Connection {
         let stream = TcpStream::connect(addr).expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         stream.set_write_timeout(Some(PATIENCE)).expect("set");
-        Self { stream: BufReader::new(stream), addr, asked_for_head: false }
+        Self { stream: BufReader::new(stream), addr, asked: None }
     }
 
     /// Sends these bytes. The server may have closed already: then its answer tells why, and this does not matter.
@@ -42,7 +44,7 @@ impl Connection {
     }
 
     pub(crate) fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) {
-        self.asked_for_head = method == "HEAD";
+        self.asked = Some((method.to_owned(), target.to_owned()));
         let mut head = format!(
             "{method} {target} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n",
             self.addr,
@@ -64,7 +66,7 @@ impl Connection {
         let mut reply = self.head();
         let length = reply.header("content-length").map(|length| length.parse().expect("a length"));
         match length {
-            _ if self.asked_for_head => {}
+            _ if self.asked.as_ref().is_some_and(|(method, _)| method == "HEAD") => {}
             Some(length) => {
                 reply.body = vec![0; length];
                 self.stream.read_exact(&mut reply.body).expect("the whole body");
@@ -73,6 +75,9 @@ impl Connection {
                 while self.chunk(&mut reply.body) {}
             }
             None => {}
+        }
+        if let Some((method, target)) = &self.asked {
+            described::check(method, target, &reply);
         }
         reply
     }

@@ -1,0 +1,190 @@
+//! The description of the HTTP API: every operation with its parameters, bodies, answers and problems.
+//!
+//! [`document`] gives it as OpenAPI 3.1, for programs; [`reference`](reference()) as a page, for people. Both are made of one list,
+//! [`operations`], and of the limits and words that the readers of requests use; that servers do as it says is for their tests.
+
+mod answers;
+mod operation;
+mod parameter;
+mod reference;
+mod requests;
+mod schema;
+
+use serde_json::{Map, Value, json};
+
+pub use operation::{Needs, Operation, operations};
+pub use reference::reference;
+
+use crate::{BATCH_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
+use operation::{Answer, Content};
+use schema::{Schema, of};
+
+/// The schemas, in the order of the documents.
+fn schemas() -> Vec<Schema> {
+    [requests::requests(), answers::answers()].into_iter().flatten().collect()
+}
+
+/// The description as OpenAPI 3.1. Cost: some milliseconds.
+///
+/// ```
+/// let document = tickwheel_api::openapi::document();
+/// assert_eq!(document["openapi"], "3.1.0");
+/// assert_eq!(document["paths"]["/v1/queues/{q}/lease"]["post"]["operationId"], "lease");
+/// ```
+pub fn document() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations() {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[operation.method.to_ascii_lowercase()] = described(&operation);
+    }
+    let mut schemas: Map<String, Value> =
+        schemas().iter().map(|schema| (schema.name.to_owned(), schema.value())).collect();
+    schemas.insert("RedrivenOneOrMany".to_owned(), json!({ "anyOf": [of("Redriven"), of("Stored")] }));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tickwheel",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Does things later, exactly when due, and loses none.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "parameters": parameter::all(),
+            "headers": parameter::answer_headers(),
+            "securitySchemes": { "token": {
+                "type": "http", "scheme": "bearer", "description": "Where a server has tokens; without, everybody may do everything.",
+            } },
+        },
+    })
+}
+
+fn described(operation: &Operation) -> Value {
+    let named =
+        operation.names().chain(operation.query.iter().copied()).chain(operation.headers.iter().copied());
+    let parameters: Vec<_> = named.map(parameter::reference_to).collect();
+    let mut responses: Map<String, Value> = Map::new();
+    for answer in &operation.answers {
+        responses.insert(answer.status.to_string(), success(answer));
+    }
+    for (status, kinds) in operation.all_problems() {
+        // Where the same status has a body of its own, that is all there is.
+        responses
+            .entry(status.to_string())
+            .and_modify(|before| add_problem(before, &kinds))
+            .or_insert_with(|| refusal(&kinds));
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.what,
+        "parameters": parameters,
+        "responses": responses,
+        "security": security(operation.needs),
+    });
+    if let Some(body) = &operation.body {
+        let content = match body.lines {
+            true => json!({ BATCH_CONTENT_TYPE: { "schema": lines_of(body.schema) } }),
+            false => json!({ "application/json": { "schema": of(body.schema) } }),
+        };
+        described["requestBody"] = json!({ "required": body.required, "content": content });
+    }
+    described
+}
+
+fn security(needs: Needs) -> Value {
+    match needs {
+        Needs::Nothing => json!([]),
+        // A server without tokens asks for none.
+        _ => json!([{ "token": [] }, {}]),
+    }
+}
+
+/// No schema can say what stands on each line of a text; a list of the objects is how such bodies are described.
+fn lines_of(schema: &str) -> Value {
+    json!({ "type": "array", "items": of(schema), "description": "One object a line, without brackets and commas." })
+}
+
+fn success(answer: &Answer) -> Value {
+    let content = match answer.content {
+        Content::Json(schema) => json!({ "application/json": { "schema": of(schema) } }),
+        Content::Lines(schema) => json!({ BATCH_CONTENT_TYPE: { "schema": lines_of(schema) } }),
+        Content::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
+        Content::OpenApi => json!({ "application/json": { "schema": { "type": "object" } } }),
+    };
+    let mut described = json!({ "description": answer.what, "content": content });
+    if !answer.headers.is_empty() {
+        described["headers"] = parameter::headers_of(answer.headers);
+    }
+    described
+}
+
+fn refusal(kinds: &[ProblemKind]) -> Value {
+    let titles: Vec<_> = kinds.iter().map(|kind| kind.title()).collect();
+    json!({ "description": format!("A problem: {}.", titles.join("; ")), "content": { PROBLEM_CONTENT_TYPE: { "schema": problem(kinds) } } })
+}
+
+fn add_problem(answer: &mut Value, kinds: &[ProblemKind]) {
+    answer["content"][PROBLEM_CONTENT_TYPE] = json!({ "schema": problem(kinds) });
+}
+
+/// A problem of one of these kinds.
+fn problem(kinds: &[ProblemKind]) -> Value {
+    let types: Vec<_> = kinds.iter().map(|kind| kind.type_uri()).collect();
+    json!({ "$ref": "#/components/schemas/Problem", "properties": { "type": { "enum": types } } })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// All names that a document refers to.
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_part_is_there_and_is_used() {
+        let document = document();
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        for reference in &found {
+            assert!(document.pointer(&reference[1..]).is_some(), "{reference} is nowhere");
+        }
+        for kind in ["schemas", "parameters", "headers"] {
+            for name in document["components"][kind].as_object().expect("an object").keys() {
+                let reference = format!("#/components/{kind}/{name}");
+                assert!(found.contains(&reference), "nothing refers to {reference}");
+            }
+        }
+    }
+
+    #[test]
+    fn operations_have_names_of_their_own() {
+        let operations = operations();
+        let ids: BTreeSet<_> = operations.iter().map(|operation| operation.id).collect();
+        let places: BTreeSet<_> =
+            operations.iter().map(|operation| (operation.path, operation.method)).collect();
+        assert_eq!((ids.len(), places.len()), (operations.len(), operations.len()));
+    }
+
+    #[test]
+    fn every_problem_can_be_met_or_is_about_the_path_itself() {
+        let met: BTreeSet<_> = operations()
+            .iter()
+            .flat_map(|operation| operation.all_problems().into_values().flatten().map(ProblemKind::type_uri))
+            .collect();
+        let unmet: Vec<_> =
+            ProblemKind::ALL.into_iter().filter(|kind| !met.contains(kind.type_uri())).collect();
+        assert_eq!(unmet, [ProblemKind::BadMethod, ProblemKind::Starting]);
+    }
+}

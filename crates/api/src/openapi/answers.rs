@@ -1,0 +1,352 @@
+//! The bodies of answers.
+
+use serde_json::json;
+
+use super::requests::{schedule_members, settings_members};
+use super::schema::{
+    Member, Schema, all, any, boolean, count, has, integer, may, of, one_of, or_null, text, time, word,
+};
+use crate::{CancelOutcome, INTEGER_MAX, ProblemKind, TaskState};
+
+/// All of them.
+pub(super) fn answers() -> Vec<Schema> {
+    vec![
+        Schema::answer(
+            "Stored",
+            "The task after a change, without its payload.",
+            [place(), state(), terms(), attempt()].concat(),
+        ),
+        task(),
+        Schema::answer(
+            "TasksPage",
+            "One page of a list. It may be empty and still have a next one.",
+            vec![has("tasks", all(of("Task")), "In the order of `due_at`."), next_cursor()],
+        ),
+        Schema::answer(
+            "Failure",
+            "An attempt that failed.",
+            vec![
+                has("at", time(), "When it ended."),
+                has("attempt", integer(1, u32::MAX.into()), "Which, from 1."),
+                has("how", one_of(&["nacked", "lease_ended", "revoked"]), "How it ended."),
+                may("reason", text(1_024), "What its worker said."),
+            ],
+        ),
+        leased(),
+        Schema::answer(
+            "LeasedTasks",
+            "What is now this worker's.",
+            vec![has("tasks", all(of("LeasedTask")), "Empty if none was ready in time.")],
+        ),
+        Schema::answer(
+            "TokenResults",
+            "What became of each token, in the order of the request.",
+            vec![has(
+                "results",
+                all(one_of(&["acked", "nacked", "extended", "expired", "revoked"])),
+                "`expired` and `revoked`: the lease is over, and nothing changed.",
+            )],
+        ),
+        Schema::answer(
+            "Cancelled",
+            "The task is not delivered any more.",
+            vec![has("result", one_of(&["cancelled", "revoked"]), "`revoked`: a worker had it.")],
+        ),
+        Schema::answer(
+            "BulkCancelled",
+            "What a cancel of many found and did.",
+            vec![
+                has("matched", count(), "Tasks that the filter found."),
+                has("cancelled", count(), "Those of them that it ended."),
+            ],
+        ),
+        job(),
+        Schema::answer(
+            "Redriven",
+            "What became of the dead.",
+            vec![
+                has("matched", count(), "Tasks that were looked at."),
+                has("redriven", count(), "Those that are ready again."),
+                has(
+                    "results",
+                    all(one_of(&["redriven", "not_found", "live", "backlog_full"])),
+                    "One for each, in order.",
+                ),
+                has("more", boolean(), "Whether there are dead tasks that this call did not look at."),
+            ],
+        ),
+        batch_result(),
+        Schema::answer(
+            "Queues",
+            "The queues that the token may know of.",
+            vec![has("queues", all(of("QueueCounts")), "By name.")],
+        ),
+        Schema::answer("QueueCounts", "A queue and its tasks by state.", counts()),
+        Schema::answer(
+            "Queue",
+            "A queue: its tasks by state, and its settings.",
+            [
+                counts(),
+                vec![may("paused_until", time(), "When its pause ends by itself.")],
+                settings_members(),
+            ]
+            .concat(),
+        ),
+        Schema::answer(
+            "ScheduleState",
+            "A schedule, and how far it has come.",
+            [progress(), schedule_members()].concat(),
+        ),
+        Schema::answer(
+            "SchedulesPage",
+            "One page of schedules.",
+            vec![has("schedules", all(of("ScheduleState")), "By name."), next_cursor()],
+        ),
+        Schema::answer(
+            "ScheduleDeleted",
+            "It makes no more tasks.",
+            vec![has("result", one_of(&["deleted"]), "Its tasks stay.")],
+        ),
+        Schema::answer(
+            "Preview",
+            "The next instants of a schedule.",
+            vec![
+                has("occurrences", all(of("Occurrence")), "As far as they can be known."),
+                may("note", text(1_024), "Why there are no more of them."),
+            ],
+        ),
+        Schema::answer(
+            "Occurrence",
+            "One instant.",
+            vec![
+                has("at", time(), "When."),
+                has("local", text(64), "What the wall of the zone shows then, with its offset."),
+                has("key", word(256), "The key of its task."),
+                may("note", text(1_024), "What a change of the clocks does to it."),
+            ],
+        ),
+        Schema::answer("Now", "The virtual clock.", vec![has("now", time(), "The server's time.")]),
+        Schema::answer("Alive", "The process answers.", vec![has("status", one_of(&["ok"]), "`ok`.")]),
+        ready(),
+        Schema::answer(
+            "ClockReport",
+            "The wall clock beside the one that cannot step.",
+            vec![
+                has("steps", count(), "Steps noticed since the start."),
+                has(
+                    "offset_ms",
+                    json!({ "type": "integer" }),
+                    "How far the system's clock is from the one that the server believes.",
+                ),
+            ],
+        ),
+        problem(),
+        Schema::answer(
+            "ProblemPage",
+            "A kind of problem.",
+            vec![
+                has("type", text(256), "The kind."),
+                has("status", integer(400, 599), "The HTTP status."),
+                has("title", text(256), "What it is, in a few words."),
+                has("meaning", text(4_096), "What it means, and whether the call had an effect."),
+                has("remedy", text(4_096), "What to do."),
+            ],
+        ),
+    ]
+}
+
+fn place() -> Vec<Member> {
+    vec![
+        has("queue", text(200), "The queue."),
+        has("key", word(256), "The user's name for the task."),
+        has("id", integer(1, INTEGER_MAX), "The server's number for it."),
+        has("version", integer(1, INTEGER_MAX), "Grows with every change by the owner; the ETag."),
+    ]
+}
+
+fn state() -> Vec<Member> {
+    vec![
+        has("state", one_of(&TaskState::ALL.map(TaskState::name)), "Where it stands."),
+        has("due_at", time(), "When it is or was due."),
+    ]
+}
+
+fn terms() -> Vec<Member> {
+    vec![
+        has("tags", all(word(128)), "Words to find it by."),
+        has("priority", integer(0, u32::MAX.into()), "Smaller goes first."),
+        may("group", word(256), "The group it is in."),
+    ]
+}
+
+fn attempt() -> Vec<Member> {
+    vec![has("attempt", integer(0, u32::MAX.into()), "Leases begun so far.")]
+}
+
+fn payload() -> Vec<Member> {
+    vec![
+        may("payload", any(), "The payload, if it is JSON."),
+        may(
+            "payload_base64",
+            json!({ "type": "string", "contentEncoding": "base64" }),
+            "The payload, if it is not.",
+        ),
+        may("content_type", text(255), "What those bytes are."),
+    ]
+}
+
+fn next_cursor() -> Member {
+    has("next_cursor", or_null(text(512)), "What to send as `cursor` for the next page; `null` on the last.")
+}
+
+fn task() -> Schema {
+    let rest = vec![
+        may("retry", of("Retry"), "Its own policy."),
+        may("expire_at", time(), "When it is given up, unless a worker has it then."),
+        may("failures", all(of("Failure")), "The attempts that failed last, ten at most, the oldest first."),
+        may("dead_at", time(), "When it was given up."),
+        may("reason", one_of(&["max_attempts", "expired"]), "Why it was given up."),
+        may("timeline", all(of("Moment")), "The instants to come."),
+    ];
+    Schema::answer(
+        "Task",
+        "A task as its owner sees it.",
+        [place(), state(), payload(), terms(), attempt(), rest].concat(),
+    )
+}
+
+fn leased() -> Schema {
+    let own = vec![
+        has("key", word(256), "The user's name for the task."),
+        has("id", integer(1, INTEGER_MAX), "The server's number for it."),
+    ];
+    let rest = vec![
+        has("due_at", time(), "When it was due."),
+        has("attempt", integer(1, u32::MAX.into()), "1 at the first lease."),
+        has("token", text(64), "Proves the lease to ack, nack and extend."),
+        has("lease_until", time(), "When the lease ends."),
+    ];
+    Schema::answer("LeasedTask", "A task in a worker's hands.", [own, payload(), terms(), rest].concat())
+}
+
+fn job() -> Schema {
+    Schema::answer(
+        "Job",
+        "Work that goes on after its call was answered. It ends with the server.",
+        vec![
+            has("id", count(), "Its number."),
+            has("queue", text(200), "The queue."),
+            has("state", one_of(&["running", "done", "stopped", "failed"]), "How it goes."),
+            has("dry_run", boolean(), "Whether it only counts."),
+            has("of", count(), "Tasks that the queue had at its start."),
+            has("looked_at", count(), "Those of them that it has looked at."),
+            has("matched", count(), "Tasks that the filter found."),
+            has("cancelled", count(), "Those of them that it ended."),
+            may("error", text(4_096), "Why it could not go on."),
+        ],
+    )
+}
+
+fn batch_result() -> Schema {
+    Schema::answer(
+        "BatchResult",
+        "The result of one line, in the order of the request.",
+        vec![
+            may("key", json!({ "type": "string" }), "The key of the line, if it had one, as it stood there."),
+            has("status", integer(200, 599), "The status that the operation alone would have answered."),
+            may("version", integer(1, INTEGER_MAX), "The task's version after a put or patch."),
+            may("due_at", time(), "When it is due after a put or patch."),
+            may("result", one_of(&CancelOutcome::ALL.map(CancelOutcome::name)), "What a cancel found."),
+            may("problem", of("Problem"), "What went wrong."),
+        ],
+    )
+}
+
+fn counts() -> Vec<Member> {
+    vec![
+        has("queue", text(200), "Its name."),
+        has("scheduled", count(), "Tasks that are not due yet."),
+        has("ready", count(), "Tasks that are due and in nobody's hands."),
+        has("leased", count(), "Tasks in workers' hands."),
+        has("dead", count(), "Tasks that were given up."),
+        has("paused", boolean(), "Whether nothing is leased."),
+        may("draining", boolean(), "Whether no task is added."),
+    ]
+}
+
+fn progress() -> Vec<Member> {
+    vec![
+        has("queue", text(200), "The queue that its tasks are put into."),
+        has("name", text(200), "Its name."),
+        has("version", integer(1, INTEGER_MAX), "The number of the owner's last change: the ETag."),
+        has(
+            "next_at",
+            or_null(time()),
+            "When it makes its next task; `null`: never again, or after the task that runs has ended.",
+        ),
+        has("last_at", or_null(time()), "The last instant that a task was made of."),
+        has("made", count(), "Tasks made so far."),
+        has(
+            "skipped",
+            count(),
+            "Instants left out. Of a cron expression those left out together count as one.",
+        ),
+        has("running", boolean(), "Whether a task has to end before another is made."),
+        has("waiting", count(), "Instants whose turn comes when it has."),
+    ]
+}
+
+fn ready() -> Schema {
+    let why = || or_null(text(4_096));
+    Schema::answer(
+        "Ready",
+        "Whether the server takes work.",
+        vec![
+            has("ready", boolean(), "Whether puts, leases and acks are taken."),
+            has("why", why(), "Why not; `null` if they are."),
+            has(
+                "durability",
+                one_of(&["fsync", "os", "memory"]),
+                "What an acknowledged call survives: a power loss, a crash of the process, nothing.",
+            ),
+            has("virtual_clock", boolean(), "Whether time stands still until it is advanced."),
+            has("read_only", why(), "Why nothing is changed any more; `null` if all is well."),
+            has("clock", of("ClockReport"), "What was noticed of the wall clock."),
+            has(
+                "recovery",
+                why(),
+                "What an operator should know of the last recovery; `null` if all was in order.",
+            ),
+        ],
+    )
+}
+
+fn problem() -> Schema {
+    let kinds = ProblemKind::ALL.map(ProblemKind::type_uri);
+    Schema::answer(
+        "Problem",
+        "What went wrong, by RFC 9457.",
+        vec![
+            has("type", one_of(&kinds), "The kind; the path of a page about it."),
+            has("title", text(256), "What this kind is, in a few words."),
+            has("status", integer(400, 599), "The HTTP status."),
+            has("detail", text(65_536), "What is wrong in this case, with the value and the limit."),
+            may("instance", text(8_192), "The path of the request."),
+            may("hint", text(65_536), "What to do."),
+            may("member", text(65_536), "The member of the body that is at fault."),
+            may("parameter", text(65_536), "The parameter that is at fault."),
+            may("header", text(256), "The header that is at fault."),
+            may(
+                "result",
+                one_of(&CancelOutcome::ALL.map(CancelOutcome::name)),
+                "What a cancel found, or why a task could not be had.",
+            ),
+            may("version", integer(1, INTEGER_MAX), "The live task's version."),
+            may(
+                "retry_after_s",
+                integer(0, u32::MAX.into()),
+                "After how many seconds to try again, as `Retry-After`.",
+            ),
+        ],
+    )
+}

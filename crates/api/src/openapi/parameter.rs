@@ -1,0 +1,105 @@
+//! Parameters and headers.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{boolean, integer, one_of, text, time, time_ms, word};
+use crate::query::MODES;
+use crate::{LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState};
+
+/// Where a parameter stands.
+#[derive(Copy, Clone)]
+enum Place {
+    Path,
+    Query,
+    Header,
+}
+
+/// A parameter of some operations.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    place: Place,
+    schema: Value,
+    pub(super) what: &'static str,
+}
+
+/// All there are.
+pub(super) fn parameters() -> Vec<Parameter> {
+    use Place::{Header, Path, Query};
+    let queue = json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" });
+    let modes: Vec<_> = MODES.iter().map(|(name, _)| *name).collect();
+    let kinds: Vec<_> =
+        ProblemKind::ALL.iter().map(|kind| kind.type_uri().trim_start_matches("/problems/")).collect();
+    let span = || json!({ "anyOf": [time(), time_ms()] });
+    let of = |name, place, schema, what| Parameter { name, place, schema, what };
+    vec![
+        of("q", Path, queue, "The queue. A `/` in it is written `%2F`."),
+        of("key", Path, word(256), "The key, percent-encoded."),
+        of("name", Path, word(200), "The name of the schedule, percent-encoded."),
+        of("id", Path, json!({ "type": "string", "pattern": "^[0-9]+$" }), "The number of the job."),
+        of("kind", Path, one_of(&kinds), "The last part of the `type` of a problem."),
+        of(
+            "mode",
+            Query,
+            one_of(&modes),
+            "`upsert` replaces the live task or makes a new one; for `create` there must be none, for `replace` one; `debounce` is an upsert that `max_wait` limits. Default: `upsert`.",
+        ),
+        of(
+            "revoke",
+            Query,
+            boolean(),
+            "Whether to take the task out of a worker's hands. Default: false, and 409 if a worker has it.",
+        ),
+        of("state", Query, one_of(&TaskState::ALL.map(TaskState::name)), "Only tasks in this state."),
+        of("due_from", Query, span(), "Only tasks due then or later: RFC 3339, or milliseconds since 1970."),
+        of("due_to", Query, span(), "Only tasks due then or earlier."),
+        of("tag", Query, word(TAG_BYTES_MAX), "Only tasks with this tag."),
+        of("limit", Query, integer(1, LIST_LIMIT_MAX as u64), "At most so many on the page. Default: 100."),
+        of(
+            "cursor",
+            Query,
+            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::CURSOR_BYTES_MAX }),
+            "The `next_cursor` of the page before, as it is.",
+        ),
+        of("count", Query, integer(1, PREVIEW_MAX as u64), "So many instants. Default: 5."),
+        of(
+            "If-Match",
+            Header,
+            json!({ "type": "string", "pattern": "^\"[1-9][0-9]{0,14}\"$" }),
+            "Only if it has this version, in quotes: the `ETag` of an answer. Else 412.",
+        ),
+        of("Idempotency-Key", Header, text(258), "The key of the task: the same again makes no second one."),
+    ]
+}
+
+/// All, as components.
+pub(super) fn all() -> Value {
+    let described = |parameter: Parameter| {
+        let Parameter { name, place, schema, what } = parameter;
+        let (place, required) = match place {
+            Place::Path => ("path", true),
+            Place::Query => ("query", false),
+            Place::Header => ("header", false),
+        };
+        let described =
+            json!({ "name": name, "in": place, "required": required, "description": what, "schema": schema });
+        (name.to_owned(), described)
+    };
+    Value::Object(parameters().into_iter().map(described).collect())
+}
+
+pub(super) fn reference_to(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
+/// The headers of answers.
+pub(super) fn answer_headers() -> Value {
+    json!({
+        "ETag": { "required": true, "description": "The version, for `If-Match`.", "schema": { "type": "string", "pattern": "^\"[0-9]+\"$" } },
+        "Location": { "required": true, "description": "Where it is.", "schema": { "type": "string" } },
+    })
+}
+
+pub(super) fn headers_of(names: &[&str]) -> Value {
+    let of = |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
+    Value::Object(names.iter().map(of).collect::<Map<_, _>>())
+}

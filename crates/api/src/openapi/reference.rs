@@ -1,0 +1,137 @@
+//! The description as a page.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::operation::{Content, Needs, Operation, operations};
+use super::parameter::{Parameter, parameters};
+use super::schema::{Member, Schema};
+use super::schemas;
+use crate::ProblemKind;
+
+/// The reference of the HTTP API in Markdown: every route, every body, every problem.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# The HTTP API, route by route\n\n\
+         Made from the code, the same that `GET /openapi.json` serves; a test holds it to that. The README says how things are done, this page what there\n\
+         is. Wherever there is a `GET`, there is a `HEAD`. Every route takes what it names and nothing else: an unknown parameter or member is refused.\n\n\
+         - [Routes](#routes)\n- [Bodies of requests and answers](#bodies-of-requests-and-answers)\n- [Problems](#problems)\n\n## Routes\n",
+    );
+    let known = parameters();
+    for operation in operations() {
+        route(&mut page, &operation, &known);
+    }
+    page.push_str("\n## Bodies of requests and answers\n");
+    for schema in schemas() {
+        body(&mut page, &schema);
+    }
+    page.push_str(
+        "\n## Problems\n\nWhat went wrong is `application/problem+json` (RFC 9457). `GET` of its `type` answers what stands here.\n",
+    );
+    for kind in ProblemKind::ALL {
+        let (meaning, remedy) = kind.explained();
+        let (name, status, title) = (kind.type_uri(), kind.status(), kind.title());
+        line(&mut page, format_args!("\n### `{name}`\n\n{status}: {title}. {meaning} *{remedy}*"));
+    }
+    page
+}
+
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(page, "{text}").expect("a string takes all");
+}
+
+fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
+    let Operation { method, path, what, .. } = operation;
+    line(page, format_args!("\n### `{method} {path}`\n\n{what}. {}\n", whom(operation.needs)));
+    for name in operation.query.iter().chain(operation.headers) {
+        let parameter = known.iter().find(|known| known.name == *name).expect("each is described");
+        let kind = if operation.headers.contains(name) { "header" } else { "parameter" };
+        line(page, format_args!("- {kind} `{name}`: {}", parameter.what));
+    }
+    if let Some(sent) = &operation.body {
+        let how = if sent.lines { ", one a line" } else { "" };
+        let may = if sent.required { "" } else { " (may be left out)" };
+        line(page, format_args!("- body: {}{how}{may}", link(sent.schema)));
+    }
+    for answer in &operation.answers {
+        let given = match answer.content {
+            Content::Json("RedrivenOneOrMany") => format!("{} or {}", link("Stored"), link("Redriven")),
+            Content::Json(schema) => link(schema),
+            Content::Lines(schema) => format!("{}, one a line", link(schema)),
+            Content::Text(kind) => format!("`{kind}`"),
+            Content::OpenApi => "OpenAPI 3.1".to_owned(),
+        };
+        line(page, format_args!("- {}: {given}. {}", answer.status, answer.what));
+    }
+    let problems = operation.problems.iter().map(|kind| {
+        let name = kind.type_uri().trim_start_matches("/problems/");
+        format!("[{name}](#problems{name})")
+    });
+    let problems: Vec<_> = problems.collect();
+    if !problems.is_empty() {
+        line(page, format_args!("- refuses, beside what any route may: {}", problems.join(", ")));
+    }
+}
+
+fn whom(needs: Needs) -> String {
+    match needs {
+        Needs::Nothing => "Needs no token.".to_owned(),
+        Needs::Token => "Needs any token.".to_owned(),
+        Needs::In(right) | Needs::Somewhere(right) => format!("Needs `{right}`."),
+        Needs::Everywhere(right) => format!("Needs `{right}`, and a token without a scope."),
+    }
+}
+
+/// To the heading of a schema.
+fn link(schema: &str) -> String {
+    format!("[{schema}](#{})", schema.to_ascii_lowercase())
+}
+
+fn body(page: &mut String, schema: &Schema) {
+    line(page, format_args!("\n### {}\n\n{}\n", schema.name, schema.what));
+    if schema.members.is_empty() {
+        return;
+    }
+    line(page, format_args!("| member | | |\n|---|---|---|"));
+    for member in &schema.members {
+        let Member { name, required, schema, what } = member;
+        let always = if *required { ", always" } else { "" };
+        line(page, format_args!("| `{name}` | {}{always} | {what} |", kind(schema)));
+    }
+}
+
+/// A schema in a few words.
+fn kind(schema: &Value) -> String {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return link(reference.rsplit('/').next().unwrap_or_default());
+    }
+    if let Some(several) = schema["anyOf"].as_array() {
+        return several.iter().map(kind).collect::<Vec<_>>().join(" or ");
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        if words.len() > 8 {
+            return "one of those below".to_owned();
+        }
+        return words
+            .iter()
+            .map(|word| format!("`{}`", word.as_str().unwrap_or_default()))
+            .collect::<Vec<_>>()
+            .join(" ");
+    }
+    match (schema["type"].as_str(), schema["format"].as_str()) {
+        (_, Some("duration-text")) => "duration".to_owned(),
+        (_, Some("date-time")) => "RFC 3339".to_owned(),
+        (Some("integer"), _) => match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
+            (Some(min), Some(max)) if max < crate::INTEGER_MAX => format!("integer, {min} to {max}"),
+            _ => "integer".to_owned(),
+        },
+        (Some("string"), _) => match schema["maxLength"].as_u64() {
+            Some(max) => format!("text, up to {max} bytes"),
+            None => "text".to_owned(),
+        },
+        (Some("array"), _) => format!("list of {}", kind(&schema["items"])),
+        (Some(other), _) => other.to_owned(),
+        (None, _) => "any JSON".to_owned(),
+    }
+}

@@ -1,0 +1,410 @@
+//! The bodies of requests.
+
+use serde_json::{Value, json};
+
+use super::schema::{
+    Member, Schema, any, boolean, duration, has, integer, list, may, of, one_of, or_null, text, time,
+    time_ms, word,
+};
+use crate::due::LEVELS_MAX;
+use crate::query::MODES;
+use crate::rate::RATE_TASKS_MAX;
+use crate::schedule::CRON_BYTES_MAX;
+use crate::{
+    ATTEMPTS_MAX, CONTENT_TYPE_BYTES_MAX, GROUP_BYTES_MAX, HISTORY_KEYS_MAX, INTEGER_MAX, LEASE_TASKS_MAX,
+    LIMIT_MAX, MOMENTS_MAX, REDRIVE_MAX, TAG_BYTES_MAX, TAGS_MAX, TOKEN_BYTES_MAX, TOKENS_MAX, TaskState,
+};
+
+/// All of them.
+pub(super) fn requests() -> Vec<Schema> {
+    vec![
+        put(),
+        patch(),
+        batch_line(),
+        lease(),
+        Schema::request("Ack", "Which work is done.", vec![tokens()]),
+        Schema::request(
+            "Nack",
+            "Which work is given back.",
+            vec![
+                tokens(),
+                may(
+                    "delay",
+                    duration(),
+                    "Not before so long. Default: what the retry policy says, or at once.",
+                ),
+                may("reason", text(1_024), "What went wrong; it is kept with the task, 1,024 bytes at most."),
+            ],
+        ),
+        Schema::request(
+            "Extend",
+            "Which leases go on.",
+            vec![
+                tokens(),
+                may("lease", duration(), "So long from now, 1 s to 12 h. Default: that of the queue."),
+            ],
+        ),
+        Schema::request(
+            "Redrive",
+            "Which dead tasks live again: one of the members, or none for all, 1,000 at most a call.",
+            vec![
+                may("key", word(256), "The dead task that this key leads to."),
+                may("id", integer(1, INTEGER_MAX), "The dead task with this id."),
+                may("keys", list(word(256), 1, REDRIVE_MAX), "Several keys."),
+                may("ids", list(integer(1, INTEGER_MAX), 1, REDRIVE_MAX), "Several ids."),
+            ],
+        ),
+        Schema::request(
+            "BulkCancel",
+            "Which tasks are cancelled.",
+            vec![
+                has(
+                    "filter",
+                    of("Filter"),
+                    "Which; `{}` is every task that is not dead, and has to be written.",
+                ),
+                may("dry_run", boolean(), "Say only how many there are."),
+                may("revoke", boolean(), "Take those out of workers' hands that are leased."),
+            ],
+        ),
+        Schema::request(
+            "Filter",
+            "Tasks that have all of these.",
+            vec![
+                may("state", one_of(&TaskState::ALL.map(TaskState::name)), "In this state."),
+                may("due_from", time_or_ms(), "Due then or later."),
+                may("due_to", time_or_ms(), "Due then or earlier."),
+                may("tag", word(TAG_BYTES_MAX), "With this tag."),
+            ],
+        ),
+        settings(),
+        Schema::request(
+            "History",
+            "How much is remembered of tasks that ended, whichever ends first.",
+            vec![
+                may("keep", duration(), "For so long, at most 365 days. Default: 24 h."),
+                may("keys", integer(0, HISTORY_KEYS_MAX), "The last so many. Default: 100,000."),
+            ],
+        ),
+        retry(),
+        Schema::request(
+            "Pause",
+            "How long nothing is leased.",
+            vec![may(
+                "for",
+                or_null(duration()),
+                "So long, up to 365 days. Default: until the queue is resumed.",
+            )],
+        ),
+        Schema::request("Nothing", "Nothing: the path says it all.", vec![]),
+        schedule(),
+        Schema::request(
+            "Moment",
+            "An instant of a timeline: a time, and the payload from then on.",
+            [vec![at(), at_ms()], payload()].concat(),
+        ),
+        Schema::request(
+            "Advance",
+            "How far the clock moves.",
+            vec![has("by", duration(), "`0s` to 100 years.")],
+        ),
+    ]
+}
+
+fn at() -> Member {
+    may("at", time(), "Due then, RFC 3339. The past is now.")
+}
+
+fn at_ms() -> Member {
+    may("at_ms", time_ms(), "Due then, milliseconds since 1970.")
+}
+
+fn due() -> Vec<Member> {
+    vec![
+        may(
+            "delay",
+            duration(),
+            "Due so long after the server has the request. One of the four, or none for now.",
+        ),
+        at(),
+        at_ms(),
+        may(
+            "level",
+            integer(1, LEVELS_MAX.into()),
+            "Due after the delay that has this place in the server's list.",
+        ),
+    ]
+}
+
+fn payload() -> Vec<Member> {
+    vec![
+        may("payload", any(), "What the worker gets: any JSON, kept byte for byte. Default: `null`."),
+        may(
+            "payload_base64",
+            json!({ "type": "string", "contentEncoding": "base64" }),
+            "What the worker gets, if it is not JSON.",
+        ),
+        may(
+            "content_type",
+            text(CONTENT_TYPE_BYTES_MAX),
+            "What those bytes are. Default: application/octet-stream.",
+        ),
+    ]
+}
+
+/// `gone` is what takes an earlier value away, where there may be one.
+fn terms(gone: fn(Value) -> Value) -> Vec<Member> {
+    vec![
+        may("tags", list(word(TAG_BYTES_MAX), 0, TAGS_MAX), "Words to find the task by, each once."),
+        may("priority", integer(0, u32::MAX.into()), "Of what is due the smaller goes first. Default: 1024."),
+        may("group", gone(word(GROUP_BYTES_MAX)), "What `max_in_flight_per_group` counts."),
+        may(
+            "retry",
+            gone(of("Retry")),
+            "How often and how soon it is tried again. Default: that of the queue.",
+        ),
+        may(
+            "expire_after",
+            gone(duration()),
+            "Given up so long after it is due, unless a worker has it. Default: never.",
+        ),
+    ]
+}
+
+fn same(schema: Value) -> Value {
+    schema
+}
+
+fn timeline() -> Member {
+    may(
+        "timeline",
+        list(of("Moment"), 1, MOMENTS_MAX),
+        "Many instants in the order of time, a payload for each, in the place of time and payload.",
+    )
+}
+
+fn max_wait() -> Member {
+    may(
+        "max_wait",
+        duration(),
+        "With the mode `debounce`: due so long after the first put of the row at the latest.",
+    )
+}
+
+fn put() -> Schema {
+    let members = [due(), vec![timeline()], payload(), terms(same), vec![max_wait()]].concat();
+    Schema::request(
+        "Put",
+        "A task: when, what, and how. No body at all is due now with the payload `null`.",
+        members,
+    )
+}
+
+fn patch() -> Schema {
+    let members = [due(), vec![timeline()], payload(), terms(or_null)].concat();
+    Schema::request("Patch", "What is to be another; what is not named stays.", members)
+}
+
+fn batch_line() -> Schema {
+    let modes: Vec<_> = MODES.iter().map(|(name, _)| *name).collect();
+    let own = vec![
+        has("op", one_of(&["put", "patch", "cancel"]), "What to do."),
+        has("key", word(256), "With which task."),
+        may("mode", one_of(&modes), "Of a put: as the parameter of its route."),
+        may("if_match", integer(1, INTEGER_MAX), "Only if the task has this version."),
+        may("revoke", boolean(), "Take the task out of a worker's hands."),
+    ];
+    let members = [own, due(), vec![timeline()], payload(), terms(or_null), vec![max_wait()]].concat();
+    Schema::request(
+        "BatchLine",
+        "One line of a batch: a put or patch has the members of its route, too.",
+        members,
+    )
+}
+
+fn lease() -> Schema {
+    Schema::request(
+        "Lease",
+        "How many tasks, for how long, and how long to wait for them.",
+        vec![
+            may("max", integer(1, LEASE_TASKS_MAX), "At most so many. Default: 1."),
+            may(
+                "lease",
+                duration(),
+                "They are this worker's for so long, 1 s to 12 h. Default: that of the queue, 30 s.",
+            ),
+            may("wait", duration(), "If none is ready, wait for one so long, up to 60 s. Default: `0s`."),
+        ],
+    )
+}
+
+fn tokens() -> Member {
+    let token = json!({ "type": "string", "minLength": 1, "maxLength": TOKEN_BYTES_MAX, "pattern": "^[A-Za-z0-9_-]+$" });
+    has("tokens", list(token, 1, TOKENS_MAX), "Those of the leases.")
+}
+
+/// Also what an answer shows of a queue.
+pub(super) fn settings_members() -> Vec<Member> {
+    let limit = || or_null(integer(1, LIMIT_MAX));
+    vec![
+        may("max_in_flight", limit(), "So many tasks are in workers' hands at one time. Default: no limit."),
+        may("max_in_flight_per_group", limit(), "The same for the tasks of one `group`."),
+        may(
+            "rate",
+            or_null(json!({ "type": "string", "pattern": "^[0-9]+/[0-9a-z]+$", "examples": ["5/s"] })),
+            "So many deliveries begin in such a while: `5/s`, `100/m`, `1/250ms`. Default: no limit.",
+        ),
+        may(
+            "burst",
+            or_null(integer(1, RATE_TASKS_MAX)),
+            "So many at once after a quiet while. Default: as the rate has.",
+        ),
+        may(
+            "max_backlog",
+            limit(),
+            "A put that would make one live task more is refused with 429. Default: no limit.",
+        ),
+        may(
+            "default_lease",
+            or_null(duration()),
+            "The lease of workers who name none, 1 s to 12 h. Default: 30 s.",
+        ),
+        may(
+            "retry",
+            or_null(of("Retry")),
+            "The policy of tasks without one. Default: tried for ever, at once.",
+        ),
+        may("history", or_null(of("History")), "How long `done` can be told from `not_found`."),
+    ]
+}
+
+fn settings() -> Schema {
+    let what = "How a queue hands its tasks out. `null` is the default.";
+    Schema::request("Settings", what, settings_members())
+}
+
+fn retry() -> Schema {
+    Schema::request(
+        "Retry",
+        "After a failure it waits, and after so many attempts the task is dead.",
+        vec![
+            may("max_attempts", integer(1, ATTEMPTS_MAX.into()), "Dead after so many. Default: never."),
+            may(
+                "backoff",
+                one_of(&["exponential", "fixed"]),
+                "Whether the wait doubles. Default: `exponential`.",
+            ),
+            may("base", duration(), "The first wait. Default: 1 s."),
+            may("max", duration(), "The longest wait. Default: 10 min, or `base` if that is longer."),
+            may(
+                "jitter",
+                json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "boolean" }] }),
+                "Such a part of the wait is left out by chance. Default: 0.5, and 0 if it is fixed.",
+            ),
+        ],
+    )
+}
+
+/// Also what an answer shows of a schedule.
+pub(super) fn schedule_members() -> Vec<Member> {
+    let own = vec![
+        may(
+            "cron",
+            text(CRON_BYTES_MAX),
+            "At times of a wall: five fields, or six with the seconds first. One of the three.",
+        ),
+        may("tz", text(CRON_BYTES_MAX), "With `cron`: whose wall, an IANA name. Default: UTC."),
+        may("every", duration(), "So far apart, 100 ms to 100 years."),
+        may("fixed_delay", duration(), "So long after the end of the task before, 100 ms to 100 years."),
+        may("start", time(), "At no instant before."),
+        may("end", time(), "At no instant after."),
+        may("count", integer(1, LIMIT_MAX), "So many tasks and then no more."),
+        may("jitter", duration(), "Due up to so much later, by chance."),
+        may(
+            "catch_up",
+            one_of(&["skip", "once", "all"]),
+            "What becomes of instants missed by a minute or more. Default: `once`.",
+        ),
+        may(
+            "overlap",
+            one_of(&["skip", "queue", "allow"]),
+            "What becomes of an instant while the task before is live. Default: `allow`.",
+        ),
+    ];
+    [own, payload(), terms(same)].concat()
+}
+
+fn schedule() -> Schema {
+    let what = "What is done again and again. Each time a task is put with the key `name@instant`.";
+    Schema::request("Schedule", what, schedule_members())
+}
+
+fn time_or_ms() -> Value {
+    json!({ "anyOf": [time(), time_ms()] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AckBody, BatchLine, ExtendBody, NackBody, PauseBody};
+
+    #[test]
+    fn the_members_described_are_those_that_are_read() {
+        use crate::{batch, bulk, clock, dead, lease, put, retry, schedule, settings, timeline};
+        let shapes = [
+            ("Put", &put::SHAPE),
+            ("Patch", &put::PATCH_SHAPE),
+            ("BatchLine", &batch::SHAPE),
+            ("Lease", &lease::SHAPE),
+            ("Redrive", &dead::SHAPE),
+            ("BulkCancel", &bulk::SHAPE),
+            ("Filter", &bulk::FILTER),
+            ("Settings", &settings::SHAPE),
+            ("Retry", &retry::SHAPE),
+            ("Schedule", &schedule::SHAPE),
+            ("Moment", &timeline::SHAPE),
+            ("Advance", &clock::SHAPE),
+        ];
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        for schema in requests() {
+            let described = sorted(schema.members.iter().map(|member| member.name).collect());
+            match shapes.iter().find(|(name, _)| *name == schema.name) {
+                Some((name, shape)) => assert_eq!(described, sorted(shape.known.to_vec()), "{name}"),
+                None => {
+                    let bodies = ["Ack", "Nack", "Extend", "History", "Pause", "Nothing"];
+                    assert!(bodies.contains(&schema.name), "{} has no shape here", schema.name);
+                }
+            }
+        }
+    }
+
+    /// Of those whose readers have no list of their own.
+    #[test]
+    fn the_other_members_are_read_too() {
+        for name in ["Ack", "Nack", "Extend", "Pause"] {
+            let schemas = requests();
+            let schema = schemas.iter().find(|schema| schema.name == name).expect("it is described");
+            let example = |member: &Member| match member.name {
+                "tokens" => json!(["a"]),
+                "reason" => json!("b"),
+                _ => json!("5s"),
+            };
+            let body: serde_json::Map<_, _> =
+                schema.members.iter().map(|member| (member.name.to_owned(), example(member))).collect();
+            let bytes = Value::Object(body).to_string().into_bytes();
+            let is_read = match name {
+                "Ack" => AckBody::parse(&bytes).is_ok(),
+                "Nack" => NackBody::parse(&bytes).is_ok(),
+                "Extend" => ExtendBody::parse(&bytes).is_ok(),
+                _ => PauseBody::parse(&bytes).is_ok(),
+            };
+            assert!(is_read, "{name}");
+        }
+        assert!(
+            BatchLine::parse(br#"{"op":"put","key":"a","mode":"create","if_match":1,"revoke":true}"#).is_ok()
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! `/openapi.json` and `/problems/{kind}`: what the server says about itself.
+
+use std::sync::LazyLock;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::Response;
+use serde::Serialize;
+use tickwheel_api::{Problem, ProblemKind, no_query, openapi};
+
+use crate::answer;
+use crate::problem::Refusal;
+use crate::query::QueryText;
+
+/// `GET /openapi.json`.
+pub(crate) async fn openapi(QueryText(query): QueryText) -> Result<Response, Refusal> {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
+    no_query(&query)?;
+    let mut response = Response::new(Body::from(TEXT.clone()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// `GET /problems/{kind}`, which is what the `type` of a problem leads to.
+pub(crate) async fn problem_page(uri: Uri, QueryText(query): QueryText) -> Result<Response, Refusal> {
+    #[derive(Serialize)]
+    struct ProblemPage {
+        r#type: &'static str,
+        status: u16,
+        title: &'static str,
+        meaning: &'static str,
+        remedy: &'static str,
+    }
+    no_query(&query)?;
+    let kind = ProblemKind::of_type(uri.path()).ok_or_else(|| Problem::no_endpoint(uri.path()))?;
+    let (meaning, remedy) = kind.explained();
+    let (r#type, status, title) = (kind.type_uri(), kind.status(), kind.title());
+    Ok(answer::json(StatusCode::OK, &ProblemPage { r#type, status, title, meaning, remedy }))
+}
