@@ -5,6 +5,7 @@ mod flow;
 mod near;
 mod rules;
 mod schedules;
+mod states;
 mod terms;
 mod timeline;
 mod twins;
