@@ -18,9 +18,10 @@ const MONTH_MS: u64 = 31 * 86_400_000;
 
 /// The moves in the table of the document.
 fn told() -> BTreeSet<Move> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/state-machine.md");
-    let page = std::fs::read_to_string(path).expect("the document is there");
-    let rows = page.lines().skip_while(|line| !line.starts_with("| from | to | by |")).skip(2);
+    let rows = include_str!("../../../../docs/state-machine.md")
+        .lines()
+        .skip_while(|line| !line.starts_with("| from | to | by |"))
+        .skip(2);
     let mut moves = BTreeSet::new();
     for row in rows.take_while(|line| line.starts_with('|')) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
