@@ -1,5 +1,7 @@
 //! From the product's words to the oracle's and back. The oracle knows nothing of the product, so this stands between.
 
+use std::sync::Arc;
+
 use tickwheel_engine::Input;
 use tickwheel_queue as product;
 
@@ -48,8 +50,16 @@ fn retry(number: u64) -> Option<product::Retry> {
     Some(product::Retry { max_attempts, backoff: None })
 }
 
-/// `shown`: the retry policy, which a delivery does not show.
+/// What every put of this key is traced by: half of them by something.
+fn trace_of(key: &str) -> Option<Arc<str>> {
+    let traced =
+        key.strip_prefix('k').and_then(|number| number.parse::<u64>().ok()).is_some_and(|n| n % 2 == 1);
+    traced.then(|| format!("trace of {key}").into())
+}
+
+/// `traced`: the key, and the trace that is shown with it; `shown`: the retry policy, which a delivery does not show.
 fn number(
+    traced: (&product::Key, Option<&Arc<str>>),
     body: &product::Body,
     priority: u32,
     group: Option<&product::Group>,
@@ -63,7 +73,10 @@ fn number(
         ..product::Terms::default()
     };
     // Anything else was never put: a number that no call has says so.
-    let is_it = |number: u64| Given::of(number) == Given { body: body.clone(), terms: terms(number) };
+    let (key, trace) = traced;
+    let traced_well = trace_of(key.as_str()).as_ref() == trace;
+    let is_it =
+        |number: u64| traced_well && Given::of(number) == Given { body: body.clone(), terms: terms(number) };
     number.filter(|&number| is_it(number)).unwrap_or(u64::MAX)
 }
 
@@ -103,7 +116,13 @@ fn view(task: &product::TaskView) -> View {
             product::State::Dead => oracle::State::Dead,
         },
         due_at: task.due_at.as_ms(),
-        payload: number(&task.body, task.priority, task.group.as_ref(), Some(task.retry)),
+        payload: number(
+            (&task.key, task.trace.as_ref()),
+            &task.body,
+            task.priority,
+            task.group.as_ref(),
+            Some(task.retry),
+        ),
         attempt: task.attempt,
     }
 }
@@ -123,6 +142,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             let Given { body, terms } = Given::of(*number);
             product::Command::Put(product::Put {
                 queue,
+                trace: call.key.as_deref().and_then(trace_of),
                 key,
                 due: due.map_or(product::Due::Now, due_of),
                 body,
@@ -266,7 +286,13 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
                     key: one.key.as_str().to_owned(),
                     id: one.id,
                     due_at: one.due_at.as_ms(),
-                    payload: number(&one.body, one.priority, one.group.as_ref(), None),
+                    payload: number(
+                        (&one.key, one.trace.as_ref()),
+                        &one.body,
+                        one.priority,
+                        one.group.as_ref(),
+                        None,
+                    ),
                     attempt: one.attempt,
                     token: one.token.to_string(),
                     lease_until: one.lease_until.as_ms(),

@@ -67,6 +67,7 @@ mod terms;
 pub mod time;
 mod timeline;
 mod tokens;
+mod trace;
 mod value;
 
 pub use bad_request::{BadRequest, Place};
@@ -106,6 +107,7 @@ pub use task::{
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use timeline::{MOMENTS_MAX, MomentBody};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
+pub use trace::TraceContext;
 
 /// The content type of a batch, request and answer: one JSON object a line.
 pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";

@@ -5,6 +5,7 @@ use crate::retry::RetryBody;
 use crate::terms::PRIORITY_DEFAULT;
 use crate::time;
 use crate::timeline::MomentBody;
+use crate::trace::TraceContext;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -41,7 +42,7 @@ impl TaskState {
 
 /// A task as its owner sees it: the answer to GET, and a line of a list.
 ///
-/// As JSON: `queue key id version state due_at payload tags priority group attempt retry expire_at failures dead_at reason timeline`, in this order,
+/// As JSON: `queue key id version state due_at payload tags priority group attempt retry expire_at failures dead_at reason timeline traceparent tracestate`, in this order,
 /// those of them only that there are, but for the first eight and `attempt`; `payload_base64` and `content_type` in the place of `payload` if that is not JSON. Reading it back needs `serde_json`, which
 /// keeps the payload's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub struct TaskBody {
     pub dead: Option<(i64, DeathReason)>,
     /// The instants of its timeline that come after the present one.
     pub timeline: Vec<MomentBody>,
+    /// What its put was traced by.
+    pub trace: Option<TraceContext>,
 }
 
 /// An attempt that failed: `{"at", "attempt", "how", "reason"}`.
@@ -145,7 +148,7 @@ pub struct PutAnswer {
     pub attempt: u32,
 }
 
-/// A task in a worker's hands: `key id payload tags priority group due_at attempt token lease_until`, `group` only if there is one.
+/// A task in a worker's hands: `key id payload tags priority group due_at attempt token lease_until traceparent tracestate`, `group` and the last two only if there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedTask {
     /// The user's name for the task.
@@ -168,6 +171,8 @@ pub struct LeasedTask {
     pub token: String,
     /// When the lease ends, in ms since 1970.
     pub lease_until_ms: i64,
+    /// What its put was traced by.
+    pub trace: Option<TraceContext>,
 }
 
 /// The answer to a lease: `{"tasks": [...]}`, empty if nothing was ready.
@@ -200,6 +205,12 @@ fn write_terms<M: SerializeMap>(
         Some(group) => map.serialize_entry("group", group),
         None => Ok(()),
     }
+}
+
+fn write_trace<M: SerializeMap>(trace: Option<&TraceContext>, map: &mut M) -> Result<(), M::Error> {
+    let Some(TraceContext { traceparent, tracestate }) = trace else { return Ok(()) };
+    map.serialize_entry("traceparent", traceparent)?;
+    tracestate.iter().try_for_each(|state| map.serialize_entry("tracestate", state))
 }
 
 /// For answers of servers that did not say it yet.
@@ -235,6 +246,7 @@ impl Serialize for TaskBody {
         if !self.timeline.is_empty() {
             map.serialize_entry("timeline", &self.timeline)?;
         }
+        write_trace(self.trace.as_ref(), &mut map)?;
         map.end()
     }
 }
@@ -250,6 +262,7 @@ impl Serialize for LeasedTask {
         map.serialize_entry("attempt", &self.attempt)?;
         map.serialize_entry("token", &self.token)?;
         map.serialize_entry("lease_until", &time::format(self.lease_until_ms))?;
+        write_trace(self.trace.as_ref(), &mut map)?;
         map.end()
     }
 }
@@ -283,6 +296,8 @@ impl<'de> Deserialize<'de> for TaskBody {
             reason: Option<DeathReason>,
             #[serde(default)]
             timeline: Vec<MomentBody>,
+            traceparent: Option<String>,
+            tracestate: Option<String>,
         }
         let wire = Wire::deserialize(deserializer)?;
         let payload = PayloadBody::of_answer(
@@ -308,6 +323,9 @@ impl<'de> Deserialize<'de> for TaskBody {
             failures: wire.failures,
             dead: wire.dead_at.zip(wire.reason),
             timeline: wire.timeline,
+            trace: wire
+                .traceparent
+                .map(|traceparent| TraceContext { traceparent, tracestate: wire.tracestate }),
         })
     }
 }
@@ -332,6 +350,8 @@ impl<'de> Deserialize<'de> for LeasedTask {
             token: String,
             #[serde(with = "time::rfc3339")]
             lease_until: i64,
+            traceparent: Option<String>,
+            tracestate: Option<String>,
         }
         let wire = Wire::deserialize(deserializer)?;
         let payload = PayloadBody::of_answer(
@@ -351,6 +371,9 @@ impl<'de> Deserialize<'de> for LeasedTask {
             attempt: wire.attempt,
             token: wire.token,
             lease_until_ms: wire.lease_until,
+            trace: wire
+                .traceparent
+                .map(|traceparent| TraceContext { traceparent, tracestate: wire.tracestate }),
         })
     }
 }

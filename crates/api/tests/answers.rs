@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use tickwheel_api::{
     CancelAnswer, CancelOutcome, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, NowBody,
     PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState, TasksPage, TokenResult,
-    TokenResults,
+    TokenResults, TraceContext,
 };
 
 /// The value is written as this text and read back as the same value.
@@ -32,6 +32,7 @@ fn task(payload: PayloadBody) -> TaskBody {
         failures: Vec::new(),
         dead: None,
         timeline: Vec::new(),
+        trace: None,
     }
 }
 
@@ -92,6 +93,7 @@ fn leased_tasks() {
         attempt: 1,
         token: "t_-".to_owned(),
         lease_until_ms: 30_001,
+        trace: None,
     };
     check(
         &LeasedTasks { tasks: vec![leased(PayloadBody::default())] },
@@ -106,6 +108,14 @@ fn leased_tasks() {
         r#"{"key":"k","id":7,"payload_base64":"","content_type":"text/plain","tags":["vip"],"priority":1024,"group":"g","due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z"}"#,
     );
     check(&LeasedTasks { tasks: Vec::new() }, r#"{"tasks":[]}"#);
+    let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
+    check(
+        &LeasedTask {
+            trace: Some(TraceContext { traceparent, tracestate: Some("a=b".to_owned()) }),
+            ..leased(PayloadBody::default())
+        },
+        r#"{"key":"k","id":7,"payload":null,"tags":[],"priority":1024,"due_at":"1970-01-01T00:00:00.001Z","attempt":1,"token":"t_-","lease_until":"1970-01-01T00:00:30.001Z","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b"}"#,
+    );
 }
 
 #[test]

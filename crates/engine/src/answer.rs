@@ -91,6 +91,8 @@ pub struct TaskView {
     pub retry: Option<Retry>,
     /// When it is given up unless somebody has it or has finished it.
     pub expire_at: Option<Timestamp>,
+    /// What its put was traced by.
+    pub trace: Option<Arc<str>>,
     /// The attempts that failed last, the oldest first.
     pub failures: Vec<Failure>,
     /// When and why it was given up.
@@ -117,6 +119,7 @@ impl TaskView {
             group: task.group().cloned(),
             retry: task.own_retry(),
             expire_at: task.expire_at(),
+            trace: task.trace().cloned(),
             failures: task.failures().to_vec(),
             dead: task.dead().copied(),
             step: task.step(),
@@ -166,6 +169,8 @@ pub struct Leased {
     pub priority: u32,
     /// The group it is in.
     pub group: Option<Group>,
+    /// What its put was traced by.
+    pub trace: Option<Arc<str>>,
     /// Which instant of its timeline this is, from 0.
     pub step: usize,
     /// What to work on: what [`Body::payload_at`] says of this step.

@@ -161,6 +161,9 @@ pub struct Put {
     pub body: Body,
     /// On what terms.
     pub terms: Terms,
+    /// Whoever traces the work through several programs finds the put by this: kept as it is and given to the worker. One of more than
+    /// [`TRACE_BYTES_MAX`] is left out.
+    pub trace: Option<Arc<str>>,
     /// What to do about a live task of that key.
     pub mode: PutMode,
     /// Only if the live task has this version.
@@ -402,6 +405,8 @@ pub struct List {
     pub after: Option<crate::seam::Place>,
 }
 
+/// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
+pub const TRACE_BYTES_MAX: usize = 640;
 /// The lease that a worker gets who names no length, of a queue whose settings say nothing of it: 30 s.
 pub const LEASE_MS_DEFAULT: u64 = 30_000;
 
@@ -429,6 +434,7 @@ impl Put {
             due: Due::Now,
             body: Body::default(),
             terms: Terms::default(),
+            trace: None,
             mode: PutMode::Upsert,
             if_version: None,
             on_lease: OnLease::Refuse,

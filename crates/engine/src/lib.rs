@@ -26,7 +26,7 @@ pub use answer::{
 pub use command::{
     Ack, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, Get, GetSchedule, LEASE_MS_DEFAULT,
     Lease, List, ListSchedules, Nack, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QueueChange,
-    Redrive, TaskFilter, Terms,
+    Redrive, TRACE_BYTES_MAX, TaskFilter, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};

@@ -85,6 +85,12 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.retry)
     }
 
+    /// What its put was traced by.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref().and_then(|extra| extra.trace.as_ref())
+    }
+
     /// When it is given up unless somebody has it or has finished it.
     #[must_use]
     pub fn expire_at(&self) -> Option<Timestamp> {

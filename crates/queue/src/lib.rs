@@ -39,8 +39,8 @@ pub use tickwheel_engine::{
     NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put, PutError, PutMode,
     PutSchedule, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueView, Rate, Redrive,
     RedriveError, Retention, Retry, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
-    State, Stats, Stored, StoredSchedule, Tag, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token,
-    TokenAnswer, Unavailable, occurrence_key,
+    State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, TaskFilter, TaskPage, TaskView, Terms,
+    Timestamp, Token, TokenAnswer, Unavailable, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{AckLevel, OpenError as StoreError};

@@ -12,12 +12,13 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use hyper::body::Frame;
 use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, PutQuery, no_query};
-use tickwheel_queue::{Key, QueueName};
+use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::app::{App, Shared};
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::header::Trace;
 use crate::limits::Slot;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::path::QueueAt;
@@ -47,6 +48,7 @@ pub(crate) async fn batch(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
+    Trace(trace): Trace,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -56,7 +58,7 @@ pub(crate) async fn batch(
     let slot = app.limits.batch().await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { app: Arc::clone(&app), name: queue, under_way, bytes: 0, rows, _slot: slot };
+    let batch = Batch { app: Arc::clone(&app), name: queue, trace, under_way, bytes: 0, rows, _slot: slot };
     tokio::spawn(batch.run(body));
     let mut response = Response::new(Body::new(Rows { answer, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -72,6 +74,8 @@ struct UnderWay {
 struct Batch {
     app: Arc<App>,
     name: QueueName,
+    /// What all its puts are traced by.
+    trace: Option<Arc<str>>,
     /// In the order of the lines.
     under_way: VecDeque<UnderWay>,
     /// Of the lines under way.
@@ -156,7 +160,7 @@ impl Batch {
             BatchOp::Put { body, mode } => {
                 let query = PutQuery { mode, revoke: line.revoke };
                 let put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
-                    Ok(put) => put,
+                    Ok(put) => Put { trace: self.trace.clone(), ..put },
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
                 let stored = queue.put(put);

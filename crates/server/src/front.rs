@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,10 +13,11 @@ use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, Method, Request};
 use axum::response::{IntoResponse, Response};
 use tickwheel::{Clock, SystemClock};
-use tickwheel_api::Problem;
+use tickwheel_api::{Problem, TraceContext};
 use tower_service::Service;
 
 use crate::guard::Guard;
+use crate::header;
 use crate::host::Hosts;
 use crate::problem;
 
@@ -37,6 +39,7 @@ impl Front {
         let begun = self.clock.now();
         let method = request.method().clone();
         let shape = shape(request.uri().path());
+        let trace = header::trace(request.headers());
         let (mut parts, body) = request.into_parts();
         let allowed = self.hosts.check(&parts).and_then(|()| self.guard.check(&parts));
         let mut answer = match allowed {
@@ -49,7 +52,8 @@ impl Front {
         // Answers hold what is true now, and are JSON whatever a browser would like to see in them.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        log(&method, &shape, answer.status().as_u16(), self.clock.now().saturating_since(begun));
+        let took = self.clock.now().saturating_since(begun);
+        log(&method, &shape, answer.status().as_u16(), took, trace.as_ref());
         answer
     }
 
@@ -70,13 +74,14 @@ impl Front {
     }
 }
 
-fn log(method: &Method, shape: &str, status: u16, took: std::time::Duration) {
+fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<&TraceContext>) {
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let trace_id = trace.map(TraceContext::trace_id);
     // A store that failed was logged when it did; each call that it refuses since then is no news.
     if status == 500 {
-        tracing::warn!(%method, path = shape, status, took_us, "answered");
+        tracing::warn!(%method, path = shape, status, took_us, trace_id, "answered");
     } else {
-        tracing::debug!(%method, path = shape, status, took_us, "answered");
+        tracing::debug!(%method, path = shape, status, took_us, trace_id, "answered");
     }
 }
 

@@ -1,10 +1,13 @@
-//! Headers that mean something to a task: `If-Match` and `Idempotency-Key`.
+//! Headers that mean something to a task: `If-Match`, `Idempotency-Key`, `traceparent`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use tickwheel_api::{BadRequest, if_match};
+use tickwheel_api::{BadRequest, TraceContext, if_match};
 use tickwheel_queue::{Key, Seq};
 
 use crate::problem::{self, Refusal};
@@ -22,6 +25,27 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
         let value = only(headers, &IF_MATCH, "If-Match")?;
         Ok(Self(value.map(|value| if_match(value.as_bytes())).transpose()?.map(translate::version)))
     }
+}
+
+/// What the request is traced by, as it is kept. Malformed headers are as none at all: no work is refused for its tracing.
+pub(crate) struct Trace(pub(crate) Option<Arc<str>>);
+
+impl<S: Sync> FromRequestParts<S> for Trace {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(trace(&parts.headers).map(|trace| trace.to_text().into())))
+    }
+}
+
+/// What a request is traced by.
+pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        let (first, second) = (values.next()?.to_str().ok()?, values.next());
+        second.is_none().then_some(first)
+    };
+    TraceContext::of_headers(text("traceparent")?, text("tracestate"))
 }
 
 /// A condition that was ignored would be a change that its caller ruled out.

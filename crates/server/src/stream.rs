@@ -121,6 +121,7 @@ mod tests {
             attempt: 1,
             token: "t".to_owned(),
             lease_until_ms: 1_000,
+            trace: None,
         };
         (0..count).map(one).collect()
     }

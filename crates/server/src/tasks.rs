@@ -4,13 +4,13 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery, no_query};
-use tickwheel_queue::{PutError, PutMode, QueueName, Stored};
+use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::answer;
 use crate::app::{App, Shared};
 use crate::body::JsonBytes;
 use crate::cursor::Cursor;
-use crate::header::{IfMatch, idempotency_key};
+use crate::header::{IfMatch, Trace, idempotency_key};
 use crate::path::{QueueAt, TaskAt};
 use crate::problem::Refusal;
 use crate::query::QueryText;
@@ -28,11 +28,13 @@ pub(crate) async fn put(
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
+    Trace(trace): Trace,
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
     let body = PutBody::parse(&body)?;
-    let command = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &app.levels)?;
+    let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &app.levels)?;
+    let command = Put { trace, ..put };
     let stored = app.queue.put(command).await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
@@ -43,6 +45,7 @@ pub(crate) async fn post(
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
+    Trace(trace): Trace,
     headers: HeaderMap,
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
@@ -52,7 +55,8 @@ pub(crate) async fn post(
     }
     let key = idempotency_key(&headers)?;
     let (body, query) = (PutBody::parse(&body)?, PutQuery::default());
-    let mut command = translate::put(&queue, key.clone(), body, query, None, &app.levels)?;
+    let put = translate::put(&queue, key.clone(), body, query, None, &app.levels)?;
+    let mut command = Put { trace, ..put };
     let Some(key) = key else {
         let stored = app.queue.put(command).await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));

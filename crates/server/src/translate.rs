@@ -34,6 +34,7 @@ pub(crate) fn put(
             timeline: timeline(body.timeline),
         },
         terms: terms(&body.terms),
+        trace: None,
         mode: match query.mode {
             api::PutMode::Upsert => queue::PutMode::Upsert,
             api::PutMode::Create => queue::PutMode::Create,
@@ -333,6 +334,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         failures: task.failures.iter().map(failure).collect(),
         dead: task.dead.map(|dead| (dead.at.as_ms(), death(dead.why))),
         timeline: moments_after(&task.body, task.step),
+        trace: task.trace.as_deref().and_then(api::TraceContext::read),
     }
 }
 
@@ -348,6 +350,7 @@ pub(crate) fn leased_task(leased: &queue::Leased) -> api::LeasedTask {
         attempt: leased.attempt,
         token: leased.token.to_string(),
         lease_until_ms: leased.lease_until.as_ms(),
+        trace: leased.trace.as_deref().and_then(api::TraceContext::read),
     }
 }
 

@@ -195,6 +195,13 @@ fn payload() -> Vec<Member> {
     ]
 }
 
+fn trace() -> Vec<Member> {
+    vec![
+        may("traceparent", text(55), "The header of its put: the span to link the work to."),
+        may("tracestate", text(512), "The header of its put."),
+    ]
+}
+
 fn next_cursor() -> Member {
     has("next_cursor", or_null(text(512)), "What to send as `cursor` for the next page; `null` on the last.")
 }
@@ -208,6 +215,7 @@ fn task() -> Schema {
         may("reason", one_of(&["max_attempts", "expired"]), "Why it was given up."),
         may("timeline", all(of("Moment")), "The instants to come."),
     ];
+    let rest = [rest, trace()].concat();
     Schema::answer(
         "Task",
         "A task as its owner sees it.",
@@ -226,6 +234,7 @@ fn leased() -> Schema {
         has("token", text(64), "Proves the lease to ack, nack and extend."),
         has("lease_until", time(), "When the lease ends."),
     ];
+    let rest = [rest, trace()].concat();
     Schema::answer("LeasedTask", "A task in a worker's hands.", [own, payload(), terms(), rest].concat())
 }
 

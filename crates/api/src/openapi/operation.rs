@@ -222,7 +222,7 @@ fn tasks() -> Vec<Operation> {
             "Schedules the task of this key, or changes the one that is live",
         )
         .query(&["mode", "revoke"])
-        .headers(IF_MATCH)
+        .headers(&["If-Match", "traceparent", "tracestate"])
         .body("Put")
         .gives(201, "Stored", "It is new.")
         .with(&["ETag", "Location"])
@@ -255,7 +255,7 @@ fn tasks() -> Vec<Operation> {
             PRODUCE,
             "Schedules a task under a key of the server's, or that of `Idempotency-Key`",
         )
-        .headers(&["Idempotency-Key"])
+        .headers(&["Idempotency-Key", "traceparent", "tracestate"])
         .body("Put")
         .gives(201, "Stored", "It is new.")
         .with(&["ETag", "Location"])
@@ -281,6 +281,7 @@ fn tasks() -> Vec<Operation> {
                 PRODUCE,
                 "Puts, patches and cancels, a line each, up to 10,000",
             )
+            .headers(&["traceparent", "tracestate"])
             .gives_other(
                 "A result for each line, in order; the lines are not atomic together.",
                 Content::Lines("BatchResult"),

@@ -68,6 +68,13 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "Only if it has this version, in quotes: the `ETag` of an answer. Else 412.",
         ),
         of("Idempotency-Key", Header, text(258), "The key of the task: the same again makes no second one."),
+        of(
+            "traceparent",
+            Header,
+            text(64),
+            "W3C trace context: kept with the task and given to its worker. A malformed one is as none.",
+        ),
+        of("tracestate", Header, text(512), "What goes with it."),
     ]
 }
 

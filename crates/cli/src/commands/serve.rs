@@ -87,6 +87,16 @@ pub(crate) struct Serve {
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
+    /// How the log is written: text for people, or a JSON object a line for programs
+    #[arg(long, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+/// The forms of a log.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum LogFormat {
+    Text,
+    Json,
 }
 
 /// The token that the variable holds; it is valid for everything.
@@ -128,7 +138,7 @@ impl Serve {
     /// # Errors
     /// It cannot start.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        log_to_stderr(&self.log)?;
+        log_to_stderr(&self.log, self.log_format)?;
         end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
@@ -270,12 +280,12 @@ fn filter(text: &str) -> Result<String, String> {
     })
 }
 
-fn log_to_stderr(filter: &str) -> Result<()> {
+fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
     let filter = EnvFilter::try_new(filter).context("read the log filter")?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-        .try_init()
-        .map_err(|error| anyhow::anyhow!("set up the log: {error}"))
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let set_up = match format {
+        LogFormat::Text => log.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
+    set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
 }

@@ -10,7 +10,7 @@ use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
 };
-use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, Terms};
+use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, TRACE_BYTES_MAX, Terms};
 use crate::input::CallId;
 use crate::name::{Key, QueueName, Tag};
 use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
@@ -110,6 +110,7 @@ impl Engine {
             None => None,
         };
         let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
+        let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);
         let task = Task {
             id: id.unwrap_or(0),
             queue: put.queue,
@@ -125,7 +126,7 @@ impl Engine {
             revoked,
             lease: None,
             body: Arc::new(put.body),
-            extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
+            extra: Extra { group, retry, expire_at, trace, ..Extra::default() }.boxed(),
         };
         if live.is_none() {
             self.may_grow(&task.queue)?;

@@ -172,6 +172,7 @@ impl Engine {
             lease_until: held.until,
             priority: task.priority,
             group: task.group().cloned(),
+            trace: task.trace().cloned(),
             step: task.step(),
             body: Arc::clone(&task.body),
         }

@@ -19,4 +19,5 @@ mod stops;
 mod tasks;
 mod tls;
 mod tokens;
+mod traces;
 mod wire;

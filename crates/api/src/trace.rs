@@ -1,0 +1,117 @@
+//! W3C trace context: by what whoever traces the work through several programs finds the put.
+
+use serde::{Deserialize, Serialize};
+
+/// `version-trace_id-parent_id-flags`.
+const TRACEPARENT_BYTES: usize = 55;
+/// What a `tracestate` may have; a longer one is left out, as the recommendation allows.
+const TRACESTATE_BYTES_MAX: usize = 512;
+
+/// The headers `traceparent` and `tracestate` of a put, given back with the task.
+///
+/// ```
+/// use tickwheel_api::TraceContext;
+/// let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+/// let trace = TraceContext::of_headers(parent, Some("vendor=1")).expect("well formed");
+/// assert_eq!(trace.trace_id(), "0af7651916cd43dd8448eb211c80319c");
+/// assert_eq!(TraceContext::read(&trace.to_text()), Some(trace));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceContext {
+    /// Which span made the put.
+    pub traceparent: String,
+    /// What its tools say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
+}
+
+impl TraceContext {
+    /// Reads the two headers. `None`: they are malformed, and whoever gets such ones goes on as if there were none.
+    ///
+    /// Of a version that is not known what it has in common with version 00 is kept.
+    pub fn of_headers(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
+        let traceparent = traceparent.trim_ascii();
+        let (known, rest) = traceparent.split_at_checked(TRACEPARENT_BYTES)?;
+        let mut parts = known.split('-');
+        let mut hex = |digits: usize| {
+            let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            parts.next().filter(|part| part.len() == digits && part.bytes().all(lower))
+        };
+        let (version, trace, parent, _flags) = (hex(2)?, hex(32)?, hex(16)?, hex(2)?);
+        let is_nothing = |id: &str| id.bytes().all(|byte| byte == b'0');
+        let goes_on = rest.is_empty() || version != "00" && rest.starts_with('-');
+        if version == "ff" || is_nothing(trace) || is_nothing(parent) || !goes_on {
+            return None;
+        }
+        let fits = |state: &&str| {
+            (1..=TRACESTATE_BYTES_MAX).contains(&state.len())
+                && state.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        };
+        let tracestate = tracestate.map(str::trim).filter(fits).map(str::to_owned);
+        Some(Self { traceparent: known.to_owned(), tracestate })
+    }
+
+    /// The number of the trace, in hex.
+    pub fn trace_id(&self) -> &str {
+        self.traceparent.get(3..35).unwrap_or_default()
+    }
+
+    /// Both in one text, as it is kept.
+    pub fn to_text(&self) -> String {
+        match &self.tracestate {
+            None => self.traceparent.clone(),
+            Some(state) => format!("{} {state}", self.traceparent),
+        }
+    }
+
+    /// What [`to_text`](Self::to_text) wrote; `None`: it did not.
+    pub fn read(text: &str) -> Option<Self> {
+        let (parent, state) =
+            text.split_once(' ').map_or((text, None), |(parent, state)| (parent, Some(state)));
+        Self::of_headers(parent, state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn what_is_malformed_is_as_if_it_were_not_there() {
+        for bad in [
+            "",
+            "00",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0x",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+            "00-0af7651916cd43dd8448eb211c80319cb7ad6b7169203331-0101",
+            "00-ü0af7651916cd43dd8448eb211c8031-b7ad6b7169203331-01",
+        ] {
+            assert_eq!(TraceContext::of_headers(bad, None), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_read_as_far_as_it_is_known() {
+        let later = PARENT.replacen("00", "01", 1);
+        let trace = TraceContext::of_headers(&format!("{later}-more"), None).expect("it begins well");
+        assert_eq!(trace.traceparent, later);
+        assert_eq!(TraceContext::of_headers(&format!("{later}more"), None), None);
+    }
+
+    #[test]
+    fn a_state_that_is_too_long_or_no_text_is_left_out() {
+        for bad in ["", " ", "a\u{7f}", &"x".repeat(513)] {
+            let trace = TraceContext::of_headers(PARENT, Some(bad)).expect("the parent is good");
+            assert_eq!(trace.tracestate, None, "{bad:?}");
+        }
+        let long = "x".repeat(512);
+        let trace = TraceContext::of_headers(PARENT, Some(&long)).expect("good");
+        assert_eq!(TraceContext::read(&trace.to_text()), Some(trace));
+    }
+}
