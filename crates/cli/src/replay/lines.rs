@@ -30,7 +30,7 @@ pub(super) struct Line {
 pub(super) enum Op {
     /// The number of the line travels with the task as its only tag, see [`line_of`].
     Put {
-        put: Put,
+        put: Box<Put>,
         due_at: Timestamp,
     },
     Cancel(Cancel),
@@ -93,7 +93,7 @@ impl<R: BufRead> Lines<R> {
                     tags: vec![Tag::new(&self.number.to_string()).expect("digits are a tag")],
                     ..Body::default()
                 };
-                Op::Put { put: Put { body, ..Put::new(&queue, key).at(due_at) }, due_at }
+                Op::Put { put: Box::new(Put { body, ..Put::new(&queue, key).at(due_at) }), due_at }
             }
         };
         Ok(Line { number: self.number, at, op })

@@ -110,7 +110,7 @@ impl<W: Write> Player<W> {
             self.fire_until(self.at)?;
         }
         match line.op {
-            Op::Put { put, due_at } => self.put(line.number, task, put, due_at)?,
+            Op::Put { put, due_at } => self.put(line.number, task, *put, due_at)?,
             Op::Cancel(cancel) => {
                 if self.dues.remove(&task).is_none() {
                     // Too late or unknown, which the queue's history has to say. It forgets, so what it has seen by then must
