@@ -2,6 +2,12 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Nanoseconds of processor time that this process has used, all its threads together.
+pub(crate) fn of_process() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
 /// Processor time of a thread since some moment. What other processes do in between does not count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuTime(i128);

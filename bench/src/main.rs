@@ -5,6 +5,7 @@
 mod count;
 mod cpu;
 mod figures;
+mod http;
 mod machine;
 mod page;
 mod plot;
@@ -40,6 +41,8 @@ enum Bench {
     Wheel(wheel::WheelArguments),
     /// Timers that run, beside their peers: contention, lateness, idle threads, memory.
     Timer(timer::TimerArguments),
+    /// The HTTP rim beside the queue alone: processor time for each task in batches, and how late tasks reach workers.
+    Http(http::HttpArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
     Table(TableArguments),
     /// Cost against the number of timers, as SVG, from the CSV of a run.
@@ -57,6 +60,9 @@ enum Bench {
     /// One store of `store`, likewise.
     #[command(hide = true)]
     StoreSample(store::SampleArguments),
+    /// One process of `http`.
+    #[command(hide = true, subcommand)]
+    HttpPart(http::Part),
     /// A store that is filled until its process is killed.
     #[command(hide = true)]
     StoreFill(store::FillArguments),
@@ -77,6 +83,8 @@ fn main() -> anyhow::Result<()> {
         Bench::Store(arguments) => measured(|| store::run(&arguments)),
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
         Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
+        Bench::Http(arguments) => measured(|| http::run(&arguments)),
+        Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
             let figures = figures::Figures::load(&arguments.files)?;
             match arguments.into {

@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 3] = [WHEELS, TIMERS, STORE];
+pub(crate) static PAGES: [Page; 4] = [WHEELS, TIMERS, STORE, HTTP];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
@@ -37,6 +37,30 @@ pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
         format!("there are tables for {names}, and none for {}", path.display())
     })
 }
+
+const HTTP: Page = Page {
+    name: "http",
+    tables: &[
+        Table {
+            title: "Batches of 1,000 puts: processor time of the process for each task in ns, the same beside the queue alone, and tasks \
+                    in a second on the wall",
+            workload: "http-batches",
+            metrics: &[
+                ("CPU ns", "cpu_ns_task"),
+                ("of the queue alone", "cpu_ns_task/embedded"),
+                ("tasks/s", "tasks_s"),
+            ],
+        },
+        Table {
+            title: "Lateness in ms with so many pending: from the instant that a task is due to its arrival at a worker, and of a thread \
+                    beside it that sleeps from millisecond to millisecond",
+            workload: "http-lateness",
+            metrics: &[("p50", "p50_ms"), ("p99", "p99_ms"), ("p99.9", "p99.9_ms"), ("max", "max_ms")],
+        },
+    ],
+    rows: &["server", "embedded", "control-sleep"],
+    ratios: &[],
+};
 
 const WHEELS: Page = Page {
     name: "wheels",

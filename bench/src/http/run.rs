@@ -1,0 +1,107 @@
+//! All rounds of `http`, and the processes that they start.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::{batches, lateness, server};
+use crate::report::Report;
+use crate::sample::Sample;
+
+/// How large and how often.
+#[derive(clap::Args, Debug)]
+pub(crate) struct HttpArguments {
+    /// How often each is measured.
+    #[arg(long, default_value_t = 5)]
+    rounds: u64,
+    /// How long a round of batches takes, seconds.
+    #[arg(long, default_value_t = 4.0)]
+    seconds: f64,
+    /// Tasks that are pending while others fall due.
+    #[arg(long, default_value_t = 1_000_000)]
+    pending: u64,
+    /// Tasks that fall due in ten seconds.
+    #[arg(long, default_value_t = 50_000)]
+    due: u64,
+    /// Leave one out: `batches` or `lateness`.
+    #[arg(long)]
+    without: Option<String>,
+    /// Where to put data, a folder; by default that of the system for temporary files.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+/// One of the processes that are measured.
+#[derive(clap::Subcommand, Debug)]
+pub(crate) enum Part {
+    /// A server that says on each line of its input how much processor time it has used.
+    Serve {
+        /// Its data.
+        dir: PathBuf,
+    },
+    /// The embedded queue, put into in batches of 1,000.
+    Embedded {
+        /// Its data.
+        dir: PathBuf,
+        /// How long.
+        seconds: f64,
+    },
+}
+
+/// Runs one of the processes.
+pub(crate) fn part(part: &Part) -> anyhow::Result<()> {
+    match part {
+        Part::Serve { dir } => server::serve(dir),
+        Part::Embedded { dir, seconds } => {
+            let sample = batches::embedded(dir, Duration::from_secs_f64(*seconds))?;
+            print!("{}", sample.lines());
+            Ok(())
+        }
+    }
+}
+
+/// Runs all rounds.
+pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    let left_out = |name| arguments.without.as_deref() == Some(name);
+    let base = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
+    for round in 0..arguments.rounds {
+        let mut take = |implementation: &str, workload: &str, n, sample: Sample| {
+            for (name, value) in sample.figures {
+                report.add(implementation, workload, n, &name, value);
+            }
+        };
+        if !left_out("batches") {
+            let scratch = Scratch::new(&base, round)?;
+            for sample in batches::both(&scratch.0, Duration::from_secs_f64(arguments.seconds))? {
+                take(sample.0, "http-batches", 1_000, sample.1);
+            }
+        }
+        if !left_out("lateness") {
+            let scratch = Scratch::new(&base, round)?;
+            let (ours, control) = lateness::measured(&scratch.0, arguments.pending, arguments.due)?;
+            take("server", "http-lateness", arguments.pending, ours);
+            take("control-sleep", "http-lateness", arguments.pending, control);
+        }
+        eprintln!("round {} of {}", round + 1, arguments.rounds);
+    }
+    Ok(report)
+}
+
+/// A folder that goes when this is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(base: &Path, round: u64) -> anyhow::Result<Self> {
+        let path = base.join(format!("tickwheel-bench-http-{}-{round}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
