@@ -1,22 +1,24 @@
 //! A small blocking HTTP client over the types of this crate: one method for each call of the API.
 //!
-//! It repeats nothing by itself. Which calls may be sent again after a [`ClientError::NoAnswer`] is the
-//! caller's to know: a put of the same key never makes two tasks, and an ack whose answer was lost answers
-//! `expired` the second time.
+//! It sends each call once, unless it is told to try again ([`Client::with_retries`]): then what had no effect is sent again, and what may have
+//! had one only if twice is as good as once. A put of the same key never makes two tasks; an ack whose answer was lost answers `expired` the second
+//! time, so that is left to the caller.
 
 mod error;
 mod exchange;
+mod retries;
 mod url;
 
 pub use error::ClientError;
+pub use retries::Retries;
 
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
     CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, JobBody, LeaseBody, LeasedTask,
     LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery,
-    PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
-    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TasksPage,
-    TokenResult, TokenResults, etag,
+    PutAnswer, PutBody, PutMode, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
+    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TaskFilter, TasksPage,
+    TokenResult, TokenResults, TraceContext, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -84,6 +86,20 @@ impl Client {
         self
     }
 
+    /// Sends calls again where that is safe; blocks in between.
+    #[must_use]
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.exchange.set_retries(retries);
+        self
+    }
+
+    /// What is put from now on is traced by this: it comes back with the task, to whoever leases it.
+    #[must_use]
+    pub fn with_trace(mut self, trace: TraceContext) -> Self {
+        self.exchange.set_trace(trace);
+        self
+    }
+
     /// Trusts a server over TLS whose certificate comes from one of these roots, in PEM, or is one of them. Without this the roots of
     /// Mozilla are trusted, as of the day this was built.
     ///
@@ -119,7 +135,9 @@ impl Client {
             .query(&query.to_query())
             .if_match(if_match.map(etag))
             .json(body.to_json());
-        stored(&self.exchange.send(call)?)
+        // The second of two with a mode may be told that the first has done it.
+        let plain = matches!(query.mode, PutMode::Upsert | PutMode::Debounce) && !query.revoke;
+        stored(&self.exchange.send(if plain { call.twice_is_once() } else { call })?)
     }
 
     /// Schedules a task under a key of the server's making. Sending it twice makes two tasks.
@@ -130,6 +148,16 @@ impl Client {
     pub fn post(&self, queue: &str, body: &PutBody) -> Result<Stored, ClientError> {
         let call = Call::new("POST", queue_path(queue, "tasks")).json(body.to_json());
         stored(&self.exchange.send(call)?)
+    }
+
+    /// Schedules a task under this key, once: the same call again makes no second task, whatever became of the first.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 `done` if its work is done already; see [`ClientError`].
+    pub fn post_once(&self, queue: &str, key: &str, body: &PutBody) -> Result<Stored, ClientError> {
+        let call = Call::new("POST", queue_path(queue, "tasks")).idempotency_key(key).json(body.to_json());
+        stored(&self.exchange.send(call.twice_is_once())?)
     }
 
     /// Looks at a task.
@@ -266,6 +294,7 @@ impl Client {
     /// come back when their lease ends.
     pub fn lease(&self, queue: &str, body: &LeaseBody) -> Result<Vec<LeasedTask>, ClientError> {
         let call = Call::new("POST", queue_path(queue, "lease"))
+            .twice_is_once()
             .json(body.to_json())
             .timeout(CALL_TIMEOUT + Duration::from_millis(body.wait_ms));
         Ok(self.exchange.send(call)?.body::<LeasedTasks>()?.tasks)
@@ -277,7 +306,7 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn ack(&self, queue: &str, tokens: Vec<String>) -> Result<Vec<TokenResult>, ClientError> {
-        self.tokens(queue, "ack", AckBody { tokens }.to_json())
+        self.tokens(Call::new("POST", queue_path(queue, "ack")).json(AckBody { tokens }.to_json()))
     }
 
     /// Gives leases back. One result for each token, in order.
@@ -286,7 +315,7 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn nack(&self, queue: &str, body: &NackBody) -> Result<Vec<TokenResult>, ClientError> {
-        self.tokens(queue, "nack", body.to_json())
+        self.tokens(Call::new("POST", queue_path(queue, "nack")).json(body.to_json()))
     }
 
     /// Keeps leases for longer. One result for each token, in order.
@@ -295,12 +324,12 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn extend(&self, queue: &str, body: &ExtendBody) -> Result<Vec<TokenResult>, ClientError> {
-        self.tokens(queue, "extend", body.to_json())
+        let call = Call::new("POST", queue_path(queue, "extend")).json(body.to_json());
+        self.tokens(call.twice_is_once())
     }
 
-    fn tokens(&self, queue: &str, verb: &str, body: Vec<u8>) -> Result<Vec<TokenResult>, ClientError> {
-        let answer = self.exchange.send(Call::new("POST", queue_path(queue, verb)).json(body))?;
-        Ok(answer.body::<TokenResults>()?.results)
+    fn tokens(&self, call: Call) -> Result<Vec<TokenResult>, ClientError> {
+        Ok(self.exchange.send(call)?.body::<TokenResults>()?.results)
     }
 
     /// One page of a queue's tasks.
@@ -310,6 +339,17 @@ impl Client {
     /// See [`ClientError`].
     pub fn list(&self, queue: &str, query: &ListQuery) -> Result<TasksPage, ClientError> {
         self.exchange.send(Call::new("GET", queue_path(queue, "tasks")).query(&query.to_query()))?.body()
+    }
+
+    /// One page of the tasks that were given up, with their reasons; the filter's state is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn dead(&self, queue: &str, query: &ListQuery) -> Result<TasksPage, ClientError> {
+        let filter = TaskFilter { state: None, ..query.filter.clone() };
+        let query = ListQuery { filter, ..query.clone() };
+        self.exchange.send(Call::new("GET", queue_path(queue, "dead")).query(&query.to_query()))?.body()
     }
 
     /// The queues and how many tasks each has.
@@ -346,7 +386,7 @@ impl Client {
     ) -> Result<ScheduleBody, ClientError> {
         let call =
             Call::new("PUT", schedule_path(queue, name)).if_match(if_match.map(etag)).json(spec.to_json());
-        self.exchange.send(call)?.body()
+        self.exchange.send(call.twice_is_once())?.body()
     }
 
     /// Looks at a schedule.
@@ -398,7 +438,8 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn configure(&self, queue: &str, settings: &SettingsBody) -> Result<QueueBody, ClientError> {
-        self.exchange.send(Call::new("PUT", self::queue(queue)).json(settings.to_json()))?.body()
+        let call = Call::new("PUT", self::queue(queue)).json(settings.to_json());
+        self.exchange.send(call.twice_is_once())?.body()
     }
 
     /// Changes some settings of a queue: `patch` is a JSON object as [`SettingsBody::patched`] reads it.
@@ -407,7 +448,7 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn reconfigure(&self, queue: &str, patch: Vec<u8>) -> Result<QueueBody, ClientError> {
-        self.exchange.send(Call::new("PATCH", self::queue(queue)).json(patch))?.body()
+        self.exchange.send(Call::new("PATCH", self::queue(queue)).json(patch).twice_is_once())?.body()
     }
 
     /// Nothing is leased from the queue from now on, until it is resumed or for as long as the body says.
@@ -425,7 +466,7 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn drain(&self, queue: &str) -> Result<QueueBody, ClientError> {
-        self.exchange.send(Call::new("POST", queue_path(queue, "drain")))?.body()
+        self.exchange.send(Call::new("POST", queue_path(queue, "drain")).twice_is_once())?.body()
     }
 
     /// Ends a pause and a drain.
@@ -434,7 +475,7 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn resume(&self, queue: &str) -> Result<QueueBody, ClientError> {
-        self.exchange.send(Call::new("POST", queue_path(queue, "resume")))?.body()
+        self.exchange.send(Call::new("POST", queue_path(queue, "resume")).twice_is_once())?.body()
     }
 
     /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is
@@ -448,6 +489,15 @@ impl Client {
             .json(AdvanceBody { by_ms }.to_json())
             .timeout(ADVANCE_TIMEOUT);
         Ok(self.exchange.send(call)?.body::<NowBody>()?.now_ms)
+    }
+
+    /// The server's figures, as the page of OpenMetrics that Prometheus reads.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 403 for a token that has a scope; see [`ClientError`].
+    pub fn metrics(&self) -> Result<String, ClientError> {
+        self.exchange.send(Call::new("GET", "/metrics".to_owned()))?.text()
     }
 
     /// Asks whether the server takes calls.

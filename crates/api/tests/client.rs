@@ -4,11 +4,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
-use tickwheel_api::client::{Client, ClientError};
+use std::time::Duration;
+use tickwheel_api::client::{Client, ClientError, Retries};
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
     NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
-    TaskFilter, TaskState, TokenResult,
+    TaskFilter, TaskState, TokenResult, TraceContext,
 };
 
 /// A request as it arrived.
@@ -36,7 +37,11 @@ fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> JoinHandle<Vec<Seen>> 
             // One connection may carry several calls.
             while let Some(request) = read_request(&mut reader) {
                 seen.push(request);
-                reader.get_mut().write_all(&answers.next().expect("an answer for each call")).expect("write");
+                let answer = answers.next().expect("an answer for each call");
+                reader.get_mut().write_all(&answer).expect("write");
+                if answer.is_empty() {
+                    break;
+                }
                 if answers.len() == 0 {
                     return seen;
                 }
@@ -287,4 +292,74 @@ fn ipv6() {
     let server = serve(listener, vec![answer(200, r#"{"queues":[]}"#)]);
     assert_eq!(client.queues().expect("queues"), []);
     server.join().expect("the server's thread");
+}
+
+/// Waits that are over at once, so that no test waits.
+const AT_ONCE: Retries = Retries { calls: 3, base: Duration::ZERO, max: Duration::ZERO };
+const STORED: &str = r#"{"queue":"q","key":"k","id":1,"version":1,"state":"ready","due_at":"2030-01-01T00:00:00.000Z","tags":[],"priority":1024,"attempt":0}"#;
+
+fn stopping() -> Vec<u8> {
+    let stopping = Problem { retry_after_s: None, ..Problem::stopping() };
+    problem(&stopping)
+}
+
+#[test]
+fn what_had_no_effect_is_sent_again_and_what_is_wrong_is_not() {
+    let (client, server) = pair(vec![stopping(), stopping(), answer(200, r#"{"results":["acked"]}"#)]);
+    let results = client.with_retries(AT_ONCE).ack("q", vec!["t".to_owned()]).expect("the third time");
+    assert_eq!(results, [TokenResult::Acked]);
+    assert_eq!(server.join().expect("no panic").len(), 3);
+
+    let (client, server) = pair(vec![stopping(), stopping(), stopping()]);
+    let error = client.with_retries(AT_ONCE).queues().expect_err("three times are enough");
+    assert_eq!(error.problem().and_then(Problem::kind), Some(ProblemKind::Stopping));
+    assert_eq!(server.join().expect("no panic").len(), 3);
+
+    let (client, server) = pair(vec![problem(&Problem::leased("q", "k"))]);
+    assert!(client.with_retries(AT_ONCE).get("q", "k").is_err());
+    assert_eq!(server.join().expect("no panic").len(), 1);
+}
+
+#[test]
+fn an_answer_that_was_lost_is_asked_for_again_only_where_twice_is_once() {
+    // No answer at all: the connection closes behind the request.
+    let lost = Vec::new;
+    let (client, server) = pair(vec![lost(), answer(201, STORED)]);
+    let put = client.with_retries(AT_ONCE).put("q", "k", &PutBody::default(), PutQuery::default(), None);
+    assert!(put.expect("the second time").created);
+    assert_eq!(server.join().expect("no panic").len(), 2);
+
+    let (client, server) = pair(vec![lost(), answer(200, STORED)]);
+    client.with_retries(AT_ONCE).post_once("q", "k", &PutBody::default()).expect("the second time");
+    let seen = server.join().expect("no panic");
+    assert_eq!(
+        seen.iter().map(|seen| seen.header("idempotency-key")).collect::<Vec<_>>(),
+        [Some("\"k\""); 2]
+    );
+
+    let once: [fn(&Client) -> ClientError; 4] = [
+        |client| client.ack("q", vec!["t".to_owned()]).expect_err("it is not known"),
+        |client| client.cancel("q", "k", CancelQuery::default(), None).expect_err("it is not known"),
+        |client| client.post("q", &PutBody::default()).expect_err("it would make two"),
+        |client| {
+            let create = PutQuery { mode: PutMode::Create, ..PutQuery::default() };
+            client.put("q", "k", &PutBody::default(), create, None).expect_err("it would find the first")
+        },
+    ];
+    for call in once {
+        let (client, server) = pair(vec![lost()]);
+        let error = call(&client.with_retries(AT_ONCE));
+        assert!(matches!(error, ClientError::NoAnswer { .. }), "{error}");
+        assert_eq!(server.join().expect("no panic").len(), 1);
+    }
+}
+
+#[test]
+fn a_trace_goes_with_every_call() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let trace = TraceContext::of_headers(parent, Some("a=b")).expect("well formed");
+    let (client, server) = pair(vec![answer(201, STORED)]);
+    client.with_trace(trace).post("q", &PutBody::default()).expect("taken");
+    let seen = server.join().expect("no panic").remove(0);
+    assert_eq!((seen.header("traceparent"), seen.header("tracestate")), (Some(parent), Some("a=b")));
 }

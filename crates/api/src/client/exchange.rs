@@ -1,8 +1,10 @@
 //! One request and its answer over HTTP.
 
 use super::error::refusal;
+use super::retries::Retries;
 use super::url::Place;
 use super::{CALL_TIMEOUT, ClientError};
+use crate::TraceContext;
 use serde::de::DeserializeOwned;
 use std::error::Error;
 use std::io::ErrorKind;
@@ -24,12 +26,36 @@ pub(super) struct Call {
     path: String,
     if_match: Option<String>,
     body: Option<(&'static str, Vec<u8>)>,
+    idempotency_key: Option<String>,
     timeout: Duration,
+    /// Sent twice it does what it does when it is sent once.
+    twice_is_once: bool,
 }
 
 impl Call {
     pub(super) fn new(method: &'static str, path: String) -> Self {
-        Self { method, path, if_match: None, body: None, timeout: CALL_TIMEOUT }
+        let twice_is_once = method == "GET";
+        Self {
+            method,
+            path,
+            if_match: None,
+            body: None,
+            idempotency_key: None,
+            timeout: CALL_TIMEOUT,
+            twice_is_once,
+        }
+    }
+
+    /// It may be sent again though it may have had its effect.
+    pub(super) fn twice_is_once(mut self) -> Self {
+        // With a version the second would be refused, for the first made another.
+        self.twice_is_once = self.if_match.is_none();
+        self
+    }
+
+    pub(super) fn idempotency_key(mut self, key: &str) -> Self {
+        self.idempotency_key = Some(format!("\"{key}\""));
+        self
     }
 
     pub(super) fn query(mut self, query: &str) -> Self {
@@ -68,6 +94,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The body as text.
+    pub(super) fn text(self) -> Result<String, ClientError> {
+        let status = Some(self.status);
+        String::from_utf8(self.bytes)
+            .map_err(|_| ClientError::BadAnswer { status, what: "its body is not UTF-8".to_owned() })
+    }
+
     /// The body as one JSON value.
     pub(super) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         self.read(&self.bytes)
@@ -95,6 +128,8 @@ pub(super) struct Exchange {
     agent: Agent,
     place: Place,
     token: Option<Secret>,
+    retries: Retries,
+    trace: Option<TraceContext>,
 }
 
 /// What must not be shown.
@@ -109,7 +144,7 @@ impl std::fmt::Debug for Secret {
 
 impl Exchange {
     pub(super) fn new(place: Place) -> Self {
-        Self { agent: agent(RootCerts::WebPki), place, token: None }
+        Self { agent: agent(RootCerts::WebPki), place, token: None, retries: Retries::NONE, trace: None }
     }
 
     /// Trusts these roots in place of the usual ones.
@@ -127,6 +162,14 @@ impl Exchange {
         Ok(())
     }
 
+    pub(super) fn set_retries(&mut self, retries: Retries) {
+        self.retries = retries;
+    }
+
+    pub(super) fn set_trace(&mut self, trace: TraceContext) {
+        self.trace = Some(trace);
+    }
+
     pub(super) fn set_token(&mut self, token: &str) {
         self.token = Some(Secret(format!("Bearer {token}")));
     }
@@ -135,8 +178,23 @@ impl Exchange {
         &self.place.address
     }
 
-    /// Sends the request and reads the whole answer.
+    /// Sends the request, again where that is safe, and reads the whole answer.
     pub(super) fn send(&self, call: Call) -> Result<Answer, ClientError> {
+        let mut nth = 0;
+        loop {
+            nth += 1;
+            let error = match self.send_once(&call) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match self.retries.wait(nth, &error, call.twice_is_once) {
+                Some(wait) => std::thread::sleep(wait),
+                None => return Err(error),
+            }
+        }
+    }
+
+    fn send_once(&self, call: &Call) -> Result<Answer, ClientError> {
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(format!("{}://{}{}", self.place.scheme, self.place.address, call.path))
@@ -144,17 +202,26 @@ impl Exchange {
         if let Some(Secret(bearer)) = &self.token {
             request = request.header("authorization", bearer);
         }
-        if let Some(etag) = call.if_match {
+        if let Some(etag) = &call.if_match {
             request = request.header("if-match", etag);
         }
-        let answer = match call.body {
+        if let Some(key) = &call.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        if let Some(TraceContext { traceparent, tracestate }) = &self.trace {
+            request = request.header("traceparent", traceparent);
+            if let Some(state) = tracestate {
+                request = request.header("tracestate", state);
+            }
+        }
+        let answer = match &call.body {
             None => request
                 .body(())
                 .map_err(|error| self.failed(error.into()))
                 .and_then(|request| self.run(request, call.timeout)),
             Some((content_type, body)) => request
-                .header("content-type", content_type)
-                .body(body)
+                .header("content-type", *content_type)
+                .body(&body[..])
                 .map_err(|error| self.failed(error.into()))
                 .and_then(|request| self.run(request, call.timeout)),
         };

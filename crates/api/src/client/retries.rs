@@ -1,0 +1,120 @@
+//! When a call is sent again.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+
+use super::ClientError;
+use crate::ProblemKind;
+
+/// How often a call is sent in all, and how long the client waits in between.
+///
+/// Sent again is every call that had no effect: no connection came about, the server is starting, stopping or busy, or a queue's backlog
+/// is full. A call that may have had one, for its answer was lost, is sent again only if twice is as good as once: looks, puts of a key
+/// without a mode or a version, posts with an `Idempotency-Key`, schedules, settings, leases and extensions. Not a cancel, an ack or a nack,
+/// whose second answer (`not_found`, `expired`) would hide the first; not a patch of a delay, which counts from its arrival.
+///
+/// A wait is `base`, doubled with each failure up to `max`, less up to half of it by chance, so that many clients do not come back together; it is
+/// never shorter than the server asks for with `Retry-After`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel_api::client::{Client, Retries};
+/// let retries = Retries { calls: 10, ..Retries::default() };
+/// assert_eq!(retries.base, Duration::from_millis(100));
+/// let client = Client::new("http://127.0.0.1:8463")?.with_retries(retries);
+/// # Ok::<(), tickwheel_api::client::ClientError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// A call is sent so often at most; 1: once. Default: 5.
+    pub calls: u32,
+    /// The first wait. Default: 100 ms.
+    pub base: Duration,
+    /// The longest wait. Default: 5 s.
+    pub max: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { calls: 5, base: Duration::from_millis(100), max: Duration::from_secs(5) }
+    }
+}
+
+impl Retries {
+    /// Every call is sent once.
+    pub const NONE: Self = Self { calls: 1, base: Duration::ZERO, max: Duration::ZERO };
+
+    /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
+    pub(super) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
+        let had_none = match error {
+            ClientError::Unreachable { .. } => true,
+            ClientError::NoAnswer { .. } => twice_is_once,
+            ClientError::Problem(problem) => match problem.kind()? {
+                ProblemKind::Busy
+                | ProblemKind::BacklogFull
+                | ProblemKind::Starting
+                | ProblemKind::Stopping => true,
+                ProblemKind::Indeterminate => twice_is_once,
+                _ => false,
+            },
+            _ => false,
+        };
+        if !had_none || nth >= self.calls {
+            return None;
+        }
+        let asked = error.problem().and_then(|problem| problem.retry_after_s).unwrap_or_default();
+        let doubled = self.base.saturating_mul(1_u32.checked_shl(nth - 1).unwrap_or(u32::MAX)).min(self.max);
+        Some(doubled.mul_f64(1.0 - chance() / 2.0).max(Duration::from_secs(asked.into())))
+    }
+}
+
+/// From 0 to 1, another each time. The keys of hash maps are as random as the spread of some waits has to be.
+fn chance() -> f64 {
+    let bits = RandomState::new().build_hasher().finish();
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Problem;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_no_less_than_the_server_asks_for() {
+        let retries = Retries { calls: 9, base: Duration::from_millis(100), max: Duration::from_secs(1) };
+        let lost = ClientError::NoAnswer { address: String::new(), source: "lost".into() };
+        for (nth, longest_ms) in [(1, 100), (2, 200), (4, 800), (5, 1_000), (8, 1_000)] {
+            let longest = Duration::from_millis(longest_ms);
+            let wait = retries.wait(nth, &lost, true).expect("it is sent again");
+            assert!((longest / 2..=longest).contains(&wait), "{nth}: {wait:?}");
+        }
+        assert_eq!(retries.wait(9, &lost, true), None, "nine calls were sent");
+        let busy = ClientError::Problem(Box::new(Problem::busy("too much", 7)));
+        assert_eq!(retries.wait(1, &busy, false), Some(Duration::from_secs(7)));
+        assert_eq!(Retries::NONE.wait(1, &busy, true), None);
+    }
+
+    #[test]
+    fn what_may_have_had_an_effect_is_sent_again_only_if_twice_is_once() {
+        let retries = Retries::default();
+        let problem = |problem| ClientError::Problem(Box::new(problem));
+        let lost = || ClientError::NoAnswer { address: String::new(), source: "lost".into() };
+        let unreachable = || ClientError::Unreachable { address: String::new(), source: "refused".into() };
+        for (error, always, if_safe) in [
+            (unreachable(), true, true),
+            (problem(Problem::starting()), true, true),
+            (problem(Problem::stopping()), true, true),
+            (problem(Problem::backlog_full("q", 1)), true, true),
+            (lost(), false, true),
+            (problem(Problem::indeterminate("it stopped")), false, true),
+            (problem(Problem::not_found("q", "k")), false, false),
+            (problem(Problem::read_only("the disk is gone")), false, false),
+            (problem(Problem::internal("a mistake")), false, false),
+            (ClientError::BadAnswer { status: None, what: String::new() }, false, false),
+        ] {
+            let again = [false, true].map(|twice_is_once| retries.wait(1, &error, twice_is_once).is_some());
+            assert_eq!(again, [always, if_safe], "{error}");
+        }
+    }
+}
