@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, completions, demo, doctor, extend, get, lease, ls, nack, next, put, queues, redrive,
-    replay, restore, schedules, serve, token,
+    ack, backup, cancel, completions, config, demo, doctor, extend, get, lease, ls, nack, next, put, queues,
+    redrive, replay, restore, schedules, serve, token, top,
 };
+use crate::config::ConfigFile;
 
 /// Does things later, exactly when they are due, and never loses one.
 #[derive(Parser, Debug)]
@@ -47,9 +48,11 @@ enum Command {
     Extend(extend::Extend),
     Redrive(redrive::Redrive),
     Queues(queues::Queues),
+    Top(top::Top),
     Schedules(schedules::Schedules),
     Next(next::Next),
     Token(token::Token),
+    Config(config::Config),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -59,6 +62,18 @@ enum Command {
 }
 
 impl Cli {
+    /// Reads the command line, and the configuration file of `serve` if it names one. Ends the program if the words make no sense.
+    ///
+    /// # Errors
+    /// The file is not in order.
+    pub(crate) fn read() -> Result<Self> {
+        let cli = Self::parse();
+        let Command::Serve(serve) = &cli.command else { return Ok(cli) };
+        let Some(path) = serve.config() else { return Ok(cli) };
+        let matches = ConfigFile::read(path)?.apply(Self::command()).get_matches();
+        Ok(Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+    }
+
     /// Does what was asked for.
     ///
     /// # Errors
@@ -76,9 +91,11 @@ impl Cli {
             Command::Extend(extend) => extend.run(),
             Command::Redrive(redrive) => redrive.run(),
             Command::Queues(queues) => queues.run(),
+            Command::Top(top) => top.run(),
             Command::Schedules(schedules) => schedules.run(),
             Command::Next(next) => next.run(),
             Command::Token(token) => token.run(),
+            Command::Config(config) => config.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
@@ -92,7 +109,6 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -4,8 +4,10 @@
 
 mod cli;
 mod commands;
+mod config;
 mod demo;
 mod doctor;
+mod figures;
 mod filter;
 mod output;
 mod remote;
@@ -14,11 +16,8 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    match cli.run() {
+    match cli::Cli::read().and_then(cli::Cli::run) {
         Ok(code) => code,
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
+use tickwheel_api::client::{Client, Retries, SERVER_URL_DEFAULT};
 
 /// Which server.
 #[derive(Args, Debug)]
@@ -19,6 +19,9 @@ pub(crate) struct Remote {
     /// A file with the root certificates to trust over https, in PEM; without it those that browsers trust
     #[arg(long, global = true, value_name = "FILE", env = "TICKWHEEL_CA_FILE")]
     ca_file: Option<PathBuf>,
+    /// Send a call so often again if the server cannot be reached or is busy, and where that is safe if its answer is lost
+    #[arg(long, global = true, value_name = "N", env = "TICKWHEEL_RETRIES", default_value_t = 0)]
+    retries: u32,
 }
 
 /// The variable with the token. It is no option: command lines are read by everybody on a machine.
@@ -32,7 +35,8 @@ impl Remote {
     pub(crate) fn client(&self) -> Result<Client> {
         // An empty variable is how a shell says that it is not set.
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
-        let mut client = Client::new(url)?;
+        let retries = Retries { calls: self.retries.saturating_add(1), ..Retries::default() };
+        let mut client = Client::new(url)?.with_retries(retries);
         if let Some(path) = self.ca_file.as_ref().filter(|path| !path.as_os_str().is_empty()) {
             let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
             client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;

@@ -39,6 +39,12 @@ pub(crate) fn wait(text: &str) -> Result<u64, String> {
     Err(format!("a call waits at most {}; to wait longer, call again", duration::format(WAIT_MS_MAX)))
 }
 
+/// How often something is looked at, in ms.
+pub(crate) fn every(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("look every 100ms to 1h".to_owned()) }
+}
+
 /// An instant, in ms since 1970: RFC 3339, or milliseconds since 1970 as a bare number.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::env;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,9 @@ Examples:
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
 pub(crate) struct Serve {
+    /// A file that says the rest; `tickwheel config` prints one with every key. The command line and the environment go before it
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_CONFIG")]
+    config: Option<PathBuf>,
     /// Where tasks are kept; made if it is not there
     ///
     /// ./tickwheel-data unless said otherwise
@@ -73,10 +76,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// Speak TLS: a PEM file with the server's certificate, and those between it and a root. It is read again when it changes
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_CERT", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_CERT")]
     tls_cert: Option<PathBuf>,
     /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_KEY", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_KEY")]
     tls_key: Option<PathBuf>,
     /// Listen on an address that others can reach without tokens or without TLS
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
@@ -133,6 +136,12 @@ impl From<Ack> for AckLevel {
 }
 
 impl Serve {
+    /// The file that says the rest.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        // An empty variable is how a shell says that it is not set.
+        self.config.as_deref().filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// Serves until it is told to stop.
     ///
     /// # Errors
@@ -173,7 +182,12 @@ impl Serve {
             _ => Tokens::default(),
         };
         let Self { listen, virtual_clock, insecure, levels, token_file, tls_cert, tls_key, .. } = self;
-        let tls = tls_cert.zip(tls_key).map(|(certificates, key)| TlsFiles { certificates, key });
+        let tls = match (tls_cert, tls_key) {
+            (Some(certificates), Some(key)) => Some(TlsFiles { certificates, key }),
+            (None, None) => None,
+            (Some(_), None) => bail!("there is a certificate and no key; add --tls-key"),
+            (None, Some(_)) => bail!("there is a key and no certificate; add --tls-cert"),
+        };
         if insecure && tokens.is_empty() && token_file.is_none() {
             tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
         }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod client;
+mod config;
 mod demo;
 mod doctor;
 mod orders;

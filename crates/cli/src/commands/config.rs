@@ -1,0 +1,82 @@
+//! `tickwheel config`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::config::{ConfigFile, Setting, settings};
+use crate::output::{STDOUT, say, stdout};
+
+/// Print a configuration file for `serve` with every key, its default and what it does; or check one
+///
+/// A key is the long option of `serve` without its dashes in front and with `_` for those inside. What the command line says goes before the
+/// environment, that before the file, and that before the defaults.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel config > tickwheel.toml                      then take the # away from what is to be another
+  tickwheel config --check tickwheel.toml
+  tickwheel serve --config tickwheel.toml")]
+pub(crate) struct Config {
+    /// Check this file instead: its keys and their values. Files that it names are not looked at
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+}
+
+impl Config {
+    /// Prints or checks.
+    ///
+    /// # Errors
+    /// The file is not in order.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        if let Some(path) = self.check {
+            let file = ConfigFile::read(&path)?;
+            say(&format!("{} is in order: {} keys", path.display(), file.len()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut out = stdout();
+        let page = page(&settings());
+        out.write_all(page.as_bytes()).and_then(|()| out.flush()).context(STDOUT)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn page(settings: &[Setting]) -> String {
+    let mut page = String::from(
+        "# The configuration of `tickwheel serve --config FILE`. What has a # in front has its default.\n",
+    );
+    for Setting { key, what, example, variable, .. } in settings {
+        page.push('\n');
+        for line in what.lines() {
+            page.push_str(format!("# {line}").trim_end());
+            page.push('\n');
+        }
+        if let Some(variable) = variable {
+            page.push_str(&format!("# In the environment: {variable}\n"));
+        }
+        page.push_str(&format!("#{key} = {example}\n"));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_a_file_that_can_be_used() {
+        let settings = settings();
+        let used: String = page(&settings)
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(rest) if !rest.starts_with(' ') && rest.contains(" = ") => format!("{rest}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let file = ConfigFile::parse(&used).expect("every default is a value");
+        assert_eq!(file.len(), settings.len());
+    }
+}

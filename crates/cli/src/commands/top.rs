@@ -1,0 +1,170 @@
+//! `tickwheel top`.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use tickwheel_api::client::{Client, ClientError};
+use tickwheel_api::{QueueCounts, duration};
+
+use crate::figures::{Figures, Rates};
+use crate::output::STDOUT;
+use crate::remote::Remote;
+use crate::values;
+
+/// Watch a server work: what it does in a second, how late it is, and the queues
+///
+/// On a terminal the picture is drawn anew each time; into a pipe or file it is a JSON object a line. Ctrl-C ends it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel top
+  tickwheel top --every 10s --sort dead
+  tickwheel top --times 1 | jq .rates                  what it did in two seconds")]
+pub(crate) struct Top {
+    /// How often
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = values::every)]
+    every: u64,
+    /// Which queues come first
+    #[arg(long, value_enum, default_value_t = Sort::Ready)]
+    sort: Sort,
+    /// End after so many pictures
+    #[arg(long, value_name = "N")]
+    times: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// What queues are sorted by: the most first, or by name.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Sort {
+    Scheduled,
+    Ready,
+    Leased,
+    Dead,
+    Name,
+}
+
+/// What is seen at one moment.
+struct Seen {
+    at: Instant,
+    queues: Vec<QueueCounts>,
+    /// Or why there are none: a token with a scope does not see them.
+    figures: Result<Figures, String>,
+}
+
+/// What is shown.
+#[derive(Serialize)]
+struct Picture<'a> {
+    server: &'a str,
+    rates: Option<&'a Rates>,
+    figures: Option<&'a Figures>,
+    queues: &'a [QueueCounts],
+}
+
+impl Top {
+    /// Looks and draws, again and again.
+    ///
+    /// # Errors
+    /// No server, or one that goes away.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        let draws = io::stdout().is_terminal();
+        let mut before = self.look(&client)?;
+        let mut shown = 0;
+        if draws {
+            write!(io::stdout().lock(), "\x1b[2J").context(STDOUT)?;
+            self.draw(&client, &before, None)?;
+        }
+        while self.times.is_none_or(|times| shown < times) {
+            std::thread::sleep(Duration::from_millis(self.every));
+            let seen = self.look(&client)?;
+            let rates = match (&before.figures, &seen.figures) {
+                (Ok(before_that), Ok(now)) => Some(Rates::between(before_that, now, seen.at - before.at)),
+                _ => None,
+            };
+            if draws {
+                self.draw(&client, &seen, rates.as_ref())?;
+            } else {
+                let figures = seen.figures.as_ref().ok();
+                let (server, rates, queues) = (client.address(), rates.as_ref(), &seen.queues[..]);
+                let line = serde_json::to_string(&Picture { server, rates, figures, queues })?;
+                writeln!(io::stdout().lock(), "{line}").context(STDOUT)?;
+            }
+            before = seen;
+            shown += 1;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn look(&self, client: &Client) -> Result<Seen> {
+        let mut queues = client.queues()?;
+        let at = Instant::now();
+        let figures = match client.metrics() {
+            Ok(text) => Ok(Figures::read(&text)),
+            Err(ClientError::Problem(problem)) if problem.status == 403 => Err(problem.detail),
+            Err(error) => return Err(error.into()),
+        };
+        let most = |counts: &QueueCounts| match self.sort {
+            Sort::Scheduled => counts.scheduled,
+            Sort::Ready => counts.ready,
+            Sort::Leased => counts.leased,
+            Sort::Dead => counts.dead,
+            Sort::Name => 0,
+        };
+        // It is stable, so that equals stay in the order of their names.
+        queues.sort_by_key(|counts| std::cmp::Reverse(most(counts)));
+        Ok(Seen { at, queues, figures })
+    }
+
+    fn draw(&self, client: &Client, seen: &Seen, rates: Option<&Rates>) -> Result<()> {
+        let (height, width) = console::Term::stdout().size();
+        let mut lines = vec![format!(
+            "tickwheel at {}, every {}, Ctrl-C ends it",
+            client.address(),
+            duration::format(self.every)
+        )];
+        match (&seen.figures, rates) {
+            (Err(why), _) => lines.push(format!("no figures: {why}")),
+            (Ok(_), None) => lines.extend(["...".to_owned(), String::new()]),
+            (Ok(figures), Some(rates)) => lines.extend([rates.line(), figures.line(rates)]),
+        }
+        lines.extend([String::new(), head()]);
+        let room = usize::from(height).saturating_sub(lines.len() + 2).max(1);
+        lines.extend(seen.queues.iter().take(room).map(row));
+        if seen.queues.len() > room {
+            lines.push(format!("and {} more queues", seen.queues.len() - room));
+        }
+        let mut out = io::stdout().lock();
+        // Home, each line over the one that was there, and nothing below: a screen that is cleared first would flicker.
+        write!(out, "\x1b[H").context(STDOUT)?;
+        for line in lines {
+            let line = console::truncate_str(&line, usize::from(width), "");
+            writeln!(out, "{line}\x1b[K").context(STDOUT)?;
+        }
+        write!(out, "\x1b[J").and_then(|()| out.flush()).context(STDOUT)
+    }
+}
+
+const COUNTS: [&str; 4] = ["SCHEDULED", "READY", "LEASED", "DEAD"];
+
+fn head() -> String {
+    let counts: String = COUNTS.iter().map(|name| format!("{name:>12}")).collect();
+    format!("{:<32}{counts}", "QUEUE")
+}
+
+fn row(counts: &QueueCounts) -> String {
+    let QueueCounts { queue, scheduled, ready, leased, dead, paused, draining } = counts;
+    let numbers: String =
+        [scheduled, ready, leased, dead].iter().map(|count| format!("{count:>12}")).collect();
+    let held = match (paused, draining) {
+        (true, _) => "  paused",
+        (false, true) => "  draining",
+        (false, false) => "",
+    };
+    let name = console::truncate_str(queue, 31, "~");
+    format!("{name:<32}{numbers}{held}")
+}

@@ -1,0 +1,188 @@
+//! What a server says in `/metrics`, as far as people want to watch it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Some of the figures.
+#[derive(Serialize, Clone, PartialEq, Debug, Default)]
+pub(crate) struct Figures {
+    scheduled: f64,
+    fired: f64,
+    leased: f64,
+    acked: f64,
+    nacked: f64,
+    expired: f64,
+    cancelled: f64,
+    dead: f64,
+    oldest_due_s: f64,
+    waiting_leases: f64,
+    #[serde(skip)]
+    lateness: Histogram,
+    #[serde(skip)]
+    commits: Histogram,
+}
+
+/// How many were within a bound, by the bound in seconds, rising.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Histogram(Vec<(f64, f64)>);
+
+/// What happened in a second, and how late, between two looks.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub(crate) struct Rates {
+    scheduled: f64,
+    fired: f64,
+    leased: f64,
+    acked: f64,
+    nacked: f64,
+    expired: f64,
+    cancelled: f64,
+    dead: f64,
+    /// Half of the tasks that fired were no later, in seconds; `None`: none fired.
+    late_p50_s: Option<f64>,
+    /// 99 of 100 were no later.
+    late_p99_s: Option<f64>,
+    /// 99 of 100 commits took no longer.
+    commit_p99_s: Option<f64>,
+}
+
+impl Figures {
+    /// Reads them from a page of OpenMetrics; what is not there is 0.
+    pub(crate) fn read(page: &str) -> Self {
+        let of = |name: &str| value(page, &format!("tickwheel_{name}"));
+        Self {
+            scheduled: of("scheduled_total"),
+            fired: of("fired_total"),
+            leased: of("leased_total"),
+            acked: of("delivered_total{result=\"acked\"}"),
+            nacked: of("delivered_total{result=\"nacked\"}"),
+            expired: of("delivered_total{result=\"expired\"}"),
+            cancelled: of("cancelled_total"),
+            dead: of("dead_lettered_total"),
+            oldest_due_s: of("oldest_due_age_seconds"),
+            waiting_leases: of("waiting_leases"),
+            lateness: Histogram::read(page, "tickwheel_fire_lateness_seconds_bucket"),
+            commits: Histogram::read(page, "tickwheel_commit_seconds_bucket"),
+        }
+    }
+
+    pub(crate) fn line(&self, rates: &Rates) -> String {
+        let within = |part: Option<f64>| part.map_or("-".to_owned(), shown);
+        format!(
+            "late: p50 {}, p99 {}   commits: p99 {}   oldest due for {}   {} waiting workers",
+            within(rates.late_p50_s),
+            within(rates.late_p99_s),
+            within(rates.commit_p99_s),
+            shown(self.oldest_due_s),
+            self.waiting_leases,
+        )
+    }
+}
+
+impl Rates {
+    pub(crate) fn between(before: &Figures, now: &Figures, passed: Duration) -> Self {
+        // A server that was started anew counts from 0 again.
+        let rate = |before: f64, now: f64| (now - before).max(0.0) / passed.as_secs_f64().max(0.001);
+        let late = now.lateness.since(&before.lateness);
+        Self {
+            scheduled: rate(before.scheduled, now.scheduled),
+            fired: rate(before.fired, now.fired),
+            leased: rate(before.leased, now.leased),
+            acked: rate(before.acked, now.acked),
+            nacked: rate(before.nacked, now.nacked),
+            expired: rate(before.expired, now.expired),
+            cancelled: rate(before.cancelled, now.cancelled),
+            dead: rate(before.dead, now.dead),
+            late_p50_s: late.quantile(0.5),
+            late_p99_s: late.quantile(0.99),
+            commit_p99_s: now.commits.since(&before.commits).quantile(0.99),
+        }
+    }
+
+    pub(crate) fn line(&self) -> String {
+        let rates = [
+            ("puts", self.scheduled),
+            ("fired", self.fired),
+            ("leased", self.leased),
+            ("acked", self.acked),
+            ("nacked", self.nacked),
+            ("expired", self.expired),
+            ("cancelled", self.cancelled),
+            ("dead", self.dead),
+        ];
+        let shown = rates.map(|(name, rate)| {
+            format!("{name} {}", if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
+        });
+        format!("in a second: {}", shown.join("  "))
+    }
+}
+
+impl Histogram {
+    fn read(page: &str, name: &str) -> Self {
+        let buckets = page.lines().filter_map(|line| {
+            let (bound, rest) = line.strip_prefix(name)?.strip_prefix("{le=\"")?.split_once("\"}")?;
+            let bound = if bound == "+Inf" { f64::INFINITY } else { bound.parse().ok()? };
+            Some((bound, rest.split_whitespace().next()?.parse().ok()?))
+        });
+        Self(buckets.collect())
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let earlier = |index: usize| before.0.get(index).map_or(0.0, |(_, count)| *count);
+        Self(
+            self.0
+                .iter()
+                .enumerate()
+                .map(|(index, (bound, count))| (*bound, count - earlier(index)))
+                .collect(),
+        )
+    }
+
+    /// The least bound that this part of them is within; `None`: there are none.
+    fn quantile(&self, part: f64) -> Option<f64> {
+        let all = self.0.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
+        self.0.iter().find(|(_, count)| *count >= all * part).map(|(bound, _)| *bound)
+    }
+}
+
+fn value(page: &str, name: &str) -> f64 {
+    let found = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split(' ').next()?.parse().ok());
+    found.unwrap_or_default()
+}
+
+/// A time as people read it.
+fn shown(seconds: f64) -> String {
+    match seconds {
+        _ if seconds.is_infinite() => "beyond all bounds".to_owned(),
+        _ if seconds >= 1.0 => format!("{seconds:.1} s"),
+        _ => format!("{} ms", (seconds * 1e6).round() / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+# TYPE tickwheel_scheduled counter
+tickwheel_scheduled_total 100
+tickwheel_delivered_total{result=\"acked\"} 40
+tickwheel_fire_lateness_seconds_bucket{le=\"0.001\"} 50
+tickwheel_fire_lateness_seconds_bucket{le=\"0.01\"} 99
+tickwheel_fire_lateness_seconds_bucket{le=\"+Inf\"} 100
+";
+
+    #[test]
+    fn rates_and_quantiles_are_of_what_happened_in_between() {
+        let now = Figures::read(PAGE);
+        let rates = Rates::between(&Figures::default(), &now, Duration::from_secs(2));
+        assert_eq!((rates.scheduled, rates.acked, rates.nacked), (50.0, 20.0, 0.0));
+        assert_eq!((rates.late_p50_s, rates.late_p99_s, rates.commit_p99_s), (Some(0.001), Some(0.01), None));
+        let quiet = Rates::between(&now, &now, Duration::from_secs(2));
+        assert_eq!((quiet.scheduled, quiet.late_p50_s), (0.0, None));
+        let anew = Rates::between(&now, &Figures::default(), Duration::from_secs(2));
+        assert_eq!(anew.scheduled, 0.0, "no rate is negative");
+    }
+}

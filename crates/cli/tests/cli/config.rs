@@ -1,0 +1,74 @@
+//! `config`, `serve --config`, and `top`.
+
+use rustix::process::Signal;
+
+use crate::run::run;
+use crate::server::{Server, tickwheel};
+
+#[test]
+fn a_server_does_what_its_file_says_unless_the_command_line_says_otherwise() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("tickwheel.toml");
+    let path = file.to_str().expect("UTF-8");
+    let page = run(&["config"]);
+    assert_eq!(page.code, 0, "{}", page.err);
+    std::fs::write(&file, &page.out).expect("written");
+    let good = run(&["config", "--check", path]);
+    assert!(good.code == 0 && good.err.contains("is in order: 0 keys"), "{}", good.err);
+
+    std::fs::write(&file, "memory = true\nvirtual_clock = true\nlevels = \"7s\"\nlisten = \"127.0.0.1:1\"\n")
+        .expect("written");
+    let server = Server::start(&["--config", path, "--listen", "127.0.0.1:0"]);
+    let put = run(&["put", "close", "order:1", "--level", "1", "--server", &server.url]);
+    assert_eq!(put.code, 0, "the level is that of the file: {}", put.err);
+    let beyond = run(&["put", "close", "order:2", "--level", "2", "--server", &server.url]);
+    assert!(beyond.err.contains("is not from 1 to 1"), "{}", beyond.err);
+    assert!(server.stop(Signal::TERM).success());
+
+    std::fs::write(&file, "listen = \"nowhere\"\n").expect("written");
+    for words in [["config", "--check", path], ["serve", "--config", path]] {
+        let refused = run(&words);
+        assert!(
+            refused.code == 1 && refused.err.contains("`listen`: invalid value 'nowhere'"),
+            "{}",
+            refused.err
+        );
+        assert!(refused.err.contains(path), "{}", refused.err);
+    }
+    let nowhere = run(&["serve", "--config", "no-such-file.toml"]);
+    assert!(nowhere.code == 1 && nowhere.err.contains("no-such-file.toml"), "{}", nowhere.err);
+}
+
+#[test]
+fn top_tells_what_happened_in_between() {
+    let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
+    for key in ["a", "b"] {
+        assert_eq!(run(&["put", "close", key, "--in", "30m", "--server", &server.url]).code, 0);
+    }
+    let seen = run(&["top", "--times", "2", "--every", "100ms", "--server", &server.url]);
+    let lines = seen.lines();
+    assert_eq!(lines.len(), 2, "{}", seen.out);
+    let picture: serde_json::Value = serde_json::from_str(lines[1]).expect("JSON");
+    assert_eq!(picture["queues"][0]["scheduled"], 2);
+    assert_eq!(
+        (&picture["figures"]["scheduled"], &picture["rates"]["scheduled"]),
+        (&2.0.into(), &0.0.into())
+    );
+    let refused = run(&["top", "--every", "1ms"]);
+    assert!(refused.code == 2 && refused.err.contains("100ms to 1h"), "{}", refused.err);
+}
+
+#[test]
+fn a_call_is_sent_again_until_the_server_is_there() {
+    let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
+    let address = server.address().to_owned();
+    assert!(server.stop(Signal::TERM).success());
+    let url = format!("http://{address}");
+    let once = run(&["queues", "--server", &url]);
+    assert!(once.code == 1 && once.err.contains("no server answers"), "{}", once.err);
+    let mut waiting = tickwheel(&["queues", "--retries", "20", "--server", &url]);
+    let mut waiting = waiting.spawn().expect("run tickwheel");
+    let server = Server::start(&["--memory", "--listen", &address]);
+    assert!(waiting.wait().expect("it ends").success(), "it found the server");
+    drop(server);
+}
