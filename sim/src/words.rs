@@ -272,6 +272,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::CancelError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
+        P::Forecast(_) => unreachable!("the oracle asks for no forecast"),
         P::Redrive(Ok(task)) => A::Stored { created: false, task: view(&task) },
         P::Redrive(Err(error)) => match error {
             product::RedriveError::NotFound => A::NotFound,

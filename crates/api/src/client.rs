@@ -14,11 +14,11 @@ pub use retries::Retries;
 
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
-    CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, JobBody, LeaseBody, LeasedTask,
-    LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery,
-    PutAnswer, PutBody, PutMode, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
-    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TaskFilter, TasksPage,
-    TokenResult, TokenResults, TraceContext, etag,
+    CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, ForecastBody, ForecastQuery, JobBody,
+    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody,
+    PreviewBody, PreviewQuery, PutAnswer, PutBody, PutMode, PutQuery, QueueBody, QueueCounts, QueuesBody,
+    RedriveAnswer, RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody,
+    TaskBody, TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use std::time::Duration;
@@ -489,6 +489,15 @@ impl Client {
             .json(AdvanceBody { by_ms }.to_json())
             .timeout(ADVANCE_TIMEOUT);
         Ok(self.exchange.send(call)?.body::<NowBody>()?.now_ms)
+    }
+
+    /// How many tasks fall due when, of a queue or of all.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn forecast(&self, query: &ForecastQuery) -> Result<ForecastBody, ClientError> {
+        self.exchange.send(Call::new("GET", "/v1/forecast".to_owned()).query(&query.to_query()))?.body()
     }
 
     /// The server's figures, as the page of OpenMetrics that Prometheus reads.

@@ -256,12 +256,16 @@ pub fn no_query(query: &str) -> Result<(), BadRequest> {
 }
 
 /// The parameters of a query string, decoded.
-struct Parameters {
+pub(crate) struct Parameters {
     found: Vec<(&'static str, String)>,
 }
 
 impl Parameters {
-    fn read(query: &str, known: &'static [&'static str], later: &[&str]) -> Result<Self, BadRequest> {
+    pub(crate) fn read(
+        query: &str,
+        known: &'static [&'static str],
+        later: &[&str],
+    ) -> Result<Self, BadRequest> {
         let mut found: Vec<(&'static str, String)> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -279,7 +283,7 @@ impl Parameters {
         Ok(Self { found })
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
     }
 
@@ -404,12 +408,12 @@ pub(crate) fn encoded(text: &str) -> String {
 
 /// A query string in the making.
 #[derive(Default)]
-struct Query {
-    text: String,
+pub(crate) struct Query {
+    pub(crate) text: String,
 }
 
 impl Query {
-    fn add(&mut self, name: &str, value: &str) {
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
         if !self.text.is_empty() {
             self.text.push('&');
         }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, completions, config, demo, doctor, extend, get, lease, ls, nack, next, put, queues,
-    redrive, replay, restore, schedules, serve, token, top,
+    ack, backup, cancel, completions, config, demo, doctor, extend, forecast, get, lease, ls, nack, next,
+    put, queues, redrive, replay, restore, schedules, serve, token, top,
 };
 use crate::config::ConfigFile;
 
@@ -48,6 +48,7 @@ enum Command {
     Extend(extend::Extend),
     Redrive(redrive::Redrive),
     Queues(queues::Queues),
+    Forecast(forecast::Forecast),
     Top(top::Top),
     Schedules(schedules::Schedules),
     Next(next::Next),
@@ -91,6 +92,7 @@ impl Cli {
             Command::Extend(extend) => extend.run(),
             Command::Redrive(redrive) => redrive.run(),
             Command::Queues(queues) => queues.run(),
+            Command::Forecast(forecast) => forecast.run(),
             Command::Top(top) => top.run(),
             Command::Schedules(schedules) => schedules.run(),
             Command::Next(next) => next.run(),

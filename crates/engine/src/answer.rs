@@ -33,6 +33,8 @@ pub enum Answer {
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a list.
     List(Result<TaskPage, Unavailable>),
+    /// To a forecast.
+    Forecast(Result<ForecastView, Unavailable>),
     /// To queues, in the order of their names.
     Queues(Result<Vec<QueueCounts>, Unavailable>),
     /// To a look at a queue.
@@ -190,6 +192,17 @@ pub enum TokenAnswer {
     Expired,
     /// The owner took the task back.
     Revoked,
+}
+
+/// How many tasks fall due when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForecastView {
+    /// Where the first bucket begins: now is in it.
+    pub from: Timestamp,
+    /// How many tasks are due in each; of the first those that are later than now.
+    pub counts: Vec<u64>,
+    /// All changes up to this one are counted; later ones may be.
+    pub as_of: Seq,
 }
 
 /// One page of a list.

@@ -37,6 +37,8 @@ pub enum Command {
     Extend(Extend),
     /// Page through the tasks of a queue.
     List(List),
+    /// Count what falls due when.
+    Forecast(Forecast),
     /// Count the tasks of every queue.
     Queues,
     /// Look at one queue.
@@ -70,6 +72,7 @@ impl Command {
             Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) => Answer::List(Err(why)),
+            Self::Forecast(_) => Answer::Forecast(Err(why)),
             Self::Queues => Answer::Queues(Err(why)),
             Self::Queue(_) => Answer::Queue(Err(why)),
             Self::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
@@ -170,6 +173,17 @@ pub struct Put {
     pub if_version: Option<Seq>,
     /// What to do if that task is leased.
     pub on_lease: OnLease,
+}
+
+/// Counts the tasks that fall due from now on, by when they do. Dead ones do not count, nor does what is ready or leased by now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Forecast {
+    /// Those of this queue; `None`: of all.
+    pub queue: Option<QueueName>,
+    /// How long a bucket is, milliseconds, at least 1. Buckets stand side by side from 1970 on; the first is the one that now is in.
+    pub width_ms: u64,
+    /// So many buckets, at most [`FORECAST_BUCKETS_MAX`].
+    pub buckets: usize,
 }
 
 /// Looks at a task.
@@ -405,6 +419,8 @@ pub struct List {
     pub after: Option<crate::seam::Place>,
 }
 
+/// A forecast has at most so many buckets: a week by the minute.
+pub const FORECAST_BUCKETS_MAX: usize = 10_080;
 /// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
 pub const TRACE_BYTES_MAX: usize = 640;
 /// The lease that a worker gets who names no length, of a queue whose settings say nothing of it: 30 s.

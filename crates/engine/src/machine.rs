@@ -6,6 +6,7 @@ mod dead;
 mod entries;
 mod filling;
 mod flow;
+mod forecast;
 mod gate;
 mod heads;
 mod line;
@@ -33,6 +34,7 @@ use self::dead::Expiry;
 use self::entries::{At, Entries, Slot};
 use self::filling::Filling;
 use self::flow::Opening;
+use self::forecast::Forecasts;
 use self::gate::Gate;
 use self::list::Lists;
 use self::lookup::Lookups;
@@ -146,6 +148,7 @@ pub struct Engine {
     schedules: Schedules,
     lookups: Lookups,
     lists: Lists,
+    forecasts: Forecasts,
     window: Window,
     /// Durable entries that nothing needs but a read under way, with the last request made before.
     lingering: VecDeque<(RequestId, Slot)>,
@@ -224,6 +227,7 @@ impl Engine {
             schedules,
             lookups: Lookups::default(),
             lists: Lists::default(),
+            forecasts: Forecasts::default(),
             window: Window::default(),
             lingering: VecDeque::new(),
             next_request: 0,
@@ -278,6 +282,7 @@ impl Engine {
         self.load_ahead(now, out);
         self.look_up(out);
         self.scan_lists(now, out);
+        self.ask_forecasts(now, out);
         self.commit(now, out);
         self.gate.release(self.durable, out);
         if self.stopping && !self.stopped && self.is_idle() {
@@ -318,6 +323,7 @@ impl Engine {
         let asked = self.lookups.is_empty() && self.lists.is_empty() && !self.window.is_scanning();
         (settled || self.failed.is_some())
             && asked
+            && self.forecasts.is_empty()
             && self.counting.is_empty()
             && self.gate.is_empty()
             && self.schedules.is_quiet()
@@ -387,6 +393,7 @@ impl Engine {
                 self.tokens(now, call, &extend.queue, &extend.tokens, &verb);
             }
             Command::List(list) => self.lists.ask(self.applied, call, list),
+            Command::Forecast(forecast) => self.forecasts.ask(self.applied, call, forecast),
             Command::ChangeQueue(change) => self.change_queue(now, call, change),
             Command::PutSchedule(put) => self.put_schedule(now, call, put),
             Command::DeleteSchedule(delete) => self.delete_schedule(call, delete),

@@ -88,6 +88,8 @@ pub enum Request {
         /// At most so many, at least 1.
         max: usize,
     },
+    /// Count live tasks by when they are due. Answered by [`Reply::Counts`].
+    Count(Census),
     /// Give the shard up: everything is durable and closed when the reply comes.
     Release {
         /// From `Acquire`.
@@ -126,6 +128,8 @@ pub enum Reply {
     Found(Vec<Found>),
     /// The answer to `ScanDue` and `ScanFilter`.
     Page(Page),
+    /// The answer to `Count`: a number for each bucket. Changes under way while it was counted may be in it or not.
+    Counts(Vec<u64>),
     /// The shard is given up.
     Released,
 }
@@ -263,6 +267,46 @@ pub struct Filter {
     pub due_to: Timestamp,
     /// Dead tasks, else those that are not.
     pub dead: bool,
+}
+
+/// Which tasks are counted, and by what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Census {
+    /// Tasks of this queue; `None`: of all.
+    pub queue: Option<QueueName>,
+    /// Due later than this.
+    pub after: Timestamp,
+    /// Where the first bucket begins.
+    pub from: Timestamp,
+    /// How long a bucket is, milliseconds, at least 1.
+    pub width_ms: u64,
+    /// How many there are.
+    pub buckets: usize,
+}
+
+impl Census {
+    /// Which bucket has this instant.
+    #[must_use]
+    pub fn bucket(&self, due_at: Timestamp) -> Option<usize> {
+        if due_at <= self.after || due_at < self.from {
+            return None;
+        }
+        let index = usize::try_from(due_at.ms_since(self.from) / self.width_ms).ok()?;
+        (index < self.buckets).then_some(index)
+    }
+
+    /// All that is counted stands behind this place.
+    #[must_use]
+    pub fn start(&self) -> Place {
+        Place { due_at: self.after.max(self.from), put_seq: Seq::ZERO }
+    }
+
+    /// The last instant of the last bucket.
+    #[must_use]
+    pub fn end(&self) -> Timestamp {
+        let buckets = u64::try_from(self.buckets).unwrap_or(u64::MAX);
+        self.from.saturating_plus_ms(self.width_ms.saturating_mul(buckets).saturating_sub(1))
+    }
 }
 
 /// One page of a scan.

@@ -34,13 +34,14 @@ pub use upcoming::{Upcoming, upcoming};
 
 pub use tickwheel_engine::{
     Ack, Answer, Backoff, Body, Cadence, CallId, Cancel, CancelError, Cancelled, CatchUp, ChangeQueue,
-    Command, Dead, Death, DeleteSchedule, Due, Extend, Failed, Failure, Get, GetError, GetSchedule, Group,
-    Key, LATENESS_BOUNDS_MS, Lease, Leased, List, ListSchedules, Moment, Nack, NackError, NameError,
-    NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put, PutError, PutMode,
-    PutSchedule, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueView, Rate, Redrive,
-    RedriveError, Retention, Retry, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
-    State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, TaskFilter, TaskPage, TaskView, Terms,
-    Timestamp, Token, TokenAnswer, Unavailable, occurrence_key,
+    Command, Dead, Death, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Failed, Failure, Forecast,
+    ForecastView, Get, GetError, GetSchedule, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List,
+    ListSchedules, Moment, Nack, NackError, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch,
+    PatchError, Payload, Place, Put, PutError, PutMode, PutSchedule, QueueChange, QueueCounts, QueueError,
+    QueueName, QueueSettings, QueueView, Rate, Redrive, RedriveError, Retention, Retry, Schedule,
+    ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq, State, Stats, Stored, StoredSchedule,
+    TRACE_BYTES_MAX, Tag, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable,
+    occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{AckLevel, OpenError as StoreError};

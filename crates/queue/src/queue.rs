@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, DeleteSchedule, Extend, Get,
-    GetError, GetSchedule, Lease, Leased, List, ListSchedules, Nack, NackError, Patch, PatchError, Put,
-    PutError, PutSchedule, QueueCounts, QueueError, QueueName, QueueView, Redrive, RedriveError,
-    ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, TokenAnswer,
-    Unavailable,
+    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, DeleteSchedule, Extend,
+    Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List, ListSchedules, Nack, NackError,
+    Patch, PatchError, Put, PutError, PutSchedule, QueueCounts, QueueError, QueueName, QueueView, Redrive,
+    RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
+    TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -188,6 +188,15 @@ impl Queue {
         self.call(Command::List(list), |answer| match answer {
             Answer::List(result) => result,
             other => unreachable!("a list was answered with {other:?}"),
+        })
+    }
+
+    /// How many tasks fall due when, of a queue or of all. Cost: of all queues, about what it takes to look at each 16 KiB of far tasks and to
+    /// read those that stand over an edge of a bucket; of one queue, to read all far tasks in the span. Others are served meanwhile.
+    pub fn forecast(&self, forecast: Forecast) -> Pending<ForecastView, Unavailable> {
+        self.call(Command::Forecast(forecast), |answer| match answer {
+            Answer::Forecast(result) => result,
+            other => unreachable!("a forecast was answered with {other:?}"),
         })
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     /// Whoever changes the settings of a queue holds it.
     pub(crate) settings: tokio::sync::Mutex<()>,
+    /// Whoever asks for a forecast holds it.
+    pub(crate) forecasts: tokio::sync::Mutex<()>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
 }
@@ -33,6 +35,7 @@ impl App {
             deliveries: Deliveries::default(),
             jobs: Jobs::default(),
             settings: tokio::sync::Mutex::new(()),
+            forecasts: tokio::sync::Mutex::new(()),
             levels,
         }
     }

@@ -140,7 +140,7 @@ fn need(method: &Method, path: &str) -> Need {
         ["healthz" | "readyz"] => return Need::Nothing,
         ["openapi.json"] => return Need::Token,
         ["metrics"] => return Need::Everywhere(Right::Read),
-        ["v1", "queues"] => return Need::Somewhere(Right::Read),
+        ["v1", "queues" | "forecast"] => return Need::Somewhere(Right::Read),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
         ["v1", "clock", ..] => return Need::Everywhere(Right::Admin),

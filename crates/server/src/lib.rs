@@ -25,6 +25,7 @@ mod cursor;
 mod dead;
 mod deliveries;
 mod description;
+mod forecast;
 mod front;
 mod guard;
 mod header;

@@ -10,7 +10,8 @@ use tickwheel_api::Problem;
 
 use crate::app::App;
 use crate::{
-    batch, bulk, clock, dead, description, health, jobs, leases, metrics, problem, queues, schedules, tasks,
+    batch, bulk, clock, dead, description, forecast, health, jobs, leases, metrics, problem, queues,
+    schedules, tasks,
 };
 
 /// A path, the methods it has, and who answers them.
@@ -55,6 +56,7 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/queues/{q}/schedules/{name}", "GET, HEAD, PUT, DELETE", schedule),
         ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),
         ("/v1/jobs/{id}", "GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)),
+        ("/v1/forecast", "GET, HEAD", get(forecast::forecast)),
         ("/v1/clock/advance", "POST", post(clock::advance)),
         ("/healthz", "GET, HEAD", get(health::alive)),
         ("/readyz", "GET, HEAD", get(health::ready)),

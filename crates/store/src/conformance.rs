@@ -7,9 +7,10 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo, Outcome,
-    PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings, Reply, Request,
-    RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo,
+    Outcome, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings, Reply,
+    Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect,
+    Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -42,7 +43,7 @@ pub trait Maker {
 /// # Panics
 /// If something does not hold.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 14] = [
+    let checks: [fn(Owner<S>); 15] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
         a_newer_record_replaces_and_an_older_one_does_not,
@@ -50,6 +51,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         the_history_is_bounded,
         scans_go_by_place_in_pages,
         a_filter_sees_one_queue_between_two_instants,
+        a_census_counts_what_is_due_in_each_bucket,
         the_dead_stand_apart_and_give_their_key_away,
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
@@ -149,10 +151,36 @@ pub fn contents<D: Disk, I: Io<D>>(
         }
     }
     assert_eq!(table.len(), store.len(), "tasks in pages, and tasks in all");
+    for census in censuses(&table) {
+        let expected = table.count(&census);
+        match ask(store, u64::MAX, Request::Count(census.clone())) {
+            Reply::Counts(counts) => assert_eq!(counts, expected, "{census:?}"),
+            Reply::Failed { why } => return Err(why),
+            other => panic!("Count was answered {other:?}"),
+        }
+    }
     store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
     table.raise_counters(store.counters());
     store.rules().for_each(|(name, rule)| table.lay_down((name.clone(), Some(Arc::clone(rule)))));
     Ok(table)
+}
+
+/// Some of what may be asked of a store with these tasks: of all queues and of one, in few buckets and in many.
+fn censuses(table: &Table) -> Vec<Census> {
+    let dues = || table.tasks_from(0).map(|task| task.due_at);
+    let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return Vec::new() };
+    let span_ms = last.ms_since(first) + 1;
+    let queue = table.tasks_from(0).next().map(|task| task.queue.clone());
+    let half = first.saturating_plus_ms(span_ms / 2);
+    let census = |queue: &Option<QueueName>, after, buckets: u64| Census {
+        queue: queue.clone(),
+        after,
+        from: first,
+        width_ms: span_ms.div_ceil(buckets),
+        buckets: usize::try_from(buckets).expect("few"),
+    };
+    let before = at(first.as_ms().saturating_sub(1).max(0));
+    [None, queue].iter().flat_map(|queue| [census(queue, before, 7), census(queue, half, 200)]).collect()
 }
 
 /// The owner of a store in a test: it asks and waits for the answer.
@@ -398,6 +426,33 @@ fn scans_go_by_place_in_pages<S: ShardStore>(mut owner: Owner<S>) {
         owner.page(Request::ScanDue { after: Place::of(&tasks[6]), until: at(5), max: 1 }),
         Page::default()
     );
+}
+
+fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>) {
+    let mut tasks = Vec::new();
+    for (id, (queue, due)) in
+        (1..).zip([("q", 10), ("p", 19), ("q", 20), ("q", 39), ("q", 40), ("q", 9), ("q", 25)])
+    {
+        tasks.push(owner.put(id, queue, &id.to_string(), due));
+    }
+    let mut counts = |queue: Option<&str>, after: i64, buckets: usize| {
+        let census =
+            Census { queue: queue.map(queue_name), after: at(after), from: at(10), width_ms: 10, buckets };
+        match owner.ask(Request::Count(census)) {
+            Reply::Counts(counts) => counts,
+            other => panic!("Count was answered {other:?}"),
+        }
+    };
+    assert_eq!(counts(None, 0, 3), [2, 2, 1], "an edge belongs to the bucket that begins there");
+    assert_eq!(counts(Some("q"), 0, 3), [1, 2, 1]);
+    assert_eq!(counts(None, 10, 3), [1, 2, 1], "what is due by now does not count");
+    assert_eq!(counts(Some("none"), 0, 2), [0, 0]);
+    assert_eq!(counts(None, 0, 0), []);
+    owner.change(&tasks[2], |task| bury(task, 35, false));
+    owner.end(&tasks[3], Outcome::Done);
+    let census = Census { queue: None, after: at(0), from: at(10), width_ms: 10, buckets: 3 };
+    let Reply::Counts(counts) = owner.ask(Request::Count(census)) else { panic!("no counts") };
+    assert_eq!(counts, [2, 1, 0], "neither the dead nor the done");
 }
 
 fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<S>) {

@@ -95,6 +95,7 @@ impl MemoryStore {
             Request::ScanFilter { filter, after, max } => {
                 Reply::Page(self.table.scan_filter(&filter, after, max))
             }
+            Request::Count(census) => Reply::Counts(self.table.count(&census)),
             Request::Release { guard } => {
                 if !self.owns(guard) {
                     return Reply::Fenced;

@@ -125,6 +125,27 @@ pub(super) fn answers() -> Vec<Schema> {
                 may("note", text(1_024), "What a change of the clocks does to it."),
             ],
         ),
+        Schema::answer(
+            "Forecast",
+            "How many tasks fall due when.",
+            vec![
+                may("queue", text(200), "The queue, if it was asked for one."),
+                has("bucket", text(64), "How long a bucket is."),
+                has(
+                    "from",
+                    time(),
+                    "Where the first bucket begins: now is in it, and of it only counts what is still to come.",
+                ),
+                has("to", time(), "Where the last one ends."),
+                has("tasks", count(), "How many fall due in all of them."),
+                has("buckets", all(of("Bucket")), "Those that have any, in the order of time."),
+            ],
+        ),
+        Schema::answer(
+            "Bucket",
+            "One of them.",
+            vec![has("at", time(), "Where it begins."), has("tasks", count(), "How many fall due in it.")],
+        ),
         Schema::answer("Now", "The virtual clock.", vec![has("now", time(), "The server's time.")]),
         Schema::answer("Alive", "The process answers.", vec![has("status", one_of(&["ok"]), "`ok`.")]),
         ready(),

@@ -372,6 +372,16 @@ fn queues() -> Vec<Operation> {
     let hold = |id, path, what| Operation::new(id, "POST", path, ADMIN, what);
     vec![
         Operation::new(
+            "forecast",
+            "GET",
+            "/v1/forecast",
+            Needs::Somewhere("read"),
+            "How many tasks fall due when, of a queue or of all",
+        )
+        .query(&["queue", "bucket", "span"])
+        .gives(200, "Forecast", "The counts.")
+        .refuses(&[BadName, OutOfScope]),
+        Operation::new(
             "listQueues",
             "GET",
             "/v1/queues",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, integer, one_of, text, time, time_ms, word};
+use super::schema::{boolean, duration, integer, one_of, text, time, time_ms, word};
 use crate::query::MODES;
 use crate::{LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState};
 
@@ -32,7 +32,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
     let span = || json!({ "anyOf": [time(), time_ms()] });
     let of = |name, place, schema, what| Parameter { name, place, schema, what };
     vec![
-        of("q", Path, queue, "The queue. A `/` in it is written `%2F`."),
+        of("q", Path, queue.clone(), "The queue. A `/` in it is written `%2F`."),
         of("key", Path, word(256), "The key, percent-encoded."),
         of("name", Path, word(200), "The name of the schedule, percent-encoded."),
         of("id", Path, json!({ "type": "string", "pattern": "^[0-9]+$" }), "The number of the job."),
@@ -61,6 +61,14 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "The `next_cursor` of the page before, as it is.",
         ),
         of("count", Query, integer(1, PREVIEW_MAX as u64), "So many instants. Default: 5."),
+        of(
+            "queue",
+            Query,
+            queue.clone(),
+            "Only tasks of this queue. Default: of all, for which a token may have no scope.",
+        ),
+        of("bucket", Query, duration(), "How long a bucket is, `1s` or more. Default: `1m`."),
+        of("span", Query, duration(), "How far it reaches, at most 10,080 buckets. Default: `24h`."),
         of(
             "If-Match",
             Header,

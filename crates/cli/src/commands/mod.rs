@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod extend;
+pub(crate) mod forecast;
 pub(crate) mod get;
 pub(crate) mod lease;
 pub(crate) mod ls;

@@ -68,6 +68,7 @@ impl Engine {
                 );
                 self.scanned(now, page, out);
             }
+            Reply::Counts(counts) => self.counted(now, request, counts),
             Reply::Done { room } => self.committed(now, request, Some(room), out),
             Reply::Resolved { durable: true } => self.committed(now, request, None, out),
             Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
@@ -107,6 +108,8 @@ impl Engine {
             self.look_up_failed(now, request, &why);
         } else if self.lists.has_asked(request) {
             self.list_failed(now, request, &why);
+        } else if self.forecasts.has_asked(request) {
+            self.count_failed(now, request, &why);
         } else {
             assert_eq!(self.window.request(), Some(request), "a failure answers a request under way");
             self.scan_failed();
@@ -185,7 +188,9 @@ impl Engine {
     }
 
     fn oldest_read(&self) -> Option<RequestId> {
-        [self.lookups.oldest(), self.lists.oldest(), self.window.request()].into_iter().flatten().min()
+        let asked =
+            [self.lookups.oldest(), self.lists.oldest(), self.forecasts.oldest(), self.window.request()];
+        asked.into_iter().flatten().min()
     }
 
     /// Keeps a durable entry until every read under way is answered.
@@ -225,6 +230,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
         Answer::Extend(_) => Answer::Extend(Err(why)),
         Answer::List(_) => Answer::List(Err(why)),
+        Answer::Forecast(_) => Answer::Forecast(Err(why)),
         Answer::Queues(_) => Answer::Queues(Err(why)),
         Answer::Queue(_) => Answer::Queue(Err(why)),
         Answer::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),

@@ -5,6 +5,7 @@ mod bulk;
 mod clocks;
 mod dead;
 mod described;
+mod forecasts;
 mod keys;
 mod leases;
 mod lists;

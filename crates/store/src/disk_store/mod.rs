@@ -1,6 +1,7 @@
 //! The store on a disk.
 
 mod checkpointing;
+mod count;
 mod hold;
 mod look;
 mod merge;

@@ -1,9 +1,10 @@
-//! What the store reads for others: look-ups and pages, a few at a time, while commits go on.
+//! What the store reads for others: look-ups, pages and counts, a few at a time, while commits go on.
 
 use std::collections::VecDeque;
 
 use tickwheel_engine::{Reply, Request, RequestId, Timestamp};
 
+use super::count::Count;
 use super::look::Look;
 use super::scan::{Cursors, Scan};
 use super::store::DiskStore;
@@ -32,11 +33,12 @@ struct Read {
     what: What,
 }
 
-/// One of the two.
+/// One of them.
 #[derive(Debug)]
 pub(super) enum What {
     Look(Look),
     Scan(Box<Scan>),
+    Count(Box<Count>),
     /// For `Acquire`: the tasks whose record has a lease, and the latest wall instant before.
     Leased {
         look: Look,
@@ -78,7 +80,7 @@ impl Reading {
 
     /// Whether a page is being read: what it passes by must not move meanwhile.
     pub(super) fn is_scanning(&self) -> bool {
-        self.under_way.iter().any(|read| matches!(read.what, What::Scan(_)))
+        self.under_way.iter().any(|read| matches!(read.what, What::Scan(_) | What::Count(_)))
     }
 }
 
@@ -102,6 +104,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Begins to read a page.
     pub(super) fn begin_scan(&mut self, id: RequestId, request: Request) {
         let scan = match request {
+            Request::Count(census) => {
+                return self.begin_read(id, What::Count(Box::new(Count::new(census, &self.catalog))));
+            }
             Request::ScanDue { after, until, max } => {
                 let before = self.reading.cursors.take();
                 Scan::due(after, until, max, &self.catalog, self.layout, before)
@@ -144,6 +149,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         match &mut read.what {
             What::Look(look) | What::Leased { look, .. } => look.take(reads),
             What::Scan(scan) => scan.take(reads),
+            What::Count(count) => count.take(reads),
         }
         match self.advance(&mut read.what) {
             Next::Reply(reply) => self.finish_read(request, read.what, reply),
@@ -159,13 +165,14 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn advance(&mut self, what: &mut What) -> Next {
         match what {
             What::Look(look) | What::Leased { look, .. } => look.advance(&mut self.reading.names),
+            What::Count(count) => count.advance(&self.catalog, &self.seeds, &mut self.reading.names),
             What::Scan(scan) => scan.advance(&self.catalog, &self.seeds, &mut self.reading.names),
         }
     }
 
     fn finish_read(&mut self, request: RequestId, what: What, reply: Reply) {
         match what {
-            What::Look(_) => self.replies.push((request, reply)),
+            What::Look(_) | What::Count(_) => self.replies.push((request, reply)),
             What::Leased { last_wall, .. } => self.acquired(request, reply, last_wall),
             What::Scan(scan) => {
                 self.reading.cursors = scan.into_cursors();

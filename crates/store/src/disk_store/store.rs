@@ -223,10 +223,14 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
                 let look = Look::new(wanted, &self.catalog, &self.seeds);
                 return self.begin_read(id, What::Look(look));
             }
-            Request::ScanDue { .. } | Request::ScanFilter { .. } if self.parks_scans() => {
+            Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_)
+                if self.parks_scans() =>
+            {
                 return self.reading.parked.push_back((id, request));
             }
-            Request::ScanDue { .. } | Request::ScanFilter { .. } => return self.begin_scan(id, request),
+            Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_) => {
+                return self.begin_scan(id, request);
+            }
         };
         self.replies.push((id, reply));
     }

@@ -142,6 +142,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             }
             Request::Resolve { .. }
             | Request::GetMany(_)
+            | Request::Count(_)
             | Request::ScanDue { .. }
             | Request::ScanFilter { .. } => unreachable!("reads are answered at once"),
         }

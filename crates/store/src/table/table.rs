@@ -9,8 +9,8 @@ use super::records::{Change, Records};
 use crate::history::HistoryLimits;
 use crate::rules::Rules;
 use tickwheel_engine::{
-    Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName, Seq,
-    Task, TaskEffect, Timestamp, Wanted,
+    Census, Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName,
+    Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the counters.
@@ -160,6 +160,18 @@ impl Table {
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let places = if filter.dead { &queue.dead_by_place } else { &queue.by_place };
         self.page(places, after, filter.due_to, max)
+    }
+
+    /// How many tasks are due in each bucket.
+    pub fn count(&self, census: &Census) -> Vec<u64> {
+        let mut counts = vec![0; census.buckets];
+        for task in self.records.live().values() {
+            let meant = census.queue.as_ref().is_none_or(|queue| task.queue == *queue);
+            if let Some(bucket) = census.bucket(task.due_at).filter(|_| meant && task.dead().is_none()) {
+                counts[bucket] += 1;
+            }
+        }
+        counts
     }
 
     /// Live tasks in the order of their ids, from `id` on.

@@ -1,0 +1,77 @@
+//! `tickwheel forecast`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::{BucketBody, ForecastQuery, time};
+
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Show how many tasks fall due when
+///
+/// Of a queue or of all. Buckets without any are left out. Dead tasks do not count, nor does what is ready by now.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel forecast                                     the next 24 hours, by the minute
+  tickwheel forecast close --bucket 1h --span 7d
+  tickwheel forecast -o json | jq -s 'max_by(.tasks)'    the worst minute of the day")]
+pub(crate) struct Forecast {
+    /// Only this queue
+    #[arg(value_parser = values::queue)]
+    queue: Option<String>,
+    /// How long a bucket is
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::delay)]
+    bucket: u64,
+    /// How far to look
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = values::delay)]
+    span: u64,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A bucket, and the most that any has.
+struct Line {
+    bucket: BucketBody,
+    most: u64,
+}
+
+/// The longest bar has so many signs.
+const BAR_MAX: u64 = 40;
+
+impl Row for Line {
+    const HEADER: &'static [&'static str] = &["AT", "TASKS", ""];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.bucket).expect("numbers and times are JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let BucketBody { at_ms, tasks } = self.bucket;
+        let bar = (u128::from(tasks) * u128::from(BAR_MAX)).div_ceil(u128::from(self.most.max(1)));
+        let bar = "#".repeat(usize::try_from(bar).unwrap_or_default());
+        vec![time::format(at_ms), tasks.to_string(), bar]
+    }
+}
+
+impl Forecast {
+    /// Asks and prints.
+    ///
+    /// # Errors
+    /// No server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let Self { queue, bucket: bucket_ms, span: span_ms, remote, format } = self;
+        let found = remote.client()?.forecast(&ForecastQuery { queue, bucket_ms, span_ms })?;
+        let most = found.buckets.iter().map(|bucket| bucket.tasks).max().unwrap_or_default();
+        if !format.is_json() {
+            say(&format!("{} tasks until {}", found.tasks, time::format(found.to_ms)));
+        }
+        format.print(found.buckets.into_iter().map(|bucket| Line { bucket, most }))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

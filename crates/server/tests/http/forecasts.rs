@@ -1,0 +1,74 @@
+//! `/v1/forecast`: how many tasks fall due when.
+
+use serde_json::{Value, json};
+use tickwheel_server::{Config, Tokens};
+
+use crate::served::{Served, virtual_memory};
+
+fn buckets(answer: &Value) -> Vec<u64> {
+    let buckets = answer["buckets"].as_array().expect("a list");
+    buckets.iter().map(|bucket| bucket["tasks"].as_u64().expect("a count")).collect()
+}
+
+#[test]
+fn it_counts_what_falls_due_in_each_bucket_of_a_queue_or_of_all() {
+    let served = Served::memory();
+    // Time stands still at some moment: buckets of an hour begin within the next.
+    for (queue, key, delay) in [
+        ("a", "1", "2h"),
+        ("a", "2", "2h"),
+        ("a", "3", "25h"),
+        ("b", "1", "2h"),
+        ("b", "2", "0s"),
+        ("b", "3", "30d"),
+    ] {
+        served.expect(
+            201,
+            "PUT",
+            &format!("/v1/queues/{queue}/tasks/{key}"),
+            &format!(r#"{{"delay":"{delay}"}}"#),
+        );
+    }
+    let all = served.expect(200, "GET", "/v1/forecast?bucket=1h&span=48h", "");
+    assert_eq!((buckets(&all), &all["tasks"], &all["bucket"]), (vec![3, 1], &json!(4), &json!("1h")));
+    let of_a = served.expect(200, "GET", "/v1/forecast?bucket=1h&span=48h&queue=a", "");
+    assert_eq!((buckets(&of_a), &of_a["queue"]), (vec![2, 1], &json!("a")));
+    let minutes = served.expect(200, "GET", "/v1/forecast", "");
+    assert_eq!((buckets(&minutes), &minutes["bucket"]), (vec![3], &json!("1m")));
+    // What was moved, cancelled or has become ready is where it belongs.
+    served.expect(200, "PATCH", "/v1/queues/a/tasks/1", r#"{"delay":"20h"}"#);
+    served.expect(200, "DELETE", "/v1/queues/a/tasks/2", "");
+    served.advance("3h");
+    let later = served.expect(200, "GET", "/v1/forecast?bucket=1h&span=48h", "");
+    assert_eq!(buckets(&later), [1, 1]);
+    assert_eq!(buckets(&served.expect(200, "GET", "/v1/forecast?queue=none", "")), [] as [u64; 0]);
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused() {
+    let served = Served::memory();
+    for (query, what) in [
+        ("bucket=1", "no unit"),
+        ("bucket=1ms", "shorter than a second"),
+        ("span=1000d", "not from 1 to 10080"),
+        ("queue=a&queue=b", "given twice"),
+    ] {
+        let reply = served.call("GET", &format!("/v1/forecast?{query}"), "");
+        assert_eq!(reply.status, 400, "{query}");
+        assert!(reply.text().contains(what), "{query}: {}", reply.text());
+    }
+    served.call("GET", "/v1/forecast?queue=a%20b", "").assert_problem(400, "bad-name", "a space");
+}
+
+#[test]
+fn a_scope_sees_its_own_queues_alone() {
+    let tokens = Tokens::parse("worker-worker-worker-worker rights=read scope=shop/").expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let ask = |query: &str| {
+        let headers = [("authorization", "Bearer worker-worker-worker-worker")];
+        served.call_with("GET", &format!("/v1/forecast{query}"), &headers, "")
+    };
+    assert_eq!(ask("?queue=shop%2Forders").status, 200);
+    ask("?queue=other").assert_problem(404, "out-of-scope", "another's queue");
+    ask("").assert_problem(403, "forbidden", "all queues");
+}
