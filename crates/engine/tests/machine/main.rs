@@ -2,6 +2,7 @@
 
 mod dead;
 mod flow;
+mod forecast;
 mod near;
 mod rules;
 mod schedules;
