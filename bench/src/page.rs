@@ -339,6 +339,6 @@ mod tests {
         let page = of_file(Path::new("docs/performance/timers.md")).expect("it is one");
         assert_eq!(page.name, "timers");
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
-        assert_eq!(error, "there are tables for wheels, timers, store, and none for docs/timer.md");
+        assert_eq!(error, "there are tables for wheels, timers, store, http, and none for docs/timer.md");
     }
 }
