@@ -15,7 +15,7 @@ pub struct ForecastQuery {
     pub queue: Option<String>,
     /// How long a bucket is, ms: 1 s or more, by default a minute.
     pub bucket_ms: u64,
-    /// How far it reaches, ms, by default 24 hours: at most [`FORECAST_BUCKETS_MAX`] buckets.
+    /// How far it reaches beyond the bucket that has begun, ms, by default 24 hours: at most [`FORECAST_BUCKETS_MAX`] buckets.
     pub span_ms: u64,
 }
 
@@ -59,7 +59,7 @@ impl ForecastQuery {
         Ok(asked)
     }
 
-    /// How many buckets that are.
+    /// How many buckets that are, besides the one that has begun.
     pub fn buckets(&self) -> u64 {
         self.span_ms.div_ceil(self.bucket_ms.max(1))
     }

@@ -201,7 +201,7 @@ pub struct ForecastView {
     pub from: Timestamp,
     /// How many tasks are due in each; of the first those that are later than now.
     pub counts: Vec<u64>,
-    /// All changes up to this one are counted; later ones may be.
+    /// All changes up to this one are counted; later ones may be, and a task that was changed while it was counted may be missing.
     pub as_of: Seq,
 }
 

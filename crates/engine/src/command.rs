@@ -175,7 +175,8 @@ pub struct Put {
     pub on_lease: OnLease,
 }
 
-/// Counts the tasks that fall due from now on, by when they do. Dead ones do not count, nor does what is ready or leased by now.
+/// Counts the tasks that fall due from now on, by when they do. Dead ones do not count, nor does what is ready or leased by now, what a schedule
+/// will put, or a later instant of a timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forecast {
     /// Those of this queue; `None`: of all.
@@ -419,8 +420,8 @@ pub struct List {
     pub after: Option<crate::seam::Place>,
 }
 
-/// A forecast has at most so many buckets: a week by the minute.
-pub const FORECAST_BUCKETS_MAX: usize = 10_080;
+/// A forecast has at most so many buckets: a week by the minute, and the one that has begun.
+pub const FORECAST_BUCKETS_MAX: usize = 10_081;
 /// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
 pub const TRACE_BYTES_MAX: usize = 640;
 /// The lease that a worker gets who names no length, of a queue whose settings say nothing of it: 30 s.

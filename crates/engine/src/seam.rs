@@ -128,8 +128,13 @@ pub enum Reply {
     Found(Vec<Found>),
     /// The answer to `ScanDue` and `ScanFilter`.
     Page(Page),
-    /// The answer to `Count`: a number for each bucket. Changes under way while it was counted may be in it or not.
-    Counts(Vec<u64>),
+    /// The answer to `Count`: a number for each bucket. A task that was changed while it was counted may be in it twice, or missing.
+    Counts {
+        /// How many are due in each.
+        counts: Vec<u64>,
+        /// Those are counted that are due at this instant or before; ask again for those behind it. `None`: all are.
+        counted: Option<Timestamp>,
+    },
     /// The shard is given up.
     Released,
 }

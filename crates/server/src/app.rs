@@ -21,7 +21,7 @@ pub(crate) struct App {
     /// Whoever changes the settings of a queue holds it.
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// Whoever asks for a forecast holds it.
-    pub(crate) forecasts: tokio::sync::Mutex<()>,
+    pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
 }
@@ -35,7 +35,7 @@ impl App {
             deliveries: Deliveries::default(),
             jobs: Jobs::default(),
             settings: tokio::sync::Mutex::new(()),
-            forecasts: tokio::sync::Mutex::new(()),
+            forecasts: Arc::default(),
             levels,
         }
     }

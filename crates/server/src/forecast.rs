@@ -1,5 +1,7 @@
 //! `/v1/forecast`: how many tasks fall due when.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,6 +14,11 @@ use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::tokens::Grant;
 use crate::translate;
+
+const _: () = assert!(
+    tickwheel_api::FORECAST_BUCKETS_MAX + 1 == tickwheel_queue::FORECAST_BUCKETS_MAX as u64,
+    "what may be asked for can be counted"
+);
 
 /// `GET`: counted by the store, of a queue or of all.
 pub(crate) async fn forecast(
@@ -27,17 +34,27 @@ pub(crate) async fn forecast(
         None if !grant.is_unscoped() => return Err(Problem::forbidden_to_scoped().into()),
         _ => {}
     }
-    // One at a time: each may read much.
-    let _one_by_one = app.forecasts.lock().await;
-    let buckets = usize::try_from(asked.buckets()).expect("it was checked");
-    let view = app.queue.forecast(Forecast { queue, width_ms: asked.bucket_ms, buckets }).await;
-    let view = view.map_err(|error| translate::unavailable(&error))?;
+    // One at a time, for each may read much; and to its end, whether or not its caller is still there.
+    let Ok(permit) = Arc::clone(&app.forecasts).try_lock_owned() else {
+        return Err(Problem::busy("another forecast is being made", 1).into());
+    };
+    let buckets = usize::try_from(asked.buckets() + 1).expect("it was checked");
+    let pending = app.queue.forecast(Forecast { queue, width_ms: asked.bucket_ms, buckets });
+    let made = tokio::spawn(async move {
+        let view = pending.await;
+        drop(permit);
+        view
+    });
+    let view = match made.await {
+        Ok(view) => view.map_err(|error| translate::unavailable(&error))?,
+        Err(_) => return Err(Problem::stopping().into()),
+    };
     let at_ms = |index: u64| view.from.saturating_plus_ms(index.saturating_mul(asked.bucket_ms)).as_ms();
     let found = (0..).zip(&view.counts).filter(|(_, tasks)| **tasks > 0);
     let body = ForecastBody {
         bucket_ms: asked.bucket_ms,
         from_ms: view.from.as_ms(),
-        to_ms: at_ms(asked.buckets()),
+        to_ms: at_ms(view.counts.len() as u64),
         tasks: view.counts.iter().sum(),
         buckets: found.map(|(index, tasks)| BucketBody { at_ms: at_ms(index), tasks: *tasks }).collect(),
         queue: asked.queue,

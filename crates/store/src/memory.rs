@@ -95,7 +95,10 @@ impl MemoryStore {
             Request::ScanFilter { filter, after, max } => {
                 Reply::Page(self.table.scan_filter(&filter, after, max))
             }
-            Request::Count(census) => Reply::Counts(self.table.count(&census)),
+            Request::Count(census) => {
+                let (counts, counted) = self.table.count(&census);
+                Reply::Counts { counts, counted }
+            }
             Request::Release { guard } => {
                 if !self.owns(guard) {
                     return Reply::Fenced;

@@ -12,7 +12,8 @@ use crate::values;
 
 /// Show how many tasks fall due when
 ///
-/// Of a queue or of all. Buckets without any are left out. Dead tasks do not count, nor does what is ready by now.
+/// Of a queue or of all. Buckets without any are left out; their edges are multiples of a bucket since 1970, in UTC. What counts are tasks that are
+/// there: not those that a schedule will put, nor the later instants of a timeline, nor what is ready or dead by now.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -68,7 +68,7 @@ impl Engine {
                 );
                 self.scanned(now, page, out);
             }
-            Reply::Counts(counts) => self.counted(now, request, counts),
+            Reply::Counts { counts, counted } => self.counted(request, counts, counted, out),
             Reply::Done { room } => self.committed(now, request, Some(room), out),
             Reply::Resolved { durable: true } => self.committed(now, request, None, out),
             Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
@@ -109,7 +109,7 @@ impl Engine {
         } else if self.lists.has_asked(request) {
             self.list_failed(now, request, &why);
         } else if self.forecasts.has_asked(request) {
-            self.count_failed(now, request, &why);
+            self.count_failed(request, &why);
         } else {
             assert_eq!(self.window.request(), Some(request), "a failure answers a request under way");
             self.scan_failed();
@@ -188,9 +188,8 @@ impl Engine {
     }
 
     fn oldest_read(&self) -> Option<RequestId> {
-        let asked =
-            [self.lookups.oldest(), self.lists.oldest(), self.forecasts.oldest(), self.window.request()];
-        asked.into_iter().flatten().min()
+        // Not the forecasts: what they count is not compared with what memory knows.
+        [self.lookups.oldest(), self.lists.oldest(), self.window.request()].into_iter().flatten().min()
     }
 
     /// Keeps a durable entry until every read under way is answered.

@@ -1,4 +1,4 @@
-//! Forecasts: how many tasks fall due when. The store counts them.
+//! Forecasts: how many tasks fall due when. The store counts them, part by part.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,8 +15,17 @@ use crate::time::{Now, Seq, Timestamp};
 pub(super) struct Forecasts {
     /// Wait until the store has all that had been applied when they came.
     waiting: VecDeque<(Seq, CallId, Forecast)>,
-    /// And where each begins.
-    asked: BTreeMap<RequestId, (CallId, Timestamp)>,
+    asked: BTreeMap<RequestId, Counting>,
+}
+
+/// A forecast of which parts are counted.
+#[derive(Debug)]
+struct Counting {
+    call: CallId,
+    /// What is to be counted yet.
+    left: Census,
+    counts: Vec<u64>,
+    as_of: Seq,
 }
 
 impl Forecasts {
@@ -30,10 +39,6 @@ impl Forecasts {
 
     pub(super) fn has_asked(&self, request: RequestId) -> bool {
         self.asked.contains_key(&request)
-    }
-
-    pub(super) fn oldest(&self) -> Option<RequestId> {
-        self.asked.first_key_value().map(|(&id, _)| id)
     }
 }
 
@@ -49,25 +54,46 @@ impl Engine {
             let into = now.wall.as_tick() % width_ms;
             let from = Timestamp::from_ms(now.wall.as_ms().saturating_sub_unsigned(into)).unwrap_or_default();
             let buckets = buckets.min(FORECAST_BUCKETS_MAX);
-            let census = Census { queue, after: now.wall, from, width_ms, buckets };
-            let id = self.request(Request::Count(census), out);
-            self.forecasts.asked.insert(id, (call, from));
+            let left = Census { queue, after: now.wall, from, width_ms, buckets };
+            let counting = Counting { call, left, counts: vec![0; buckets], as_of: durable };
+            self.count_on(counting, out);
         }
     }
 
-    pub(super) fn counted(&mut self, now: Now, request: RequestId, counts: Vec<u64>) {
-        let (call, from) =
+    fn count_on(&mut self, counting: Counting, out: &mut Vec<Effect>) {
+        let id = self.request(Request::Count(counting.left.clone()), out);
+        self.forecasts.asked.insert(id, counting);
+    }
+
+    /// The store has counted a part, and all up to `counted` if there is another.
+    pub(super) fn counted(
+        &mut self,
+        request: RequestId,
+        part: Vec<u64>,
+        counted: Option<Timestamp>,
+        out: &mut Vec<Effect>,
+    ) {
+        let mut counting =
             self.forecasts.asked.remove(&request).expect("the counts answer a forecast under way");
-        let view = ForecastView { from, counts, as_of: self.applied };
-        self.answer(call, Answer::Forecast(Ok(view)));
-        self.retire(now);
+        counting.counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count);
+        match counted {
+            Some(counted) if !self.stopping => {
+                counting.left.after = counted;
+                self.count_on(counting, out);
+            }
+            // A stop does not wait for the rest of a long one.
+            Some(_) => self.answer(counting.call, Answer::Forecast(Err(Unavailable::Closed))),
+            None => {
+                let Counting { call, left, counts, as_of } = counting;
+                self.answer(call, Answer::Forecast(Ok(ForecastView { from: left.from, counts, as_of })));
+            }
+        }
     }
 
     /// The store failed to answer this forecast.
-    pub(super) fn count_failed(&mut self, now: Now, request: RequestId, why: &Arc<str>) {
-        let (call, _) =
+    pub(super) fn count_failed(&mut self, request: RequestId, why: &Arc<str>) {
+        let counting =
             self.forecasts.asked.remove(&request).expect("the failure answers a forecast under way");
-        self.answer(call, Answer::Forecast(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
-        self.retire(now);
+        self.answer(counting.call, Answer::Forecast(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
     }
 }

@@ -105,7 +105,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     pub(super) fn begin_scan(&mut self, id: RequestId, request: Request) {
         let scan = match request {
             Request::Count(census) => {
-                return self.begin_read(id, What::Count(Box::new(Count::new(census, &self.catalog))));
+                // After a failure it never settles.
+                let settling = self.upkeep.is_settling();
+                return self
+                    .begin_read(id, What::Count(Box::new(Count::new(census, &self.catalog, settling))));
             }
             Request::ScanDue { after, until, max } => {
                 let before = self.reading.cursors.take();

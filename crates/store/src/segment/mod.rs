@@ -9,7 +9,7 @@ mod section;
 mod writer;
 
 pub(crate) use bucket::{Bucket, Level};
-pub(crate) use footer::{Block, Entry, Footer};
+pub(crate) use footer::{Entry, Footer};
 pub(crate) use header::{FORMAT, SegmentHeader, read_segment_header};
 pub(crate) use record::{BadRecord, read_record};
 pub(crate) use run::Run;

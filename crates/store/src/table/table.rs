@@ -13,6 +13,9 @@ use tickwheel_engine::{
     Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
+/// A part of a census ends once it has looked at so many tasks: a millisecond or two.
+const COUNTED_MAX: usize = 16_384;
+
 /// The committed state of one shard: the live tasks, the last ones that ended, the counters.
 ///
 /// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only
@@ -162,16 +165,32 @@ impl Table {
         self.page(places, after, filter.due_to, max)
     }
 
-    /// How many tasks are due in each bucket.
-    pub fn count(&self, census: &Census) -> Vec<u64> {
+    /// How many tasks are due in each bucket, as far as one part goes: up to the instant that is given, or to the end.
+    pub fn count(&self, census: &Census) -> (Vec<u64>, Option<Timestamp>) {
         let mut counts = vec![0; census.buckets];
-        for task in self.records.live().values() {
-            let meant = census.queue.as_ref().is_none_or(|queue| task.queue == *queue);
-            if let Some(bucket) = census.bucket(task.due_at).filter(|_| meant && task.dead().is_none()) {
+        let places = match &census.queue {
+            None => Some(&self.index.by_place),
+            Some(queue) => self.index.queues.get(queue).map(|queue| &queue.by_place),
+        };
+        let end = Place { due_at: census.end(), put_seq: Seq(u64::MAX) };
+        if census.start() >= end {
+            return (counts, None);
+        }
+        let mut last = census.after;
+        let behind = places
+            .into_iter()
+            .flat_map(|places| places.range((Bound::Excluded(census.start()), Bound::Included(end))));
+        for (looked, (place, id)) in behind.enumerate() {
+            if looked >= COUNTED_MAX && place.due_at > last {
+                return (counts, Some(last));
+            }
+            last = place.due_at;
+            let is_dead = self.records.get(*id).is_some_and(|task| task.dead().is_some());
+            if let Some(bucket) = census.bucket(place.due_at).filter(|_| !is_dead) {
                 counts[bucket] += 1;
             }
         }
-        counts
+        (counts, None)
     }
 
     /// Live tasks in the order of their ids, from `id` on.
