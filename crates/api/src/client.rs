@@ -1,8 +1,8 @@
 //! A small blocking HTTP client over the types of this crate: one method for each call of the API.
 //!
 //! It sends each call once, unless it is told to try again ([`Client::with_retries`]): then what had no effect is sent again, and what may have
-//! had one only if twice is as good as once. A put of the same key never makes two tasks; an ack whose answer was lost answers `expired` the second
-//! time, so that is left to the caller.
+//! had one only if twice is as good as once: a put is not, for its task may be done by then, and the second would make another;
+//! [`Client::post_once`] is. An ack whose answer was lost answers `expired` the second time, so that is left to the caller, too.
 
 mod error;
 mod exchange;
@@ -16,7 +16,7 @@ use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
     CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, ForecastBody, ForecastQuery, JobBody,
     LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody,
-    PreviewBody, PreviewQuery, PutAnswer, PutBody, PutMode, PutQuery, QueueBody, QueueCounts, QueuesBody,
+    PreviewBody, PreviewQuery, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody,
     RedriveAnswer, RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody,
     TaskBody, TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
 };
@@ -135,9 +135,7 @@ impl Client {
             .query(&query.to_query())
             .if_match(if_match.map(etag))
             .json(body.to_json());
-        // The second of two with a mode may be told that the first has done it.
-        let plain = matches!(query.mode, PutMode::Upsert | PutMode::Debounce) && !query.revoke;
-        stored(&self.exchange.send(if plain { call.twice_is_once() } else { call })?)
+        stored(&self.exchange.send(call)?)
     }
 
     /// Schedules a task under a key of the server's making. Sending it twice makes two tasks.

@@ -437,7 +437,7 @@ impl Problem {
     /// 503: the store failed or the server stopped while the call was under way.
     pub fn indeterminate(why: &str) -> Self {
         Self::new(ProblemKind::Indeterminate, format!("{why}; the call may have taken effect or not"))
-            .with_hint("after a restart look at the task, or send the same call again: a put of one key never makes two")
+            .with_hint("after a restart look at the task, or send the same call again: of one key there is never more than one live task")
     }
 
     /// 507: the disk is full.

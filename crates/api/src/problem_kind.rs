@@ -329,7 +329,7 @@ impl ProblemKind {
             ),
             Self::Indeterminate => (
                 "The store failed or the server stopped while the call was under way. It may have taken effect or not.",
-                "After a restart look at the task, or send the same call again: a put of one key never makes two.",
+                "After a restart look at the task, or send the same call again: of one key there is never more than one live task.",
             ),
             Self::StorageFull => (
                 "The disk is full. The call had no effect; acks and cancels are still taken.",

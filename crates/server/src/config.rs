@@ -54,10 +54,10 @@ pub struct Config {
     /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
     /// not move tasks that are there already.
     pub levels: Levels,
-    /// Connections at one time; one more is answered 429. Lowered to what the limit of open files allows.
+    /// Connections at one time; one more is answered 429, or closed over TLS. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
-    /// Connections at one time from one address of another machine; one more is answered 429. Default: 1,000. This machine's own are not
+    /// Connections at one time from one address of another machine; one more is answered 429, or closed over TLS. Default: 1,000. This machine's own are not
     /// counted, for behind a proxy on it all clients have one address.
     pub connections_per_address_max: usize,
     /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10

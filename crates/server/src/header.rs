@@ -40,12 +40,13 @@ impl<S: Sync> FromRequestParts<S> for Trace {
 
 /// What a request is traced by.
 pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
-    let text = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        let (first, second) = (values.next()?.to_str().ok()?, values.next());
-        second.is_none().then_some(first)
-    };
-    TraceContext::of_headers(text("traceparent")?, text("tracestate"))
+    let mut parents = headers.get_all("traceparent").iter();
+    let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
+    // The list may stand in several headers.
+    let states: Vec<&str> =
+        headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok()).collect();
+    let state = (!states.is_empty()).then(|| states.join(","));
+    TraceContext::of_headers(parent.to_str().ok()?, state.as_deref())
 }
 
 /// A condition that was ignored would be a change that its caller ruled out.

@@ -202,7 +202,7 @@ impl Server {
     /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         tracing::info!(listen = %self.local_addr, "serving");
-        let mut connections = JoinSet::new();
+        let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
         let mut shutdown = pin!(shutdown);
         let (guard, tls) = (Arc::clone(&self.guard), self.tls.clone());
         let mut tokens = pin!(guard.keep_up());
@@ -218,7 +218,7 @@ impl Server {
                 () = &mut tokens => {}
                 () = &mut certificates => {}
                 accepted = self.listener.accept() => match accepted {
-                    Ok((socket, from)) => self.take(&mut connections, socket, from),
+                    Ok((socket, from)) => self.take(&mut connections, &mut refusals, socket, from),
                     Err(error) => {
                         tracing::warn!(%error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
@@ -226,6 +226,7 @@ impl Server {
                 },
                 // Ended connections leave the set, so that their number is that of the open ones.
                 Some(_) = connections.join_next() => {}
+                Some(_) = refusals.join_next() => {}
             }
         }
         drop(self.listener);
@@ -247,7 +248,13 @@ impl Server {
     }
 
     /// Serves a connection, or refuses it if there are too many.
-    fn take(&self, connections: &mut JoinSet<()>, socket: TcpStream, from: SocketAddr) {
+    fn take(
+        &self,
+        connections: &mut JoinSet<()>,
+        refusals: &mut JoinSet<()>,
+        socket: TcpStream,
+        from: SocketAddr,
+    ) {
         // Answers are small and whole: waiting to fill a packet only costs time.
         let _as_it_was = socket.set_nodelay(true);
         let open = connections.len();
@@ -263,10 +270,15 @@ impl Server {
         } else {
             "your address has all the connections that one may have".to_owned()
         };
-        tracing::warn!(open, %from, why, "too many connections");
+        // One address that comes again and again fills no log.
+        if open >= self.connections_max {
+            tracing::warn!(open, why, "too many connections");
+        } else {
+            tracing::debug!(%from, why, "too many connections");
+        }
         // Over TLS a refusal would cost a handshake.
-        if open < self.connections_max + REFUSALS_MAX && self.tls.is_none() {
-            connections.spawn(wire::refuse(socket, Problem::busy(why, 1), TIMEOUTS));
+        if refusals.len() < REFUSALS_MAX && self.tls.is_none() {
+            refusals.spawn(wire::refuse(socket, Problem::busy(why, 1), TIMEOUTS));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Problem;
 use crate::bad_request::shown_bytes;
+use rustls::CertificateError;
 use std::error::Error;
 use thiserror::Error;
 
@@ -23,14 +24,14 @@ pub enum ClientError {
     )]
     BadCertificates,
     /// The server shows a certificate that cannot be trusted. The call had no effect.
-    #[error(
-        "the server at {address} cannot be trusted: {source}; name the root of its certificate with --ca-file"
-    )]
+    #[error("the server at {address} cannot be trusted: {why}; {hint}")]
     Untrusted {
         /// The `HOST:PORT` of the server.
         address: String,
         /// Why not.
-        source: Box<dyn Error + Send + Sync>,
+        why: String,
+        /// What to do.
+        hint: &'static str,
     },
     /// The server refused. The problem's kind says whether the call had an effect; below 500 it had none.
     #[error(transparent)]
@@ -72,6 +73,45 @@ impl ClientError {
             _ => None,
         }
     }
+}
+
+/// What is wrong with a certificate, and what to do.
+pub(super) fn untrusted(address: String, error: &CertificateError) -> ClientError {
+    use CertificateError as Bad;
+    let (why, hint) = match error {
+        Bad::Expired | Bad::ExpiredContext { .. } => {
+            ("its certificate has expired", "renew it on the server")
+        }
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
+            ("its certificate is not valid yet", "look at the clocks of both machines")
+        }
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => (
+            "its certificate is for another name",
+            "call it by a name that stands in the certificate as subjectAltName",
+        ),
+        Bad::UnknownIssuer => {
+            ("its certificate comes from a root that is not trusted", "name that root with --ca-file")
+        }
+        Bad::BadSignature => (
+            "its certificate was signed by another root of the same name",
+            "name the right one with --ca-file",
+        ),
+        other => {
+            let text = other.to_string();
+            if !text.contains("CaUsedAsEndEntity") {
+                return ClientError::Untrusted {
+                    address,
+                    why: text,
+                    hint: "give the server another certificate",
+                };
+            }
+            (
+                "its certificate is that of an authority (CA:TRUE)",
+                "make one for the server, with `-addext basicConstraints=critical,CA:FALSE` and subjectAltName",
+            )
+        }
+    };
+    ClientError::Untrusted { address, why: why.to_owned(), hint }
 }
 
 /// What a status outside 2xx means: the problem in the body, or that there is none.

@@ -1,6 +1,6 @@
 //! One request and its answer over HTTP.
 
-use super::error::refusal;
+use super::error::{refusal, untrusted};
 use super::retries::Retries;
 use super::url::Place;
 use super::{CALL_TIMEOUT, ClientError};
@@ -254,9 +254,7 @@ impl Exchange {
             _ => None,
         };
         match handshake {
-            Some(rustls::Error::InvalidCertificate(_)) => {
-                return ClientError::Untrusted { address, source: plain(error) };
-            }
+            Some(rustls::Error::InvalidCertificate(bad)) => return untrusted(address, bad),
             // What answers a handshake with something else is no server of ours, and has seen no request.
             Some(rustls::Error::InvalidMessage(_)) => {
                 let what = "it does not speak TLS; write http:// in place of https://".to_owned();

@@ -10,12 +10,13 @@ use crate::ProblemKind;
 /// How often a call is sent in all, and how long the client waits in between.
 ///
 /// Sent again is every call that had no effect: no connection came about, the server is starting, stopping or busy, or a queue's backlog
-/// is full. A call that may have had one, for its answer was lost, is sent again only if twice is as good as once: looks, puts of a key
-/// without a mode or a version, posts with an `Idempotency-Key`, schedules, settings, leases and extensions. Not a cancel, an ack or a nack,
-/// whose second answer (`not_found`, `expired`) would hide the first; not a patch of a delay, which counts from its arrival.
+/// is full. A call that may have had one, for its answer was lost, is sent again only if twice is as good as once: looks, posts with an
+/// `Idempotency-Key`, schedules, settings, leases and extensions. Not a put, whose task may be done when the second comes, which would make another
+/// one; not a cancel, an ack or a nack, whose second answer (`not_found`, `expired`) would hide the first; not a patch of a delay, which counts from its
+/// arrival.
 ///
 /// A wait is `base`, doubled with each failure up to `max`, less up to half of it by chance, so that many clients do not come back together; it is
-/// never shorter than the server asks for with `Retry-After`.
+/// never shorter than the server asks for with `Retry-After`; if that is more than a minute, the call is given up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,6 +35,9 @@ pub struct Retries {
     /// The longest wait. Default: 5 s.
     pub max: Duration,
 }
+
+/// Who asks for a longer wait is not waited for.
+const RETRY_AFTER_S_MAX: u32 = 60;
 
 impl Default for Retries {
     fn default() -> Self {
@@ -64,6 +68,9 @@ impl Retries {
             return None;
         }
         let asked = error.problem().and_then(|problem| problem.retry_after_s).unwrap_or_default();
+        if asked > RETRY_AFTER_S_MAX {
+            return None;
+        }
         let doubled = self.base.saturating_mul(1_u32.checked_shl(nth - 1).unwrap_or(u32::MAX)).min(self.max);
         Some(doubled.mul_f64(1.0 - chance() / 2.0).max(Duration::from_secs(asked.into())))
     }
@@ -92,6 +99,8 @@ mod tests {
         assert_eq!(retries.wait(9, &lost, true), None, "nine calls were sent");
         let busy = ClientError::Problem(Box::new(Problem::busy("too much", 7)));
         assert_eq!(retries.wait(1, &busy, false), Some(Duration::from_secs(7)));
+        let for_long = ClientError::Problem(Box::new(Problem::busy("too much", 61)));
+        assert_eq!(retries.wait(1, &for_long, true), None, "nobody waits for ever");
         assert_eq!(Retries::NONE.wait(1, &busy, true), None);
     }
 

@@ -376,7 +376,7 @@ fn queues() -> Vec<Operation> {
             "GET",
             "/v1/forecast",
             Needs::Somewhere("read"),
-            "How many tasks fall due when, of a queue or of all",
+            "How many tasks fall due when, of a queue or of all. Those that schedules will put are not there yet, nor are later instants of timelines",
         )
         .query(&["queue", "bucket", "span"])
         .gives(200, "Forecast", "The counts.")

@@ -68,7 +68,12 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "Only tasks of this queue. Default: of all, for which a token may have no scope.",
         ),
         of("bucket", Query, duration(), "How long a bucket is, `1s` or more. Default: `1m`."),
-        of("span", Query, duration(), "How far it reaches, at most 10,080 buckets. Default: `24h`."),
+        of(
+            "span",
+            Query,
+            duration(),
+            "How far it reaches beyond the bucket that has begun, at most 10,080 buckets. Default: `24h`.",
+        ),
         of(
             "If-Match",
             Header,
