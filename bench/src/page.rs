@@ -57,6 +57,11 @@ const HTTP: Page = Page {
             workload: "http-lateness",
             metrics: &[("p50", "p50_ms"), ("p99", "p99_ms"), ("p99.9", "p99.9_ms"), ("max", "max_ms")],
         },
+        Table {
+            title: "A burst, so many tasks due in one millisecond: ms from their instant until all of them are ready",
+            workload: "http-burst",
+            metrics: &[("all ready", "all_ready_ms")],
+        },
     ],
     rows: &["server", "embedded", "control-sleep"],
     ratios: &[],

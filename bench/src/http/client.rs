@@ -21,8 +21,17 @@ impl Client {
 
     /// Posts a body and gives the answer's, which has to be a good one.
     pub(super) fn post(&mut self, path: &str, body: &[u8]) -> anyhow::Result<&[u8]> {
+        self.ask("POST", path, body)
+    }
+
+    /// Gives the body of a good answer.
+    pub(super) fn get(&mut self, path: &str) -> anyhow::Result<&[u8]> {
+        self.ask("GET", path, b"")
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<&[u8]> {
         let head =
-            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
         let out = self.stream.get_mut();
         out.write_all(head.as_bytes())?;
         out.write_all(body)?;

@@ -75,27 +75,38 @@ fn figures(mut late: Vec<f64>) -> Sample {
     sample
 }
 
-fn now_ms() -> f64 {
+pub(super) fn now_ms() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64() * 1e3
 }
 
-/// Tasks that are due in a month.
+/// Tasks that are due in days.
 fn fill(served: &Served, pending: u64) -> anyhow::Result<()> {
+    fill_by(served, pending, "far", |n| format!("\"delay\":\"{}h\"", 24 + n % 1_000))
+}
+
+/// Tasks that are due at one instant.
+pub(super) fn fill_at(served: &Served, tasks: u64, due_ms: u64) -> anyhow::Result<()> {
+    fill_by(served, tasks, "burst", |_| format!("\"at_ms\":{due_ms}"))
+}
+
+fn fill_by(
+    served: &Served,
+    tasks: u64,
+    queue: &str,
+    due: impl Fn(u64) -> String + Sync,
+) -> anyhow::Result<()> {
+    let path = format!("/v1/queues/{queue}/batch");
     let next = AtomicU64::new(0);
     let client = || {
         let mut client = Client::connect(served.address)?;
         loop {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
-            if first >= pending {
+            if first >= tasks {
                 return anyhow::Ok(());
             }
-            let lines = (first..(first + BATCH).min(pending)).map(|n| {
-                format!(
-                    "{{\"op\":\"put\",\"key\":\"far:{n}\",\"delay\":\"{}h\",\"payload\":{n}}}\n",
-                    24 + n % 1_000
-                )
-            });
-            client.post("/v1/queues/far/batch", lines.collect::<String>().as_bytes())?;
+            let lines = (first..(first + BATCH).min(tasks))
+                .map(|n| format!("{{\"op\":\"put\",\"key\":\"k:{n}\",{},\"payload\":{n}}}\n", due(n)));
+            client.post(&path, lines.collect::<String>().as_bytes())?;
         }
     };
     std::thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! `http`: what the HTTP rim costs beside the queue alone, and how late tasks reach workers.
 
 mod batches;
+mod burst;
 mod client;
 mod control;
 mod lateness;

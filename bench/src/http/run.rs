@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::{batches, lateness, server};
+use super::{batches, burst, lateness, server};
 use crate::report::Report;
 use crate::sample::Sample;
 
@@ -24,9 +24,12 @@ pub(crate) struct HttpArguments {
     /// Tasks that fall due in ten seconds.
     #[arg(long, default_value_t = 50_000)]
     due: u64,
-    /// Leave one out: `batches` or `lateness`.
-    #[arg(long)]
-    without: Option<String>,
+    /// Tasks that fall due in one millisecond.
+    #[arg(long, default_value_t = 1_000_000)]
+    burst: u64,
+    /// Measure only these, some of `batches`, `lateness` and `burst`.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Where to put data, a folder; by default that of the system for temporary files.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -64,7 +67,7 @@ pub(crate) fn part(part: &Part) -> anyhow::Result<()> {
 /// Runs all rounds.
 pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let left_out = |name| arguments.without.as_deref() == Some(name);
+    let wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
     let base = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
     for round in 0..arguments.rounds {
         let mut take = |implementation: &str, workload: &str, n, sample: Sample| {
@@ -72,17 +75,21 @@ pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
                 report.add(implementation, workload, n, &name, value);
             }
         };
-        if !left_out("batches") {
+        if wanted("batches") {
             let scratch = Scratch::new(&base, round)?;
             for sample in batches::both(&scratch.0, Duration::from_secs_f64(arguments.seconds))? {
                 take(sample.0, "http-batches", 1_000, sample.1);
             }
         }
-        if !left_out("lateness") {
+        if wanted("lateness") {
             let scratch = Scratch::new(&base, round)?;
             let (ours, control) = lateness::measured(&scratch.0, arguments.pending, arguments.due)?;
             take("server", "http-lateness", arguments.pending, ours);
             take("control-sleep", "http-lateness", arguments.pending, control);
+        }
+        if wanted("burst") {
+            let scratch = Scratch::new(&base, round)?;
+            take("server", "http-burst", arguments.burst, burst::measured(&scratch.0, arguments.burst)?);
         }
         eprintln!("round {} of {}", round + 1, arguments.rounds);
     }

@@ -9,7 +9,7 @@ use crate::commands::{
     ack, backup, cancel, completions, config, demo, doctor, extend, forecast, get, lease, ls, nack, next,
     put, queues, redrive, replay, restore, schedules, serve, token, top,
 };
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, without_empty_variables};
 
 /// Does things later, exactly when they are due, and never loses one.
 #[derive(Parser, Debug)]
@@ -68,11 +68,14 @@ impl Cli {
     /// # Errors
     /// The file is not in order.
     pub(crate) fn read() -> Result<Self> {
-        let cli = Self::parse();
+        let read = |command: clap::Command| {
+            let matches = command.get_matches();
+            Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        };
+        let cli = read(without_empty_variables(Self::command()));
         let Command::Serve(serve) = &cli.command else { return Ok(cli) };
         let Some(path) = serve.config() else { return Ok(cli) };
-        let matches = ConfigFile::read(path)?.apply(Self::command()).get_matches();
-        Ok(Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+        Ok(read(ConfigFile::read(path)?.apply(without_empty_variables(Self::command()))))
     }
 
     /// Does what was asked for.

@@ -3,10 +3,21 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use clap::builder::Resettable;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use toml::{Table, Value};
 
 use crate::cli::Cli;
+
+/// The command line without variables that are empty, which is how a shell says that they are not set.
+pub(crate) fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |option: &Arg| {
+        option.get_env().is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.is_empty()))
+    };
+    let command =
+        command.mut_args(|option| if is_empty(&option) { option.env(Resettable::Reset) } else { option });
+    command.mut_subcommands(without_empty_variables)
+}
 
 /// What a file may say.
 pub(crate) struct Setting {
@@ -127,7 +138,8 @@ fn check(key: &str, text: &str, is_flag: bool) -> Result<()> {
     if is_flag {
         return Ok(());
     }
-    let serve = serve();
+    // What the environment says of others is not this file's.
+    let serve = serve().mut_args(|option| option.env(Resettable::Reset));
     let option = serve.get_arguments().find(|option| option.get_id() == key).expect("it is one of them");
     let name = option.get_long().expect("each has a long name").to_owned();
     let words = ["serve".to_owned(), format!("--{name}={text}")];

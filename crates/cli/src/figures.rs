@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Some of the figures.
 #[derive(Serialize, Clone, PartialEq, Debug, Default)]
@@ -38,11 +38,14 @@ pub(crate) struct Rates {
     expired: f64,
     cancelled: f64,
     dead: f64,
-    /// Half of the tasks that fired were no later, in seconds; `None`: none fired.
+    /// Half of the tasks that fired were no later, in seconds, or `"beyond"` all bounds; `None`: none fired.
+    #[serde(serialize_with = "write_bound")]
     late_p50_s: Option<f64>,
     /// 99 of 100 were no later.
+    #[serde(serialize_with = "write_bound")]
     late_p99_s: Option<f64>,
     /// 99 of 100 commits took no longer.
+    #[serde(serialize_with = "write_bound")]
     commit_p99_s: Option<f64>,
 }
 
@@ -114,6 +117,15 @@ impl Rates {
             format!("{name} {}", if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
         });
         format!("in a second: {}", shown.join("  "))
+    }
+}
+
+/// JSON has no word for what is infinite.
+#[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
+fn write_bound<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match bound {
+        Some(bound) if bound.is_infinite() => serializer.serialize_str("beyond"),
+        bound => bound.serialize(serializer),
     }
 }
 

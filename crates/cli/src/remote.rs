@@ -37,7 +37,7 @@ impl Remote {
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
         let retries = Retries { calls: self.retries.saturating_add(1), ..Retries::default() };
         let mut client = Client::new(url)?.with_retries(retries);
-        if let Some(path) = self.ca_file.as_ref().filter(|path| !path.as_os_str().is_empty()) {
+        if let Some(path) = &self.ca_file {
             let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
             client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;
         }

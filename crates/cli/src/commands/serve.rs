@@ -17,6 +17,7 @@ use tickwheel_server::{Config, Server, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tok
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
@@ -138,8 +139,7 @@ impl From<Ack> for AckLevel {
 impl Serve {
     /// The file that says the rest.
     pub(crate) fn config(&self) -> Option<&Path> {
-        // An empty variable is how a shell says that it is not set.
-        self.config.as_deref().filter(|path| !path.as_os_str().is_empty())
+        self.config.as_deref()
     }
 
     /// Serves until it is told to stop.
@@ -287,6 +287,14 @@ impl Stop {
 fn filter(text: &str) -> Result<String, String> {
     // An empty variable is how a shell says that it is not set.
     let text = if text.is_empty() { "warn" } else { text };
+    // A bare word that is no level is a module's name to the filter, and all others fall silent.
+    let bare = text.split(',').map(str::trim).find(|part| {
+        let is_level = part.parse::<LevelFilter>().is_ok();
+        !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")
+    });
+    if let Some(word) = bare {
+        return Err(format!("`{word}` is no level; write error, warn, info, debug or trace"));
+    }
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| {
         format!(
             "{error}; write error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`"

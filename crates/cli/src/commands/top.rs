@@ -81,7 +81,17 @@ impl Top {
         }
         while self.times.is_none_or(|times| shown < times) {
             std::thread::sleep(Duration::from_millis(self.every));
-            let seen = self.look(&client)?;
+            let seen = match self.look(&client) {
+                Ok(seen) => seen,
+                // Whoever watches wants to see it come back.
+                Err(error) if draws => {
+                    let silent = duration::format(before.at.elapsed().as_secs() * 1_000);
+                    write!(io::stdout().lock(), "\x1b[Hno answer for {silent}: {error}\x1b[K\r")
+                        .context(STDOUT)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let rates = match (&before.figures, &seen.figures) {
                 (Ok(before_that), Ok(now)) => Some(Rates::between(before_that, now, seen.at - before.at)),
                 _ => None,

@@ -21,4 +21,5 @@ mod tasks;
 mod tls;
 mod tokens;
 mod traces;
+mod troubles;
 mod wire;
