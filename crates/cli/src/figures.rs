@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// Some of the figures.
-#[derive(Serialize, Clone, PartialEq, Debug, Default)]
-pub(crate) struct Figures {
+/// What the server has done since it was started, or in a second.
+#[derive(Serialize, Clone, Copy, PartialEq, Debug, Default)]
+struct Done {
     scheduled: f64,
     fired: f64,
     leased: f64,
@@ -15,6 +15,13 @@ pub(crate) struct Figures {
     expired: f64,
     cancelled: f64,
     dead: f64,
+}
+
+/// Some of the figures.
+#[derive(Serialize, Clone, PartialEq, Debug, Default)]
+pub(crate) struct Figures {
+    #[serde(flatten)]
+    done: Done,
     oldest_due_s: f64,
     waiting_leases: f64,
     #[serde(skip)]
@@ -30,14 +37,8 @@ struct Histogram(Vec<(f64, f64)>);
 /// What happened in a second, and how late, between two looks.
 #[derive(Serialize, Clone, PartialEq, Debug)]
 pub(crate) struct Rates {
-    scheduled: f64,
-    fired: f64,
-    leased: f64,
-    acked: f64,
-    nacked: f64,
-    expired: f64,
-    cancelled: f64,
-    dead: f64,
+    #[serde(flatten)]
+    done: Done,
     /// Half of the tasks that fired were no later, in seconds, or `"beyond"` all bounds; `None`: none fired.
     #[serde(serialize_with = "write_bound")]
     late_p50_s: Option<f64>,
@@ -49,11 +50,28 @@ pub(crate) struct Rates {
     commit_p99_s: Option<f64>,
 }
 
+impl Done {
+    fn per_second(&self, before: &Self, passed: Duration) -> Self {
+        // A server that was started anew counts from 0 again.
+        let rate = |of: fn(&Self) -> f64| (of(self) - of(before)).max(0.0) / passed.as_secs_f64().max(0.001);
+        Self {
+            scheduled: rate(|done| done.scheduled),
+            fired: rate(|done| done.fired),
+            leased: rate(|done| done.leased),
+            acked: rate(|done| done.acked),
+            nacked: rate(|done| done.nacked),
+            expired: rate(|done| done.expired),
+            cancelled: rate(|done| done.cancelled),
+            dead: rate(|done| done.dead),
+        }
+    }
+}
+
 impl Figures {
     /// Reads them from a page of OpenMetrics; what is not there is 0.
     pub(crate) fn read(page: &str) -> Self {
         let of = |name: &str| value(page, &format!("tickwheel_{name}"));
-        Self {
+        let done = Done {
             scheduled: of("scheduled_total"),
             fired: of("fired_total"),
             leased: of("leased_total"),
@@ -62,6 +80,9 @@ impl Figures {
             expired: of("delivered_total{result=\"expired\"}"),
             cancelled: of("cancelled_total"),
             dead: of("dead_lettered_total"),
+        };
+        Self {
+            done,
             oldest_due_s: of("oldest_due_age_seconds"),
             waiting_leases: of("waiting_leases"),
             lateness: Histogram::read(page, "tickwheel_fire_lateness_seconds_bucket"),
@@ -84,18 +105,9 @@ impl Figures {
 
 impl Rates {
     pub(crate) fn between(before: &Figures, now: &Figures, passed: Duration) -> Self {
-        // A server that was started anew counts from 0 again.
-        let rate = |before: f64, now: f64| (now - before).max(0.0) / passed.as_secs_f64().max(0.001);
         let late = now.lateness.since(&before.lateness);
         Self {
-            scheduled: rate(before.scheduled, now.scheduled),
-            fired: rate(before.fired, now.fired),
-            leased: rate(before.leased, now.leased),
-            acked: rate(before.acked, now.acked),
-            nacked: rate(before.nacked, now.nacked),
-            expired: rate(before.expired, now.expired),
-            cancelled: rate(before.cancelled, now.cancelled),
-            dead: rate(before.dead, now.dead),
+            done: now.done.per_second(&before.done, passed),
             late_p50_s: late.quantile(0.5),
             late_p99_s: late.quantile(0.99),
             commit_p99_s: now.commits.since(&before.commits).quantile(0.99),
@@ -103,15 +115,16 @@ impl Rates {
     }
 
     pub(crate) fn line(&self) -> String {
+        let Done { scheduled, fired, leased, acked, nacked, expired, cancelled, dead } = self.done;
         let rates = [
-            ("puts", self.scheduled),
-            ("fired", self.fired),
-            ("leased", self.leased),
-            ("acked", self.acked),
-            ("nacked", self.nacked),
-            ("expired", self.expired),
-            ("cancelled", self.cancelled),
-            ("dead", self.dead),
+            ("puts", scheduled),
+            ("fired", fired),
+            ("leased", leased),
+            ("acked", acked),
+            ("nacked", nacked),
+            ("expired", expired),
+            ("cancelled", cancelled),
+            ("dead", dead),
         ];
         let shown = rates.map(|(name, rate)| {
             format!("{name} {}", if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") })
@@ -190,11 +203,11 @@ tickwheel_fire_lateness_seconds_bucket{le=\"+Inf\"} 100
     fn rates_and_quantiles_are_of_what_happened_in_between() {
         let now = Figures::read(PAGE);
         let rates = Rates::between(&Figures::default(), &now, Duration::from_secs(2));
-        assert_eq!((rates.scheduled, rates.acked, rates.nacked), (50.0, 20.0, 0.0));
+        assert_eq!((rates.done.scheduled, rates.done.acked, rates.done.nacked), (50.0, 20.0, 0.0));
         assert_eq!((rates.late_p50_s, rates.late_p99_s, rates.commit_p99_s), (Some(0.001), Some(0.01), None));
         let quiet = Rates::between(&now, &now, Duration::from_secs(2));
-        assert_eq!((quiet.scheduled, quiet.late_p50_s), (0.0, None));
+        assert_eq!((quiet.done.scheduled, quiet.late_p50_s), (0.0, None));
         let anew = Rates::between(&now, &Figures::default(), Duration::from_secs(2));
-        assert_eq!(anew.scheduled, 0.0, "no rate is negative");
+        assert_eq!(anew.done.scheduled, 0.0, "no rate is negative");
     }
 }

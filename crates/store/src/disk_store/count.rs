@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Census, Place, Reply, Task, Timestamp};
 
-use super::look::damage;
+use super::merge::read_blocks;
 use super::reading::Next;
 use crate::catalog::Catalog;
-use crate::checksum::{Seeds, Use};
+use crate::checksum::Seeds;
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
-use crate::segment::{BadRecord, Level, Run, read_record};
+use crate::segment::{Level, Run};
 
 /// So many bytes are read at once: their records take about a millisecond.
 const BYTES_AT_ONCE: usize = 512 << 10;
@@ -207,25 +207,12 @@ impl Count {
         names: &mut Names,
     ) -> Result<(), String> {
         let segment = catalog.segments.get(blocks.segment);
-        let (start, length) = segment.runs[blocks.run].range_of(blocks.blocks.clone());
-        if bytes.len() < length {
-            return Err(damage(&segment.name, start + bytes.len() as u64, "the file ends in a block"));
-        }
-        let seed = seeds.of(Use::Segment(segment.generation));
-        let mut from = 0;
-        while from < length {
-            let offset = start + from as u64;
-            let (task, length) =
-                read_record(&bytes[from..], offset, seed, names).map_err(|bad| match bad {
-                    BadRecord::Short(_) => damage(&segment.name, offset, "a record reaches beyond its block"),
-                    BadRecord::Damaged(what) => damage(&segment.name, offset, &what),
-                })?;
+        let place = segment.runs[blocks.run].range_of(blocks.blocks.clone());
+        read_blocks(segment, place, bytes, seeds, names, |offset, task| {
             if catalog.is_live(task.id, Spot { segment: blocks.segment, offset }) {
                 self.add(&task);
             }
-            from += length;
-        }
-        Ok(())
+        })
     }
 }
 

@@ -53,7 +53,6 @@ struct Cursor {
     segment: u32,
     run: usize,
     file: Arc<str>,
-    generation: u64,
     next_block: usize,
     /// Those that are being read.
     reading: Range<usize>,
@@ -127,7 +126,6 @@ impl Merge {
                     segment: slot,
                     run: index,
                     file: Arc::clone(&segment.name),
-                    generation: segment.generation,
                     next_block,
                     reading: next_block..next_block,
                     ahead: VecDeque::new(),
@@ -333,30 +331,47 @@ impl Cursor {
         seeds: &Seeds,
         names: &mut Names,
     ) -> Result<(), String> {
-        let run = &catalog.segments.get(self.segment).runs[self.run];
-        let (start, length) = run.range_of(self.reading.clone());
-        if bytes.len() < length {
-            return Err(damage(&self.file, start + bytes.len() as u64, "the file ends in a block"));
-        }
-        let seed = seeds.of(Use::Segment(self.generation));
-        let mut from = 0;
-        while from < length {
-            let offset = start + from as u64;
-            let (task, bytes) =
-                read_record(&bytes[from..], offset, seed, names).map_err(|bad| match bad {
-                    BadRecord::Short(_) => damage(&self.file, offset, "a record reaches beyond its block"),
-                    BadRecord::Damaged(what) => damage(&self.file, offset, &what),
-                })?;
+        let segment = catalog.segments.get(self.segment);
+        let place = segment.runs[self.run].range_of(self.reading.clone());
+        read_blocks(segment, place, bytes, seeds, names, |offset, task| {
             if Place::of(&task) > after {
                 let spot = Spot { segment: self.segment, offset };
                 self.ahead.push_back((spot, Arc::new(task)));
             }
-            from += bytes;
-        }
+        })?;
         // One after the other, so that all of them wait for memory together.
         self.ahead.iter().for_each(|(_, task)| catalog.touch_id(task.id));
         self.ahead.retain(|(spot, task)| catalog.is_live(task.id, *spot));
         self.next_block = self.reading.end;
         Ok(())
     }
+}
+
+/// The records of blocks that were read: where they begin, and how many bytes they have.
+///
+/// # Errors
+/// What is wrong with them: file, offset, and what.
+pub(super) fn read_blocks(
+    segment: &Segment,
+    (start, length): (u64, usize),
+    bytes: &[u8],
+    seeds: &Seeds,
+    names: &mut Names,
+    mut each: impl FnMut(u64, Task),
+) -> Result<(), String> {
+    if bytes.len() < length {
+        return Err(damage(&segment.name, start + bytes.len() as u64, "the file ends in a block"));
+    }
+    let seed = seeds.of(Use::Segment(segment.generation));
+    let mut from = 0;
+    while from < length {
+        let offset = start + from as u64;
+        let (task, bytes) = read_record(&bytes[from..], offset, seed, names).map_err(|bad| match bad {
+            BadRecord::Short(_) => damage(&segment.name, offset, "a record reaches beyond its block"),
+            BadRecord::Damaged(what) => damage(&segment.name, offset, &what),
+        })?;
+        each(offset, task);
+        from += bytes;
+    }
+    Ok(())
 }
