@@ -1,4 +1,4 @@
-//! Puts over HTTP: a server in this process and clients with one connection each.
+//! HTTP: a server in this process, and clients with one connection each.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -43,31 +43,46 @@ impl Drop for WebServer {
     }
 }
 
-/// One connection that is kept.
+/// One connection that is kept. It speaks just enough HTTP to be cheap beside a server.
 #[derive(Debug)]
 pub(crate) struct WebClient {
     stream: BufReader<TcpStream>,
     line: String,
+    body: Vec<u8>,
 }
 
 impl WebClient {
     pub(crate) fn connect(address: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| format!("connect to {address}"))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream), line: String::new() })
+        Ok(Self { stream: BufReader::new(stream), line: String::new(), body: Vec::new() })
     }
 
     /// Puts a task and waits for its answer.
     pub(crate) fn put(&mut self, key: &str, payload: &str) -> anyhow::Result<()> {
         let body = format!("{{\"delay\":\"1d\",\"payload\":{payload}}}");
-        let request = format!(
-            "PUT /v1/queues/bench/tasks/{key} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        self.ask("PUT", &format!("/v1/queues/bench/tasks/{key}"), body.as_bytes()).map(drop)
+    }
+
+    /// Posts a body and gives the answer's, which has to be a good one.
+    pub(crate) fn post(&mut self, path: &str, body: &[u8]) -> anyhow::Result<&[u8]> {
+        self.ask("POST", path, body)
+    }
+
+    /// Gives the body of a good answer.
+    pub(crate) fn get(&mut self, path: &str) -> anyhow::Result<&[u8]> {
+        self.ask("GET", path, b"")
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<&[u8]> {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        let status = self.read_line()?.to_owned();
-        ensure!(status.starts_with("HTTP/1.1 20"), "a put was answered {status:?}");
-        let mut length = 0;
+        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
+        let status = self.read_line()?;
+        ensure!(status.starts_with("HTTP/1.1 20"), "{method} {path} was answered {status:?}");
+        let mut length = None;
         loop {
             let line = self.read_line()?;
             if line.is_empty() {
@@ -75,12 +90,32 @@ impl WebClient {
             }
             let header = line.to_ascii_lowercase();
             if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse().context("read the content length")?;
+                length = Some(value.trim().parse().context("read the content length")?);
             }
         }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        Ok(())
+        self.body.clear();
+        match length {
+            Some(length) => self.take(length)?,
+            None => self.take_chunks()?,
+        }
+        Ok(&self.body)
+    }
+
+    fn take_chunks(&mut self) -> anyhow::Result<()> {
+        loop {
+            let size = usize::from_str_radix(self.read_line()?, 16).context("read the length of a chunk")?;
+            self.take(size)?;
+            self.read_line()?;
+            if size == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> anyhow::Result<()> {
+        let from = self.body.len();
+        self.body.resize(from + bytes, 0);
+        Ok(self.stream.read_exact(&mut self.body[from..])?)
     }
 
     fn read_line(&mut self) -> anyhow::Result<&str> {

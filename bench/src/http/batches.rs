@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tickwheel_queue::{Body, Key, Put, Queue, QueueName};
 
-use super::client::Client;
 use super::server::Served;
 use crate::cpu;
 use crate::sample::Sample;
+use crate::web::WebClient;
 
 const BATCH: u64 = 1_000;
 const PAYLOAD_BYTES: usize = 200;
@@ -39,7 +39,7 @@ fn served(dir: &Path, span: Duration) -> anyhow::Result<Sample> {
     let mut served = Served::start(dir)?;
     let (stop, next, address) = (AtomicBool::new(false), AtomicU64::new(0), served.address);
     let client = || {
-        let mut client = Client::connect(address)?;
+        let mut client = WebClient::connect(address)?;
         while !stop.load(Ordering::Relaxed) {
             let lines = lines(next.fetch_add(BATCH, Ordering::Relaxed));
             let answer = client.post("/v1/queues/bench/batch", &lines)?;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::client::Client;
 use super::lateness::{fill_at, now_ms};
 use super::server::Served;
 use crate::sample::Sample;
+use crate::web::WebClient;
 
 /// How long to wait for them.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ pub(super) fn measured(dir: &Path, tasks: u64) -> anyhow::Result<Sample> {
     fill_at(&served, tasks, due_ms)?;
     ensure!(now_ms() < due_ms as f64, "the puts took until they were due; give fewer");
     std::thread::sleep(Duration::from_secs_f64((due_ms as f64 - now_ms()).max(0.0) / 1e3));
-    let (mut client, begun) = (Client::connect(served.address)?, Instant::now());
+    let (mut client, begun) = (WebClient::connect(served.address)?, Instant::now());
     loop {
         let ready = ready(&mut client)?;
         let late = now_ms() - due_ms as f64;
@@ -35,7 +35,7 @@ pub(super) fn measured(dir: &Path, tasks: u64) -> anyhow::Result<Sample> {
     }
 }
 
-fn ready(client: &mut Client) -> anyhow::Result<u64> {
+fn ready(client: &mut WebClient) -> anyhow::Result<u64> {
     let answer = client.get("/v1/queues/burst")?;
     let text = std::str::from_utf8(answer)?;
     let rest = text.split("\"ready\":").nth(1).context("a count of what is ready")?;

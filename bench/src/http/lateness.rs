@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
 
-use super::client::Client;
 use super::control;
 use super::server::Served;
 use crate::sample::Sample;
+use crate::web::WebClient;
 
 const BATCH: u64 = 1_000;
 const WORKERS: usize = 4;
@@ -32,7 +32,7 @@ pub(super) fn measured(dir: &Path, pending: u64, due: u64) -> anyhow::Result<(Sa
     let (taken, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let late = Mutex::new(Vec::with_capacity(due as usize));
     let worker = || {
-        let mut client = Client::connect(served.address)?;
+        let mut client = WebClient::connect(served.address)?;
         let mut mine = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let answer = client.post("/v1/queues/due/lease", br#"{"max":100,"lease":"5m","wait":"1s"}"#)?;
@@ -98,7 +98,7 @@ fn fill_by(
     let path = format!("/v1/queues/{queue}/batch");
     let next = AtomicU64::new(0);
     let client = || {
-        let mut client = Client::connect(served.address)?;
+        let mut client = WebClient::connect(served.address)?;
         loop {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= tasks {
@@ -116,7 +116,7 @@ fn fill_by(
 }
 
 fn put_due(served: &Served, due: u64, first_ms: u64) -> anyhow::Result<()> {
-    let mut client = Client::connect(served.address)?;
+    let mut client = WebClient::connect(served.address)?;
     for first in (0..due).step_by(BATCH as usize) {
         let lines = (first..(first + BATCH).min(due)).map(|n| {
             let at_ms = first_ms + n * SPAN_MS / due;

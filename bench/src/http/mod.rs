@@ -2,7 +2,6 @@
 
 mod batches;
 mod burst;
-mod client;
 mod control;
 mod lateness;
 mod run;

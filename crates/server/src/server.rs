@@ -129,11 +129,11 @@ impl Server {
             (false, true) => Some("is no TLS: whoever is on the way reads everything, tokens too"),
             (false, false) => None,
         };
-        match missing {
-            Some(missing) if !config.insecure && !is_loopback(&listen.ip()) => {
-                return Err(StartError::NotLoopback { listen, missing });
-            }
-            _ => {}
+        if let Some(missing) = missing
+            && !config.insecure
+            && !is_loopback(&listen.ip())
+        {
+            return Err(StartError::NotLoopback { listen, missing });
         }
         let tls = config.tls.map(Tls::open).transpose()?;
         let refused = |source| StartError::Listen { listen, source };
