@@ -126,10 +126,28 @@ pub enum JobState {
     Failed,
 }
 
-/// A cancel of many tasks that goes on by itself: the answer 202 of the call, and to `GET` and `DELETE /v1/jobs/{id}`.
+impl JobState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Done, Self::Stopped, Self::Failed];
+
+    /// The word on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A cancel of many tasks that goes on by itself, after a restart too: the answer 202 of the call, and to `GET` and `DELETE /v1/jobs/{id}`.
+///
+/// Of a server that was killed, the page of up to 1,000 tasks that it was at may be missing in `matched` and `cancelled`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobBody {
-    /// Its number, as long as the server runs.
+    /// Its number.
     pub id: u64,
     /// The queue.
     pub queue: String,
@@ -148,6 +166,13 @@ pub struct JobBody {
     /// Why it could not go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// The answer to `GET /v1/jobs`: `{"jobs": [...]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobsBody {
+    /// Those under way and the last 100 that are over, the newest first.
+    pub jobs: Vec<JobBody>,
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub use retries::Retries;
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
     CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, ForecastBody, ForecastQuery, JobBody,
-    LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody,
-    PreviewBody, PreviewQuery, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody,
+    JobsBody, LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery,
+    PauseBody, PreviewBody, PreviewQuery, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody,
     RedriveAnswer, RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody,
     TaskBody, TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
 };
@@ -240,6 +240,15 @@ impl Client {
         if answer.status == 202 { Ok(Err(answer.body()?)) } else { Ok(Ok(answer.body()?)) }
     }
 
+    /// The jobs under way and the last that are over, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn jobs(&self) -> Result<Vec<JobBody>, ClientError> {
+        Ok(self.exchange.send(Call::new("GET", "/v1/jobs".to_owned()))?.body::<JobsBody>()?.jobs)
+    }
+
     /// How a job goes.
     ///
     /// # Errors
@@ -249,7 +258,7 @@ impl Client {
         self.exchange.send(Call::new("GET", format!("/v1/jobs/{id}")))?.body()
     }
 
-    /// Stops a job soon; what it has done stays.
+    /// Stops a job; what it has done stays.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ mod value;
 
 pub use bad_request::{BadRequest, Place};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
-pub use bulk::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, JobBody, JobState};
+pub use bulk::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, JobBody, JobState, JobsBody};
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};

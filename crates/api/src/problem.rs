@@ -274,10 +274,10 @@ impl Problem {
         problem
     }
 
-    /// 404: no job has this number, or it was over long ago, or before the server was started.
+    /// 404: no job has this number, or it was over long ago.
     pub fn no_job(id: &str) -> Self {
         Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or was over lately", shown(id)))
-            .with_hint("a job ends with its server; send its request again, and it covers what is left")
+            .with_hint("the answer 202 of POST /v1/queues/{q}/cancel names the job; the last 100 that are over are kept")
     }
 
     /// 404: no schedule of the queue has this name.
@@ -306,6 +306,15 @@ impl Problem {
     pub fn forbidden_to_scoped() -> Self {
         Self::new(ProblemKind::Forbidden, "the request concerns all queues, and the token only some")
             .with_hint("ask whoever runs the server for a token without a scope")
+    }
+
+    /// 403: the queue is the server's own.
+    pub fn own_queue(queue: &str) -> Self {
+        Self::new(
+            ProblemKind::Forbidden,
+            format!("the server keeps its jobs in `{}`; nobody else changes it", shown(queue)),
+        )
+        .with_hint("look at it as you like; DELETE /v1/jobs/{id} stops a job")
     }
 
     /// 404: the queue is outside of the token's scope.

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, completions, config, demo, doctor, extend, forecast, get, lease, ls, nack, next,
-    put, queues, redrive, replay, restore, schedules, serve, token, top,
+    ack, backup, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls, nack,
+    next, put, queues, redrive, replay, restore, schedules, serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 
@@ -42,6 +42,7 @@ enum Command {
     Get(get::Get),
     Ls(ls::Ls),
     Cancel(cancel::Cancel),
+    Jobs(jobs::Jobs),
     Lease(lease::Lease),
     Ack(ack::Ack),
     Nack(nack::Nack),
@@ -89,6 +90,7 @@ impl Cli {
             Command::Get(get) => get.run(),
             Command::Ls(ls) => ls.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::Jobs(jobs) => jobs.run(),
             Command::Lease(lease) => lease.run(),
             Command::Ack(ack) => ack.run(),
             Command::Nack(nack) => nack.run(),

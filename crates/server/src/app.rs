@@ -29,11 +29,11 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels) -> Self {
         Self {
+            jobs: Jobs::new(queue.clone(), stopping.clone()),
             queue,
             stopping,
             limits: Limits::new(),
             deliveries: Deliveries::default(),
-            jobs: Jobs::default(),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             levels,

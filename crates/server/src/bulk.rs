@@ -1,7 +1,5 @@
 //! `/v1/queues/{q}/cancel`: many tasks are cancelled at once, while the call waits or as a job.
 
-use std::sync::Arc;
-
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -12,14 +10,13 @@ use crate::answer;
 use crate::app::Shared;
 use crate::body::JsonBytes;
 use crate::header::IfMatch;
-use crate::jobs::Job;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::translate;
 
 /// Tasks on a page, and cancels that go out together and share commits.
-const PAGE: usize = 1_000;
+pub(crate) const PAGE: usize = 1_000;
 
 /// A call looks at so many pages before a job takes over: about a second.
 const PAGES_MAX: usize = 200;
@@ -28,12 +25,12 @@ const PAGES_MAX: usize = 200;
 type Found = (Key, Seq);
 
 /// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bulk {
     pub(crate) queue: QueueName,
     pub(crate) body: BulkCancelBody,
     /// The last change when it began.
-    as_of: Option<Seq>,
+    pub(crate) as_of: Option<Seq>,
 }
 
 /// One page of it.
@@ -126,40 +123,11 @@ pub(crate) async fn cancel(
     let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
     let counts = view.counts;
     let of = counts.scheduled + counts.ready + counts.leased + counts.dead;
-    let job = app.jobs.start(bulk, of, app.queue.now()).ok_or_else(too_many_jobs)?;
-    let (queue, stopping) = (app.queue.clone(), app.stopping.clone());
-    tokio::spawn(run(Arc::clone(&job), queue, stopping));
-    let mut response = answer::json(StatusCode::ACCEPTED, &job.body());
+    let job = app.jobs.start(bulk, of).await?;
+    let mut response = answer::json(StatusCode::ACCEPTED, &job);
     let place = format!("/v1/jobs/{}", job.id);
     response
         .headers_mut()
         .insert(LOCATION, HeaderValue::from_str(&place).expect("digits are a header value"));
     Ok(response)
-}
-
-fn too_many_jobs() -> Problem {
-    Problem::busy("as many jobs are under way as can be".to_owned(), 5)
-}
-
-/// Page by page to the end, or until it is stopped. A job ends with its server; the same call again covers what is left.
-async fn run(job: Arc<Job>, queue: Queue, stopping: crate::stopping::Stopping) {
-    let mut bulk = job.bulk.clone();
-    let mut after = None;
-    loop {
-        if job.is_stopped() || stopping.is_given() {
-            return job.stop();
-        }
-        let step = match bulk.look(&queue, after).await {
-            Ok(step) => step,
-            Err(problem) => return job.fail(&problem),
-        };
-        match bulk.cancel(&queue, &step.found).await {
-            Ok(cancelled) => job.went_on(PAGE as u64, step.found.len() as u64, cancelled),
-            Err(problem) => return job.fail(&problem),
-        }
-        after = step.next;
-        if after.is_none() {
-            return job.done();
-        }
-    }
 }

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, Method};
 use tickwheel_api::Problem;
 use tickwheel_queue::QueueName;
 
+use crate::job;
 use crate::path::decode;
 use crate::problem::Refusal;
 use crate::tokens::{Grant, Right, Tokens, TokensError};
@@ -80,16 +81,24 @@ impl Guard {
     /// What the sender of a request may do.
     ///
     /// # Errors
-    /// 401 without a token that is known, 403 if it has not the right, 404 for a queue outside of its scope.
+    /// 401 without a token that is known, 403 if it has not the right or the queue is the server's own, 404 for a queue outside of its scope.
     pub(crate) fn check(&self, parts: &Parts) -> Result<Grant, Refusal> {
-        if self.fixed.is_empty() && self.file.is_none() {
-            return Ok(Grant::everything());
-        }
         let need = need(&parts.method, parts.uri.path());
-        if need == Need::Nothing {
+        let grant = self.granted(&parts.headers, &need)?;
+        if let Need::In(_, queue) = &need
+            && queue == job::QUEUE
+            && !parts.method.is_safe()
+        {
+            return Err(Problem::own_queue(queue).into());
+        }
+        Ok(grant)
+    }
+
+    fn granted(&self, headers: &HeaderMap, need: &Need) -> Result<Grant, Refusal> {
+        if *need == Need::Nothing || self.fixed.is_empty() && self.file.is_none() {
             return Ok(Grant::everything());
         }
-        let grant = bearer(&parts.headers).and_then(|token| self.grant(token));
+        let grant = bearer(headers).and_then(|token| self.grant(token));
         let grant = grant.ok_or_else(|| Refusal::from(Problem::unauthorized()))?;
         let has = |right: Right| match grant.allows(right) {
             true => Ok(()),
@@ -99,16 +108,16 @@ impl Guard {
             Need::Nothing | Need::Token => {}
             Need::In(right, queue) => {
                 // What is no name at all is told so by its handler.
-                if let Ok(queue) = QueueName::new(&queue)
+                if let Ok(queue) = QueueName::new(queue)
                     && !grant.covers(&queue)
                 {
                     return Err(Problem::out_of_scope(queue.as_str()).into());
                 }
-                has(right)?;
+                has(*right)?;
             }
-            Need::Somewhere(right) => has(right)?,
+            Need::Somewhere(right) => has(*right)?,
             Need::Everywhere(right) => {
-                has(right)?;
+                has(*right)?;
                 if !grant.is_unscoped() {
                     return Err(Problem::forbidden_to_scoped().into());
                 }
@@ -140,7 +149,7 @@ fn need(method: &Method, path: &str) -> Need {
         ["healthz" | "readyz"] => return Need::Nothing,
         ["openapi.json"] => return Need::Token,
         ["metrics"] => return Need::Everywhere(Right::Read),
-        ["v1", "queues" | "forecast"] => return Need::Somewhere(Right::Read),
+        ["v1", "queues" | "forecast" | "jobs"] => return Need::Somewhere(Right::Read),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
         ["v1", "clock", ..] => return Need::Everywhere(Right::Admin),

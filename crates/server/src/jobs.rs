@@ -1,127 +1,245 @@
-//! `/v1/jobs/{id}`: work that goes on after its call was answered.
+//! `/v1/jobs` and `/v1/jobs/{id}`: work that goes on after its call was answered, and after a restart.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{JobBody, JobState, Problem, no_query};
-use tickwheel_queue::Timestamp;
+use tickwheel_api::{JobBody, JobState, JobsBody, Problem, no_query};
+use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue};
 
 use crate::answer;
 use crate::app::{App, Shared};
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, PAGE};
+use crate::job::{self, Job};
 use crate::path::JobAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::stopping::Stopping;
 use crate::tokens::Grant;
+use crate::translate;
 
 /// Jobs under way at one time.
 const RUNNING_MAX: usize = 4;
 /// Jobs that are over and can still be looked at.
-const KEPT_MAX: usize = 100;
+const OVER_MAX: usize = 100;
 
-/// One job.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) id: u64,
-    pub(crate) bulk: Bulk,
-    of: u64,
-    looked_at: AtomicU64,
-    matched: AtomicU64,
-    cancelled: AtomicU64,
-    state: Mutex<State>,
-}
+/// Whoever changes a job holds it until the change is kept.
+type Held = Arc<tokio::sync::Mutex<Job>>;
 
-#[derive(Debug)]
-struct State {
-    state: JobState,
-    /// Somebody wants it to stop.
-    stops: bool,
-    error: Option<String>,
-}
-
-impl Job {
-    fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// As it is shown.
-    pub(crate) fn body(&self) -> JobBody {
-        let (state, error) = self.with_state(|state| (state.state, state.error.clone()));
-        let looked_at = self.looked_at.load(Ordering::Relaxed).min(self.of);
-        JobBody {
-            id: self.id,
-            queue: self.bulk.queue.as_str().to_owned(),
-            state,
-            dry_run: self.bulk.body.dry_run,
-            of: self.of,
-            looked_at: if state == JobState::Done { self.of } else { looked_at },
-            matched: self.matched.load(Ordering::Relaxed),
-            cancelled: self.cancelled.load(Ordering::Relaxed),
-            error,
-        }
-    }
-
-    pub(crate) fn went_on(&self, looked_at: u64, matched: u64, cancelled: u64) {
-        self.looked_at.fetch_add(looked_at, Ordering::Relaxed);
-        self.matched.fetch_add(matched, Ordering::Relaxed);
-        self.cancelled.fetch_add(cancelled, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.with_state(|state| state.stops)
-    }
-
-    pub(crate) fn done(&self) {
-        self.with_state(|state| state.state = JobState::Done);
-    }
-
-    pub(crate) fn stop(&self) {
-        self.with_state(|state| state.state = JobState::Stopped);
-    }
-
-    pub(crate) fn fail(&self, problem: &Problem) {
-        let error = problem.detail.clone();
-        self.with_state(|state| (state.state, state.error) = (JobState::Failed, Some(error)));
-    }
-
-    fn is_running(&self) -> bool {
-        self.with_state(|state| state.state == JobState::Running)
-    }
-}
-
-/// The jobs of this server, those that are over among them.
-#[derive(Debug, Default)]
+/// Starts jobs and knows those that are under way; those that are over stand in the queue `$jobs` alone.
+#[derive(Clone)]
 pub(crate) struct Jobs {
-    jobs: Mutex<BTreeMap<u64, Arc<Job>>>,
+    queue: Queue,
+    stopping: Stopping,
+    running: Arc<Mutex<BTreeMap<u64, Held>>>,
 }
 
 impl Jobs {
-    /// A new job, which somebody has to run; `None`: too many are under way.
-    pub(crate) fn start(&self, bulk: Bulk, of: u64, now: Timestamp) -> Option<Arc<Job>> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if jobs.values().filter(|job| job.is_running()).count() >= RUNNING_MAX {
-            return None;
-        }
-        while jobs.len() >= KEPT_MAX {
-            let over = jobs.iter().find(|(_, job)| !job.is_running()).map(|(id, _)| *id);
-            jobs.remove(&over?);
-        }
-        // By the clock, so that the number of a job of an earlier life is not another's now.
-        let id = jobs.last_key_value().map_or(0, |(last, _)| last + 1).max(now.as_tick());
-        let state = Mutex::new(State { state: JobState::Running, stops: false, error: None });
-        let [looked_at, matched, cancelled] = [const { AtomicU64::new(0) }; 3];
-        let job = Arc::new(Job { id, bulk, of, looked_at, matched, cancelled, state });
-        jobs.insert(id, Arc::clone(&job));
-        Some(job)
+    pub(crate) fn new(queue: Queue, stopping: Stopping) -> Self {
+        Self { queue, stopping, running: Arc::default() }
     }
 
-    fn get(&self, id: u64) -> Option<Arc<Job>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    /// Goes on with the jobs that the last end of the server left. Those that it cannot read are told of and left alone.
+    ///
+    /// # Errors
+    /// 503 if the queue cannot be looked at.
+    pub(crate) async fn resume(&self) -> Result<(), Problem> {
+        for job in self.kept().await? {
+            if job.is_running() {
+                let JobBody { id, queue, looked_at, of, .. } = &job.body;
+                tracing::info!(id, queue, looked_at, of, "a job goes on");
+                let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
+                self.running().insert(job.body.id, Arc::clone(&held));
+                self.go(job.body.id, held);
+            }
+        }
+        Ok(())
     }
+
+    /// A new job, kept before this returns.
+    ///
+    /// # Errors
+    /// 503: too many are under way, or it cannot be kept.
+    pub(crate) async fn start(&self, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+        let last = self.forget_oldest().await?;
+        // By the clock, so that the number of a job of an emptied server is not another's now.
+        let id = self.queue.now().as_tick().max(last.map_or(0, |last| last + 1));
+        let mut job = Job::new(id, bulk, of);
+        let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
+        let mut place = held.lock().await;
+        loop {
+            if !self.enter(&mut job, &held) {
+                return Err(Problem::busy("as many jobs are under way as can be".to_owned(), 5));
+            }
+            match self.queue.put(Put { mode: PutMode::Create, ..job.put() }).await {
+                Ok(_) => break,
+                Err(error) => {
+                    self.running().remove(&job.body.id);
+                    match error {
+                        PutError::Live { .. } => job.body.id += 1,
+                        error => return Err(not_kept(&error)),
+                    }
+                }
+            }
+        }
+        place.clone_from(&job);
+        drop(place);
+        self.go(job.body.id, held);
+        Ok(job.body)
+    }
+
+    /// Takes one of the places, under a number that no job under way has; false: there is none.
+    fn enter(&self, job: &mut Job, held: &Held) -> bool {
+        let mut running = self.running();
+        if running.len() >= RUNNING_MAX {
+            return false;
+        }
+        while running.contains_key(&job.body.id) {
+            job.body.id += 1;
+        }
+        running.insert(job.body.id, Arc::clone(held));
+        true
+    }
+
+    fn go(&self, id: u64, held: Held) {
+        let jobs = self.clone();
+        tokio::spawn(async move {
+            jobs.run(&held).await;
+            jobs.running().remove(&id);
+        });
+    }
+
+    /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
+    /// kept: what was cancelled after it is not counted.
+    async fn run(&self, held: &Held) {
+        loop {
+            let (mut bulk, after) = {
+                let job = held.lock().await;
+                (job.bulk.clone(), job.after)
+            };
+            let page = async {
+                let step = bulk.look(&self.queue, after).await?;
+                let cancelled = bulk.cancel(&self.queue, &step.found).await?;
+                Ok::<_, Problem>((step, cancelled))
+            };
+            let page = page.await;
+            let mut job = held.lock().await;
+            match page {
+                Ok((step, cancelled)) => {
+                    job.body.looked_at = (job.body.looked_at + PAGE as u64).min(job.body.of);
+                    job.body.matched += step.found.len() as u64;
+                    job.body.cancelled += cancelled;
+                    job.after = step.next;
+                    if job.is_running() && step.next.is_none() {
+                        (job.body.state, job.body.looked_at) = (JobState::Done, job.body.of);
+                    }
+                }
+                // The queue closed, which is no failure of the job.
+                Err(_) if self.stopping.is_given() => return,
+                Err(problem) => (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail)),
+            }
+            if let Err(error) = self.queue.put(job.put()).await {
+                // What was kept last says that it is under way, so the next start goes on with it.
+                let (id, queue) = (job.body.id, &job.body.queue);
+                tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                return;
+            }
+            if !job.is_running() {
+                let JobBody { id, queue, state, matched, cancelled, .. } = &job.body;
+                tracing::info!(id, queue, ?state, matched, cancelled, "a job is over");
+                return;
+            }
+            if self.stopping.is_given() {
+                return;
+            }
+        }
+    }
+
+    /// The job of this number.
+    async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
+        let held = self.running().get(&id).cloned();
+        if let Some(held) = held {
+            return Ok(Some(held.lock().await.clone()));
+        }
+        match self.queue.get(Get::new(&job::queue(), job::key(id))).await {
+            Ok(task) => Ok(Job::read(&task.body.payload)),
+            Err(GetError::Unavailable(error)) => Err(translate::unavailable(&error)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Stops it, if it is under way; what has begun of it is ended.
+    async fn stop(&self, id: u64) -> Result<(), Problem> {
+        let held = self.running().get(&id).cloned();
+        if let Some(held) = held {
+            let mut job = held.lock().await;
+            if job.is_running() {
+                let mut stopped = job.clone();
+                stopped.body.state = JobState::Stopped;
+                self.queue.put(stopped.put()).await.map_err(|error| not_kept(&error))?;
+                *job = stopped;
+            }
+        }
+        Ok(())
+    }
+
+    /// All jobs that are kept, the oldest first.
+    async fn kept(&self) -> Result<Vec<Job>, Problem> {
+        let (mut jobs, mut after) = (Vec::new(), None);
+        loop {
+            let list = translate::list(&job::queue(), &tickwheel_api::TaskFilter::default(), PAGE, after);
+            let page = self.queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
+            for task in page.tasks {
+                match Job::read(&task.body.payload) {
+                    Some(job) => jobs.push(job),
+                    None => tracing::warn!(
+                        key = task.key.as_str(),
+                        "no job, though it stands in the queue of jobs"
+                    ),
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                jobs.sort_unstable_by_key(|job| job.body.id);
+                return Ok(jobs);
+            }
+        }
+    }
+
+    /// Leaves room among the jobs that are over for one more; the last number that is taken.
+    async fn forget_oldest(&self) -> Result<Option<u64>, Problem> {
+        let kept = self.kept().await?;
+        let over: Vec<_> = kept.iter().filter(|job| !job.is_running()).collect();
+        for job in over.iter().take((over.len() + 1).saturating_sub(OVER_MAX)) {
+            // One that has gone meanwhile is what is wanted.
+            let _gone = self.queue.cancel(Cancel::new(&job::queue(), job::key(job.body.id))).await;
+        }
+        Ok(kept.last().map(|job| job.body.id))
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Held>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn not_kept(error: &PutError) -> Problem {
+    match error {
+        PutError::Unavailable(error) => translate::unavailable(error),
+        error => Problem::internal(format!("the job cannot be kept: {error}")),
+    }
+}
+
+/// `GET` on all: those that work on queues which the sender may know of, the newest first.
+pub(crate) async fn all(
+    app: Shared,
+    Extension(grant): Extension<Grant>,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let known = app.jobs.kept().await?.into_iter().rev().filter(|job| grant.covers(&job.bulk.queue));
+    Ok(answer::json(StatusCode::OK, &JobsBody { jobs: known.map(|job| job.body).collect() }))
 }
 
 /// `GET`: how it goes.
@@ -132,10 +250,10 @@ pub(crate) async fn get(
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id)?.body()))
+    Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id).await?.body))
 }
 
-/// `DELETE`: it stops soon; what it has done stays.
+/// `DELETE`: it stops; what it has done stays, and so does what it is just doing.
 pub(crate) async fn stop(
     app: Shared,
     Extension(grant): Extension<Grant>,
@@ -143,14 +261,17 @@ pub(crate) async fn stop(
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let job = find(&app, &grant, &id)?;
-    job.with_state(|state| state.stops = true);
-    Ok(answer::json(StatusCode::OK, &job.body()))
+    let job = find(&app, &grant, &id).await?;
+    app.jobs.stop(job.body.id).await?;
+    Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id).await?.body))
 }
 
 /// The job of this number, if it works on a queue that the sender may know of.
-fn find(app: &App, grant: &Grant, id: &str) -> Result<Arc<Job>, Refusal> {
+async fn find(app: &App, grant: &Grant, id: &str) -> Result<Job, Refusal> {
     let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
-    let job = number.and_then(|number| app.jobs.get(number)).filter(|job| grant.covers(&job.bulk.queue));
-    Ok(job.ok_or_else(|| Problem::no_job(id))?)
+    let job = match number {
+        Some(number) => app.jobs.get(number).await?,
+        None => None,
+    };
+    Ok(job.filter(|job| grant.covers(&job.bulk.queue)).ok_or_else(|| Problem::no_job(id))?)
 }

@@ -32,6 +32,7 @@ mod header;
 mod health;
 mod hex;
 mod host;
+mod job;
 mod jobs;
 mod leases;
 mod limits;

@@ -55,6 +55,7 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/queues/{q}/schedules", "GET, HEAD", get(schedules::list)),
         ("/v1/queues/{q}/schedules/{name}", "GET, HEAD, PUT, DELETE", schedule),
         ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),
+        ("/v1/jobs", "GET, HEAD", get(jobs::all)),
         ("/v1/jobs/{id}", "GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)),
         ("/v1/forecast", "GET, HEAD", get(forecast::forecast)),
         ("/v1/clock/advance", "POST", post(clock::advance)),

@@ -157,6 +157,9 @@ impl Server {
         }
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels));
+        if let Err(problem) = app.jobs.resume().await {
+            tracing::warn!(%problem, "jobs that were under way stand still until the next start");
+        }
         let front =
             Arc::new(Front::new(routes(app), Hosts::of(local_addr, tls.is_some()), Arc::clone(&guard)));
         let connections_max = connections_allowed(config.connections_max);

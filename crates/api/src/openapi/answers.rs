@@ -6,7 +6,7 @@ use super::requests::{schedule_members, settings_members};
 use super::schema::{
     Member, Schema, all, any, boolean, count, has, integer, may, of, one_of, or_null, text, time, word,
 };
-use crate::{CancelOutcome, INTEGER_MAX, ProblemKind, TaskState};
+use crate::{CancelOutcome, INTEGER_MAX, JobState, ProblemKind, TaskState};
 
 /// All of them.
 pub(super) fn answers() -> Vec<Schema> {
@@ -61,6 +61,7 @@ pub(super) fn answers() -> Vec<Schema> {
             ],
         ),
         job(),
+        jobs(),
         Schema::answer(
             "Redriven",
             "What became of the dead.",
@@ -259,14 +260,18 @@ fn leased() -> Schema {
     Schema::answer("LeasedTask", "A task in a worker's hands.", [own, payload(), terms(), rest].concat())
 }
 
+fn jobs() -> Schema {
+    Schema::answer("Jobs", "Jobs.", vec![has("jobs", all(of("Job")), "The newest first.")])
+}
+
 fn job() -> Schema {
     Schema::answer(
         "Job",
-        "Work that goes on after its call was answered. It ends with the server.",
+        "Work that goes on after its call was answered, and after a restart of the server.",
         vec![
             has("id", count(), "Its number."),
             has("queue", text(200), "The queue."),
-            has("state", one_of(&["running", "done", "stopped", "failed"]), "How it goes."),
+            has("state", one_of(&JobState::ALL.map(JobState::name)), "How it goes."),
             has("dry_run", boolean(), "Whether it only counts."),
             has("of", count(), "Tasks that the queue had at its start."),
             has("looked_at", count(), "Those of them that it has looked at."),

@@ -300,6 +300,14 @@ fn tasks() -> Vec<Operation> {
         .gives(202, "Job", "There are many: a job does it.")
         .with(&["Location"])
         .writes(),
+        Operation::new(
+            "listJobs",
+            "GET",
+            "/v1/jobs",
+            Needs::Somewhere("read"),
+            "The jobs under way and the last 100 that are over, the newest first",
+        )
+        .gives(200, "Jobs", "The jobs."),
         Operation::new("getJob", "GET", "/v1/jobs/{id}", Needs::Somewhere("read"), "How a job goes")
             .gives(200, "Job", "The job.")
             .refuses(&[NoJob]),
@@ -308,7 +316,7 @@ fn tasks() -> Vec<Operation> {
             "DELETE",
             "/v1/jobs/{id}",
             Needs::Somewhere("produce"),
-            "Stops a job soon; what it has done stays",
+            "Stops a job; what it has done stays, the up to 1,000 tasks that it is at included",
         )
         .gives(200, "Job", "The job.")
         .refuses(&[NoJob]),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use tickwheel_api::client::Client;
@@ -99,7 +99,9 @@ impl Cancel {
         ));
         while job.state == JobState::Running {
             std::thread::sleep(LOOK_AGAIN);
-            job = client.job(job.id)?;
+            job = client.job(job.id).with_context(|| {
+                format!("job {} goes on by itself, see `tickwheel jobs show {}`", job.id, job.id)
+            })?;
             say(&format!(
                 "looked at {} of {}, found {}, cancelled {}",
                 job.looked_at, job.of, job.matched, job.cancelled

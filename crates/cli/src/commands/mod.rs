@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod extend;
 pub(crate) mod forecast;
 pub(crate) mod get;
+pub(crate) mod jobs;
 pub(crate) mod lease;
 pub(crate) mod ls;
 pub(crate) mod nack;

@@ -145,6 +145,29 @@ fn lists_page_and_say_when_there_is_more() {
     assert_eq!(queues.lines().len(), 3, "a header and two queues: {}", queues.out);
 }
 
+#[test]
+fn jobs_are_shown_and_stopped() {
+    let world = World::new();
+    assert!(world.run(&["jobs"]).err.contains("there are no jobs"));
+    let line = tickwheel_api::BatchLine::parse(br#"{"op":"put","key":"x","delay":"1h"}"#).expect("a line");
+    let lines: Vec<_> = (0..10_001)
+        .map(|number| tickwheel_api::BatchLine { key: format!("k{number}"), ..line.clone() })
+        .collect();
+    Client::new(&world.server.url).and_then(|client| client.batch("q", &lines)).expect("10,001 puts");
+    let cancelled = world.run(&["cancel", "q", "--all"]);
+    assert_eq!(cancelled.code, 0, "{}", cancelled.err);
+    let jobs = world.run(&["jobs"]);
+    let job: serde_json::Value = serde_json::from_str(&jobs.out).expect("one line of JSON");
+    assert_eq!((&job["state"], &job["cancelled"]), (&"done".into(), &10_001.into()));
+    let id = job["id"].to_string();
+    assert_eq!(world.run(&["jobs", "show", &id]).out, jobs.out);
+    assert_eq!(world.run(&["jobs", "stop", &id]).out, jobs.out, "it was over");
+    let table = world.run(&["jobs", "-o", "table"]).out;
+    assert!(table.contains("LOOKED AT") && table.contains("10001"), "{table}");
+    let none = world.run(&["jobs", "show", "7"]);
+    assert_eq!((none.code, none.err.contains("no job `7`")), (1, true), "{}", none.err);
+}
+
 /// `tickwheel ls | head -1`: the reader leaves, and nobody complains.
 #[test]
 fn a_reader_that_leaves_is_no_error() {

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tickwheel_server::Store;
 
 use crate::raw::PATIENCE;
-use crate::served::Served;
+use crate::served::{Served, on_any_port};
 
 const CANCEL: &str = "/v1/queues/q/cancel";
 
@@ -58,6 +59,14 @@ fn a_filter_has_to_be_said_and_to_make_sense() {
     }
 }
 
+fn put_ten_thousand(served: &Served, key: &str) {
+    let mut lines = String::new();
+    for n in 0..10_000 {
+        writeln!(lines, r#"{{"op":"put","key":"{key}{n}","delay":"1h"}}"#).expect("a string takes all");
+    }
+    assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).status, 200);
+}
+
 /// Asks until the job is over. A notice of it would be better; a look is what there is.
 fn over(served: &Served, job: &Value) -> Value {
     let begun = Instant::now();
@@ -74,11 +83,7 @@ fn over(served: &Served, job: &Value) -> Value {
 #[test]
 fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
     let served = Served::memory();
-    let mut lines = String::new();
-    for n in 0..10_000 {
-        writeln!(lines, r#"{{"op":"put","key":"k{n}","delay":"1h"}}"#).expect("a string takes all");
-    }
-    served.call("POST", "/v1/queues/q/batch", &lines);
+    put_ten_thousand(&served, "k");
     put(&served, "one-more", r#"{"delay":"1h"}"#);
     let body = json!({"filter": {}}).to_string();
     let dry = served.call("POST", CANCEL, r#"{"filter":{},"dry_run":true}"#);
@@ -96,4 +101,101 @@ fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
     assert_eq!(served.counts("q"), [1, 0, 0]);
     let stopped = served.expect(200, "DELETE", &format!("/v1/jobs/{}", job["id"]), "");
     assert_eq!(stopped["state"], "done", "it was over");
+}
+
+#[test]
+fn a_job_goes_on_after_a_restart_from_where_it_was() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let served = start();
+    for part in 0..4 {
+        put_ten_thousand(&served, &format!("{part}-"));
+    }
+    let job = served.call("POST", CANCEL, r#"{"filter":{}}"#);
+    assert_eq!(job.status, 202, "{}", job.text());
+    let job = job.json();
+    served.stop();
+
+    // What a server finds that begins now.
+    let queue = tickwheel_queue::Queue::open(dir.path()).expect("opened");
+    let name = tickwheel_queue::QueueName::new("$jobs").expect("a name");
+    let key = tickwheel_queue::Key::new(&job["id"].to_string()).expect("a key");
+    let task = queue.get(tickwheel_queue::Get::new(&name, key)).wait().expect("it is kept");
+    let kept: Value = serde_json::from_slice(&task.body.payload).expect("JSON");
+    queue.close();
+    assert_eq!(kept["job"]["state"], "running", "40 pages are not done at once: {kept}");
+    assert_eq!((&kept["job"]["id"], &kept["request"]["revoke"]), (&job["id"], &json!(false)));
+
+    let served = start();
+    put(&served, "later", r#"{"delay":"9h"}"#);
+    let done = over(&served, &job);
+    assert_eq!((&done["state"], &done["of"]), (&json!("done"), &json!(40_000)));
+    assert_eq!(done["matched"], done["cancelled"]);
+    let cancelled = done["cancelled"].as_u64().expect("a number");
+    assert!((39_000..=40_000).contains(&cancelled), "at most the page under way is not counted: {done}");
+    assert_eq!(served.counts("q"), [1, 0, 0], "what was put after its start is left alone");
+    served.stop();
+    let served = start();
+    assert_eq!(over(&served, &job), done, "it is over, and known");
+}
+
+#[test]
+fn a_stopped_job_stays_stopped() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let served = start();
+    for part in 0..3 {
+        put_ten_thousand(&served, &format!("{part}-"));
+    }
+    let job = served.call("POST", CANCEL, r#"{"filter":{}}"#).json();
+    let stopped = served.expect(200, "DELETE", &format!("/v1/jobs/{}", job["id"]), "");
+    assert_eq!(stopped["state"], "stopped", "30 pages are not done at once");
+    served.stop();
+    let served = start();
+    assert_eq!(over(&served, &job)["state"], "stopped");
+    assert_ne!(served.counts("q"), [0, 0, 0]);
+}
+
+#[test]
+fn jobs_can_be_looked_at_and_the_oldest_are_forgotten() {
+    let served = Served::memory();
+    put_ten_thousand(&served, "k");
+    put(&served, "one-more", r#"{"delay":"1h"}"#);
+    let start = || {
+        let job = served.call("POST", CANCEL, r#"{"filter":{"tag":"none"},"dry_run":true}"#);
+        assert_eq!(job.status, 200, "nothing is found: {}", job.text());
+        let job = served.call("POST", CANCEL, r#"{"filter":{},"dry_run":true}"#).json();
+        over(&served, &job)
+    };
+    let first = start();
+    for _ in 1..100 {
+        start();
+    }
+    assert_eq!(over(&served, &first), first);
+    let last = start();
+    let gone = served.call("GET", &format!("/v1/jobs/{}", first["id"]), "");
+    gone.assert_problem(404, "no-job", "it was the oldest of 101");
+    assert_eq!(served.counts("$jobs"), [100, 0, 0]);
+    let kept = served.expect(200, "GET", &format!("/v1/queues/$jobs/tasks/{}", last["id"]), "");
+    assert_eq!(kept["payload"]["job"], last);
+}
+
+#[test]
+fn nobody_but_the_server_changes_its_jobs() {
+    let served = Served::memory();
+    for (method, path, body) in [
+        ("PUT", "/tasks/1", ""),
+        ("POST", "/tasks", ""),
+        ("DELETE", "/tasks/1", ""),
+        ("POST", "/cancel", r#"{"filter":{}}"#),
+        ("POST", "/lease", ""),
+        ("POST", "/pause", ""),
+        ("PUT", "/schedules/s", r#"{"cron":"0 2 * * *"}"#),
+        ("PUT", "", "{}"),
+    ] {
+        let refused = served.call(method, &format!("/v1/queues/%24jobs{path}"), body);
+        refused.assert_problem(403, "forbidden", path);
+        assert!(refused.text().contains("/v1/jobs"), "{}", refused.text());
+    }
+    assert_eq!(served.counts("$jobs"), [0, 0, 0]);
 }

@@ -33,6 +33,7 @@ fn without_a_token_only_health_is_shown() {
         ("GET", "/metrics"),
         ("POST", "/v1/clock/advance"),
         ("GET", "/v1/jobs/1"),
+        ("GET", "/v1/jobs"),
         ("GET", "/nothing"),
     ] {
         for token in ["", "wrong", &ADMIN[1..], &hashed(ADMIN)] {

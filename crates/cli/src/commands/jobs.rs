@@ -1,0 +1,81 @@
+//! `tickwheel jobs`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use tickwheel_api::JobBody;
+
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
+
+/// Show the jobs that cancel many tasks, and stop one
+///
+/// `tickwheel cancel` makes a job of it where there are many. A job goes on without the one who asked for it, and after a
+/// restart of the server. The last 100 that are over are kept.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel jobs
+  tickwheel jobs show 1795389349929
+  tickwheel jobs stop 1795389349929")]
+pub(crate) struct Jobs {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Show one
+    Show(Number),
+    /// Stop one; what it has done stays
+    Stop(Number),
+}
+
+#[derive(Args, Debug)]
+struct Number {
+    /// Its number
+    id: u64,
+}
+
+impl Jobs {
+    /// Asks for them and prints them.
+    ///
+    /// # Errors
+    /// No server, or no such job.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        let jobs = match self.verb {
+            None => client.jobs()?,
+            Some(Verb::Show(number)) => vec![client.job(number.id)?],
+            Some(Verb::Stop(number)) => vec![client.stop_job(number.id)?],
+        };
+        if jobs.is_empty() {
+            say("there are no jobs");
+        } else {
+            self.format.print(jobs)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Row for JobBody {
+    const HEADER: &'static [&'static str] =
+        &["JOB", "QUEUE", "STATE", "LOOKED AT", "OF", "FOUND", "CANCELLED", "REMARKS"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let counts = [self.looked_at, self.of, self.matched, self.cancelled].map(|count| count.to_string());
+        let dry_run = self.dry_run.then(|| "dry run".to_owned());
+        let remarks: Vec<String> = dry_run.into_iter().chain(self.error.clone()).collect();
+        let names = vec![self.id.to_string(), self.queue.clone(), self.state.name().to_owned()];
+        [names, counts.to_vec(), vec![remarks.join(", ")]].concat()
+    }
+}
