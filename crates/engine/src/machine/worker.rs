@@ -64,9 +64,10 @@ impl Engine {
         }
         let waiter = Waiter { max: lease.max, lease_ms: lease.lease_ms, patient: lease.wait };
         self.queues.wait(&lease.queue, call, waiter);
-        if self.knows_what_is_due(now) {
+        if first_in_line && self.knows_what_is_due(now) {
             self.watch_gate(now, &lease.queue);
         } else {
+            // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
             self.to_serve.insert(lease.queue.clone());
         }
     }

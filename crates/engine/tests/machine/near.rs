@@ -135,6 +135,29 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
     assert_eq!(taken(fourth), [""; 0]);
 }
 
+/// Calls come in the order of the threads that send them, which is not always that of their numbers.
+#[test]
+fn a_lease_that_comes_late_and_stands_in_front_is_served_by_what_is_there() {
+    let mut world = World::with(budget(1010));
+    for name in ["a", "b", "c", "d"] {
+        world.put_in(name, 0);
+    }
+    assert_eq!(keys(&world.lease(1, 10)), ["a"]);
+    world.pass_ms(10);
+    assert_eq!((world.engine.tasks_in_memory(), world.engine.stubs_in_memory()), (1, 3), "a is there whole");
+    let lease = |max| Command::Lease(Lease { queue: queue("q"), max, lease_ms: Some(1_000), wait: false });
+    let (first, second) = (CallId(1_000), CallId(1_001));
+    let mut out = Vec::new();
+    world.engine.step(world.now, Input::Call { call: second, command: lease(9) }, &mut out);
+    assert!(out.is_empty(), "it waits for the records of the others: {out:?}");
+    world.input(Input::Call { call: first, command: lease(1) });
+    let mut taken = |call| match world.answer(call) {
+        Some(Answer::Lease(Ok(leased))) => keys(&leased).join(" "),
+        other => panic!("{call:?}: {other:?}"),
+    };
+    assert_eq!((taken(first), taken(second)), ("a".to_owned(), "b c d".to_owned()));
+}
+
 #[test]
 fn a_lease_that_waits_for_a_record_when_the_machine_stops_is_not_told_that_nothing_is_ready() {
     let mut world = World::with(budget(512));
