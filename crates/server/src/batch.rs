@@ -16,14 +16,16 @@ use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::app::{App, Shared};
+use crate::app::App;
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::caller::Caller;
 use crate::header::Trace;
 use crate::limits::Slot;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::path::QueueAt;
 use crate::problem::{self, Refusal};
 use crate::query::QueryText;
+use crate::quota::Quota;
 use crate::translate;
 
 /// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
@@ -45,7 +47,7 @@ const ROWS_PER_PIECE: usize = 256;
 /// The lines run on a task of their own, so that reading the request never waits for the client to read the answer: many
 /// clients send all before they read anything, and both sides would wait for ever.
 pub(crate) async fn batch(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     Trace(trace): Trace,
@@ -55,10 +57,12 @@ pub(crate) async fn batch(
     no_query(&query)?;
     check_type(&headers, &NDJSON_TYPES)?;
     check_length(&headers, STREAM_BYTES_MAX as u64)?;
-    let slot = app.limits.batch().await?;
+    caller.quota().map_or(Ok(()), Quota::body)?;
+    caller.count().await?;
+    let slot = caller.app.limits.batch().await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { app: Arc::clone(&app), name: queue, trace, under_way, bytes: 0, rows, _slot: slot };
+    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows, _slot: slot };
     tokio::spawn(batch.run(body));
     let mut response = Response::new(Body::new(Rows { answer, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -72,7 +76,7 @@ struct UnderWay {
 }
 
 struct Batch {
-    app: Arc<App>,
+    caller: Caller,
     name: QueueName,
     /// What all its puts are traced by.
     trace: Option<Arc<str>>,
@@ -138,6 +142,9 @@ impl Batch {
             }
             Line::Text(text) => (text.len(), self.call(&text)),
         };
+        if let Some(quota) = self.caller.quota() {
+            quota.came(bytes, 1);
+        }
         self.bytes += bytes;
         self.under_way.push_back(UnderWay { bytes, result });
     }
@@ -155,7 +162,7 @@ impl Batch {
         };
         let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
         let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
-        let App { queue, levels, .. } = &*self.app;
+        let App { queue, levels, .. } = &*self.caller.app;
         match line.op {
             BatchOp::Put { body, mode } => {
                 let query = PutQuery { mode, revoke: line.revoke };
@@ -163,6 +170,9 @@ impl Batch {
                     Ok(put) => Put { trace: self.trace.clone(), ..put },
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
+                if let Err(refusal) = self.caller.admit(&put) {
+                    return settled(refused(&key, refusal.into()));
+                }
                 let stored = queue.put(put);
                 Box::pin(async move {
                     match stored.await {
@@ -176,6 +186,9 @@ impl Batch {
                     Ok(patch) => patch,
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
+                if let Err(refusal) = self.caller.admit_due(patch.due) {
+                    return settled(refused(&key, refusal.into()));
+                }
                 let changed = queue.patch(patch);
                 Box::pin(async move {
                     match changed.await {

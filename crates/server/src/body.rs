@@ -14,6 +14,8 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::limits::{Limits, SMALL_BODY_BYTES, Slot};
 use crate::problem::{self, Refusal};
+use crate::quota::Quota;
+use crate::tokens::Grant;
 
 /// 1 MiB: one request, or one line of a batch.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -54,8 +56,15 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         check_type(request.headers(), &JSON_TYPES)?;
         check_length(request.headers(), BODY_BYTES_MAX as u64)?;
+        let grant = request.extensions().get::<Grant>().cloned();
+        let quota = grant.as_ref().and_then(Grant::quota);
+        quota.map_or(Ok(()), Quota::body)?;
         let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().limits));
-        read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?.map_err(Refusal::from)
+        let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))??;
+        if let Some(quota) = quota {
+            quota.came(body.len(), 0);
+        }
+        Ok(body)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::guard::Guard;
 use crate::header;
 use crate::host::Hosts;
 use crate::problem;
+use crate::quota::Quota;
 
 /// The door of the routes: checks who asks, catches what must not happen, and writes the log.
 pub(crate) struct Front {
@@ -43,10 +44,13 @@ impl Front {
         let (mut parts, body) = request.into_parts();
         let allowed = self.hosts.check(&parts).and_then(|()| self.guard.check(&parts));
         let mut answer = match allowed {
-            Ok(grant) => {
-                parts.extensions.insert(grant);
-                self.call(Request::from_parts(parts, body)).await
-            }
+            Ok(grant) => match grant.quota().map_or(Ok(()), Quota::call) {
+                Ok(()) => {
+                    parts.extensions.insert(grant);
+                    self.call(Request::from_parts(parts, body)).await
+                }
+                Err(refusal) => refusal.into_response(),
+            },
             Err(refusal) => refusal.into_response(),
         };
         // Answers hold what is true now, and are JSON whatever a browser would like to see in them.

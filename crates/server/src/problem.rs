@@ -27,6 +27,12 @@ impl From<Problem> for Refusal {
     }
 }
 
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        *refusal.0
+    }
+}
+
 impl From<BadRequest> for Refusal {
     fn from(refusal: BadRequest) -> Self {
         Problem::bad_request(&refusal).into()

@@ -9,6 +9,7 @@ use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 use crate::answer;
 use crate::app::{App, Shared};
 use crate::body::JsonBytes;
+use crate::caller::Caller;
 use crate::cursor::Cursor;
 use crate::header::{IfMatch, Trace, idempotency_key};
 use crate::path::{QueueAt, TaskAt};
@@ -24,7 +25,7 @@ const ROUNDS_MAX: usize = 2_000;
 
 /// `PUT`: schedules the task of this key, or changes the one that is live.
 pub(crate) async fn put(
-    app: Shared,
+    caller: Caller,
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
@@ -33,15 +34,17 @@ pub(crate) async fn put(
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
     let body = PutBody::parse(&body)?;
-    let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &app.levels)?;
+    let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
     let command = Put { trace, ..put };
-    let stored = app.queue.put(command).await;
+    caller.count().await?;
+    caller.admit(&command)?;
+    let stored = caller.app.queue.put(command).await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
 
 /// `POST`: schedules a task under a key that the server makes, or the one in `Idempotency-Key`.
 pub(crate) async fn post(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
@@ -55,14 +58,16 @@ pub(crate) async fn post(
     }
     let key = idempotency_key(&headers)?;
     let (body, query) = (PutBody::parse(&body)?, PutQuery::default());
-    let put = translate::put(&queue, key.clone(), body, query, None, &app.levels)?;
+    let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
+    caller.count().await?;
+    caller.admit(&command)?;
     let Some(key) = key else {
-        let stored = app.queue.put(command).await;
+        let stored = caller.app.queue.put(command).await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
     };
     command.mode = PutMode::Once;
-    let stored = app.queue.put(command).await;
+    let stored = caller.app.queue.put(command).await;
     let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, &queue, &key, None)) {
         (PutError::Done, problem) => problem.with_hint(
             "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
@@ -82,7 +87,7 @@ pub(crate) async fn get(app: Shared, at: TaskAt, QueryText(query): QueryText) ->
 
 /// `PATCH`: reschedules the live task or gives it another payload; what is not named stays.
 pub(crate) async fn patch(
-    app: Shared,
+    caller: Caller,
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
@@ -90,8 +95,9 @@ pub(crate) async fn patch(
 ) -> Result<Response, Refusal> {
     let query = PatchQuery::parse(&query)?;
     let body = PatchBody::parse(&body)?;
-    let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &app.levels)?;
-    let changed = app.queue.patch(command).await;
+    let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
+    caller.admit_due(command.due)?;
+    let changed = caller.app.queue.patch(command).await;
     let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use tickwheel_api::{RateError, duration};
 use tickwheel_queue::QueueName;
 
 use crate::hex;
+use crate::quota::{Allowed, Quota};
 
 /// A token of fewer bytes is too easy to guess: 22 of base64 are 128 bits.
 pub const TOKEN_BYTES_ADVISED: usize = 22;
@@ -19,6 +21,10 @@ const TOKENS_MAX: usize = 1_000;
 /// A line for each: the token, or `sha256:` and the hash of it in hex, which a file should have; then, if it may not do everything,
 /// `rights=` with some of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
 /// comment. Several lines are valid at once, so that a token can be replaced while it is in use.
+///
+/// What its bearer may have at most: `rate=100/s` calls, of which each line of a batch is one; `bytes=1000000/s` of bodies; `tasks=50000`, dead ones
+/// too, in the queues of the scope (counted once a second); `max_delay=30d`, how far ahead a put may be due. Beyond the first three the answer is
+/// 429, with the time to wait. What schedules put does not count, and a token that is replaced begins anew.
 ///
 /// ```
 /// use tickwheel_server::Tokens;
@@ -41,6 +47,7 @@ type Hash = [u8; 32];
 pub(crate) struct Grant {
     rights: Rights,
     scopes: Option<Arc<[Scope]>>,
+    quota: Option<Arc<Quota>>,
 }
 
 /// Where.
@@ -85,6 +92,9 @@ impl Right {
         WORDS.iter().find(|(_, right)| *right == self).map(|(name, _)| *name).expect("each has a name")
     }
 }
+
+/// What may stand behind a token.
+const NAMES: [&str; 6] = ["rights", "scope", "rate", "bytes", "tasks", "max_delay"];
 
 /// Why a text says no tokens. What stands in it is not shown: it may be a secret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -174,7 +184,7 @@ impl fmt::Debug for Tokens {
 impl Grant {
     /// Of a server without tokens.
     pub(crate) fn everything() -> Self {
-        Self { rights: Rights(u8::MAX), scopes: None }
+        Self { rights: Rights(u8::MAX), scopes: None, quota: None }
     }
 
     pub(crate) fn allows(&self, right: Right) -> bool {
@@ -184,6 +194,11 @@ impl Grant {
     /// Whether it holds everywhere.
     pub(crate) fn is_unscoped(&self) -> bool {
         self.scopes.is_none()
+    }
+
+    /// What limits it, if anything does.
+    pub(crate) fn quota(&self) -> Option<&Quota> {
+        self.quota.as_deref()
     }
 
     /// Whether it holds for this queue.
@@ -202,8 +217,8 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
     let lower = token.to_ascii_lowercase();
     let hash = match lower.strip_prefix("sha256:") {
         Some(digits) => hash_of_hex(digits).ok_or("`sha256:` is followed by 64 hex digits")?,
-        None if token.starts_with("rights=") || token.starts_with("scope=") => {
-            return Err("the token comes first, before `rights=` and `scope=`".to_owned());
+        None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
+            return Err("the token comes first, before `rights=` and the rest".to_owned());
         }
         // Taken for a token it would let in whoever has read the file, and keep out whoever has the token.
         None if lower.starts_with("sha") && lower.contains(':') || hash_of_hex(&lower).is_some() => {
@@ -217,20 +232,29 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
         None => Sha256::digest(token.as_bytes()).into(),
     };
     let mut grant = Grant::everything();
+    let mut allowed = Allowed::default();
     let mut seen: Vec<&str> = Vec::new();
     for word in words {
-        let Some((name, list)) = word.split_once('=').filter(|(name, _)| matches!(*name, "rights" | "scope"))
-        else {
-            return Err("after the token there may be `rights=...` and `scope=...`, and a `#`".to_owned());
+        let Some((name, value)) = word.split_once('=').filter(|(name, _)| NAMES.contains(name)) else {
+            let names = NAMES.map(|name| format!("`{name}=...`")).join(", ");
+            return Err(format!("after the token there may be {names}, and a `#`"));
         };
         if seen.contains(&name) {
-            return Err(format!("`{name}=` is given twice; write one list, with commas"));
+            return Err(format!("`{name}=` is given twice; write it once, a list with commas"));
         }
         seen.push(name);
+        let wrong = |error: &dyn fmt::Display| format!("in `{name}=`: {error}");
         match name {
-            "rights" => grant.rights = rights(list)?,
-            _ => grant.scopes = Some(scopes(list)?),
+            "rights" => grant.rights = rights(value)?,
+            "scope" => grant.scopes = Some(scopes(value)?),
+            "rate" => allowed.rate = Some(value.parse().map_err(|error: RateError| wrong(&error))?),
+            "bytes" => allowed.bytes = Some(value.parse().map_err(|error: RateError| wrong(&error))?),
+            "tasks" => allowed.tasks = Some(value.parse().map_err(|_| wrong(&"it takes a whole number"))?),
+            _ => allowed.max_delay_ms = Some(duration::parse(value).map_err(|error| wrong(&error))?),
         }
+    }
+    if allowed != Allowed::default() {
+        grant.quota = Some(Arc::new(Quota::new(allowed)));
     }
     Ok((hash, grant))
 }
@@ -296,6 +320,16 @@ mod tests {
             .map(|name| grant.covers(&queue(name)));
         assert_eq!(covered, [true, true, true, false, false, false]);
         assert!(!grant.is_unscoped());
+        assert_eq!(grant.quota(), None);
+    }
+
+    #[test]
+    fn the_same_line_read_again_is_no_change() {
+        let read = |text: &str| Tokens::parse(text).expect("tokens");
+        let text = "t rate=5/s bytes=1000000/m tasks=100 max_delay=30d";
+        assert_eq!(read(text), read(text));
+        assert_ne!(read(text), read("t rate=6/s bytes=1000000/m tasks=100 max_delay=30d"));
+        assert!(read(text).grant(b"t").expect("it is one").quota().is_some());
     }
 
     #[test]
@@ -308,6 +342,11 @@ mod tests {
             ("canary admin", "line 1: after the token there may be"),
             ("sha256:canary", "line 1: `sha256:` is followed by 64 hex digits"),
             ("rights=read canary", "line 1: the token comes first"),
+            ("canary rate=fast", "line 1: in `rate=`: `fast` is no rate"),
+            ("canary bytes=1MiB/s", "line 1: in `bytes=`: `1MiB/s` is no rate"),
+            ("canary tasks=many", "line 1: in `tasks=`: it takes a whole number"),
+            ("canary max_delay=soon", "line 1: in `max_delay=`: "),
+            ("rate=5/s canary", "line 1: the token comes first"),
             ("canary rights=read rights=admin", "line 1: `rights=` is given twice"),
             ("canary scope=a scope=b", "line 1: `scope=` is given twice"),
             ("canary-ü", "line 1: a token has letters, digits and signs"),

@@ -24,6 +24,7 @@ Examples:
   tickwheel token 2>> tokens > my-token               may do everything
   tickwheel token --rights consume --scope close      a worker's
   tickwheel token --rights read,produce --scope shop/ for all queues of a namespace
+  tickwheel token --scope partner/ --rate 50/s --tasks 100000 --max-delay 30d
   tickwheel serve --token-file tokens
   tickwheel ls close --token-file my-token")]
 pub(crate) struct Token {
@@ -33,6 +34,18 @@ pub(crate) struct Token {
     /// Where: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
+    /// So many calls, such as 100/s; each line of a batch is one [default: no limit]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// So many bytes of bodies, such as 1000000/s [default: no limit]
+    #[arg(long, value_name = "RATE")]
+    bytes: Option<String>,
+    /// So many tasks in the queues of the scope [default: no limit]
+    #[arg(long, value_name = "N")]
+    tasks: Option<String>,
+    /// Puts are due so long ahead at most, such as 30d [default: as the server]
+    #[arg(long, value_name = "DURATION")]
+    max_delay: Option<String>,
 }
 
 impl Token {
@@ -45,9 +58,16 @@ impl Token {
         getrandom::fill(&mut random).map_err(|error| anyhow!("the system has no random bytes: {error}"))?;
         let token = URL_SAFE_NO_PAD.encode(random);
         let mut line = hashed(&token);
-        for (name, list) in [("rights", &self.rights), ("scope", &self.scope)] {
-            if let Some(list) = list {
-                line += &format!(" {name}={list}");
+        for (name, value) in [
+            ("rights", &self.rights),
+            ("scope", &self.scope),
+            ("rate", &self.rate),
+            ("bytes", &self.bytes),
+            ("tasks", &self.tasks),
+            ("max_delay", &self.max_delay),
+        ] {
+            if let Some(value) = value {
+                line += &format!(" {name}={value}");
             }
         }
         Tokens::parse(&line).map_err(|error| anyhow!("{}", error.what))?;

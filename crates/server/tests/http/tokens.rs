@@ -112,3 +112,54 @@ fn tokens_come_from_a_file_and_a_file_without_any_is_refused() {
     }
     call(&served, "", "GET", "/v1/queues", "").assert_problem(401, "unauthorized", "no token");
 }
+
+#[test]
+fn a_token_has_its_limits_and_others_do_not_feel_them() {
+    let line = format!("{WORKER} scope=shop/ tasks=3 max_delay=2h bytes=1000/h rate=8/h");
+    let tokens = Tokens::parse(&format!("{ADMIN}\n{line}\n")).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let mine = |method: &str, target: &str, body: &str| call(&served, WORKER, method, target, body);
+    let put = |key: &str, body: &str| mine("PUT", &format!("/v1/queues/shop%2Fa/tasks/{key}"), body);
+
+    put("far", r#"{"delay":"3h"}"#).assert_problem(400, "too-far", "`max_delay` is 2 h");
+    assert_eq!(put("a", r#"{"delay":"2h"}"#).status, 201);
+    assert_eq!(call(&served, ADMIN, "PUT", "/v1/queues/other/tasks/k", "").status, 201, "not in its scope");
+    let patched = mine("PATCH", "/v1/queues/shop%2Fa/tasks/a", r#"{"delay":"3h"}"#);
+    patched.assert_problem(400, "too-far", "`max_delay` is 2 h");
+    let lines = "{\"op\":\"put\",\"key\":\"b\"}\n{\"op\":\"put\",\"key\":\"c\",\"delay\":\"9h\"}\n{\"op\":\"put\",\"key\":\"d\"}\n{\"op\":\"put\",\"key\":\"e\"}\n";
+    let results = mine("POST", "/v1/queues/shop%2Fb/batch", lines).text();
+    let statuses: Vec<u64> = results
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).expect("JSON")["status"]
+                .as_u64()
+                .expect("a number")
+        })
+        .collect();
+    assert_eq!(statuses, [201, 400, 201, 429], "{results}");
+
+    let spent = put("f", "");
+    spent.assert_problem(429, "busy", "the put, the patch, the batch and its four lines are calls");
+    assert!(spent.text().contains("8/h calls"), "{}", spent.text());
+    let wait: u64 = spent.header("retry-after").and_then(|wait| wait.parse().ok()).expect("how long");
+    assert!((1..=450).contains(&wait), "{wait}");
+    assert_eq!(mine("GET", "/healthz", "").status, 200);
+    assert_eq!(call(&served, ADMIN, "PUT", "/v1/queues/shop%2Fa/tasks/f", "").status, 201);
+}
+
+#[test]
+fn a_token_sends_so_many_bytes_and_may_still_ask() {
+    let tokens = Tokens::parse(&format!("{WORKER} bytes=1000/h\n")).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let body = format!(r#"{{"payload":"{}"}}"#, "x".repeat(3_000));
+    assert_eq!(
+        call(&served, WORKER, "PUT", "/v1/queues/q/tasks/a", &body).status,
+        201,
+        "it began within them"
+    );
+    let refused = call(&served, WORKER, "PUT", "/v1/queues/q/tasks/b", "{}");
+    refused.assert_problem(429, "busy", "3 h of bytes were sent");
+    let batch = call(&served, WORKER, "POST", "/v1/queues/q/batch", "{}\n");
+    batch.assert_problem(429, "busy", "3 h of bytes were sent");
+    assert_eq!(call(&served, WORKER, "GET", "/v1/queues/q/tasks/a", "").status, 200);
+}

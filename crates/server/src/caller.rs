@@ -1,0 +1,65 @@
+//! Who calls, for the handlers that put: within the limits of the token.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use tickwheel_queue::{Due, Put, QueueCounts};
+
+use crate::app::App;
+use crate::problem::Refusal;
+use crate::quota::Quota;
+use crate::tokens::Grant;
+use crate::translate;
+
+/// The bearer of a token, in front of the application.
+pub(crate) struct Caller {
+    pub(crate) app: Arc<App>,
+    grant: Grant,
+}
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
+        let grant =
+            parts.extensions.get().cloned().expect("the front grants something to each that it lets in");
+        Ok(Self { app: Arc::clone(app), grant })
+    }
+}
+
+impl Caller {
+    pub(crate) fn quota(&self) -> Option<&Quota> {
+        self.grant.quota()
+    }
+
+    /// Counts the tasks that it has, if it may have only so many and they were not counted just now.
+    ///
+    /// # Errors
+    /// 503 if the queue cannot be looked at.
+    pub(crate) async fn count(&self) -> Result<(), Refusal> {
+        let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
+        let queues = self.app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
+        let of = |counts: &QueueCounts| counts.scheduled + counts.ready + counts.leased + counts.dead;
+        quota.counted(queues.iter().filter(|counts| self.grant.covers(&counts.queue)).map(of).sum());
+        Ok(())
+    }
+
+    /// Whether it may put this, as far as its tasks were counted.
+    ///
+    /// # Errors
+    /// 400 if it is due too late, 429 if there are too many tasks.
+    pub(crate) fn admit(&self, put: &Put) -> Result<(), Refusal> {
+        self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
+    }
+
+    /// Whether it may put a task off until then.
+    ///
+    /// # Errors
+    /// 400 if that is too late.
+    pub(crate) fn admit_due(&self, due: Option<Due>) -> Result<(), Refusal> {
+        let (Some(quota), Some(due)) = (self.quota(), due) else { return Ok(()) };
+        quota.due(due, None, self.app.queue.now())
+    }
+}
