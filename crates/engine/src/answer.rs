@@ -291,6 +291,14 @@ pub struct Stats {
     pub expired_total: u64,
     /// Tasks given up.
     pub dead_total: u64,
+    /// Schedules that are laid down.
+    pub schedules: usize,
+    /// Instants of schedules that tasks were made of.
+    pub made_total: u64,
+    /// Instants of schedules that were left out: missed, or in the way of a task that had not ended.
+    pub skipped_total: u64,
+    /// Instants of schedules that have come and wait for the task before them to end.
+    pub instants_waiting: usize,
     /// Lateness of what fired, `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
     /// Their sum, milliseconds.

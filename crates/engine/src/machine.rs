@@ -525,6 +525,8 @@ impl Engine {
             room: self.room_left(),
             waiting: self.queues.waiting(),
             read_only: self.failed.is_some(),
+            schedules: self.schedules.len(),
+            instants_waiting: self.schedules.waiting(),
             near_bytes: self.near_bytes(),
             near_bytes_max: self.config.near_bytes_max,
             ..self.stats.clone()

@@ -75,6 +75,12 @@ impl Collector for Figures {
             ("expired", self.stats.expired_total),
         ];
         page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
+        page.gauge("schedules", "Schedules that are laid down", None, &saturated(self.stats.schedules))?;
+        let occurrences = [("made", self.stats.made_total), ("skipped", self.stats.skipped_total)];
+        let help = "Instants of schedules that came, by what became of them";
+        page.counters("occurrences", help, "result", &occurrences)?;
+        let help = "Instants of schedules that wait for the task before them to end";
+        page.gauge("waiting_occurrences", help, None, &saturated(self.stats.instants_waiting))?;
         let bounds = LATENESS_BOUNDS_MS.map(|ms| Duration::from_millis(ms).as_secs_f64());
         let sum = Duration::from_millis(self.stats.lateness_sum_ms).as_secs_f64();
         page.histogram("fire_lateness", "From due_at to ready", &bounds, lateness, sum)?;
@@ -104,6 +110,10 @@ impl Collector for Figures {
             sum,
         )?;
         page.gauge("store_room", "Growth that the store can take", Some(&Unit::Bytes), &self.stats.room)?;
+        let help = "What tasks take in memory, about";
+        page.gauge("near_memory", help, Some(&Unit::Bytes), &self.stats.near_bytes)?;
+        let help = "What they may take: beyond it they are read from disk when they are due";
+        page.gauge("near_memory_max", help, Some(&Unit::Bytes), &self.stats.near_bytes_max)?;
         page.gauge(
             "waiting_leases",
             "Lease calls that wait for a task",

@@ -124,6 +124,15 @@ impl Schedules {
         self.by_name.get(id).map(|one| &one.record)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Instants that wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     pub(super) fn phase(&self, id: &ScheduleId) -> Option<Phase> {
         self.by_name.get(id).map(|one| one.phase)
     }
@@ -417,6 +426,9 @@ impl Engine {
 
     /// Writes down how far a schedule has come. It is looked at again before the step ends.
     pub(super) fn set_schedule(&mut self, id: &ScheduleId, record: ScheduleRecord) {
+        let before = self.schedules.get(id).map_or((0, 0), |before| (before.made, before.skipped));
+        self.stats.made_total += record.made.saturating_sub(before.0);
+        self.stats.skipped_total += record.skipped.saturating_sub(before.1);
         let rule = Rule::Schedule(record.clone());
         let seq = self.next_seq();
         self.schedules.insert(id.clone(), Arc::new(record), seq);

@@ -198,6 +198,12 @@ fn the_same_again_changes_nothing_and_another_body_leaves_the_instants_alone() {
     assert_eq!(slower.next, Some(ms(6_500)), "counted anew");
 }
 
+/// Schedules; instants made, left out, waiting.
+fn figures(world: &mut World) -> (usize, u64, u64, usize) {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("figures are always there") };
+    (stats.schedules, stats.made_total, stats.skipped_total, stats.instants_waiting)
+}
+
 #[test]
 fn an_instant_waits_for_its_turn_or_is_left_out() {
     for (overlap, made, skipped) in [(Overlap::Skip, 1, 2), (Overlap::Queue, 1, 0), (Overlap::Allow, 3, 0)] {
@@ -206,6 +212,8 @@ fn an_instant_waits_for_its_turn_or_is_left_out() {
         walk(&mut world, 3_000);
         let record = record(&mut world);
         assert_eq!((record.made, record.skipped), (made, skipped), "{overlap:?}");
+        let waiting = if overlap == Overlap::Queue { 2 } else { 0 };
+        assert_eq!(figures(&mut world), (1, made, skipped, waiting), "{overlap:?}");
     }
     let mut world = world();
     put(&mut world, Schedule { overlap: Overlap::Queue, ..every(1_000) }).expect("taken");
@@ -348,6 +356,7 @@ fn what_was_missed_is_counted() {
         walk(&mut world, 20);
         let record = record(&mut world);
         assert_eq!((record.made, record.skipped), (made, skipped), "{catch_up:?}");
+        assert_eq!(figures(&mut world), (1, made, skipped, 0), "{catch_up:?}");
     }
 }
 

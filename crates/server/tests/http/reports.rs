@@ -69,3 +69,37 @@ fn metrics_follow_what_happened() {
     }
     assert!(!text.contains("key"), "no key is ever a label");
 }
+
+/// `docs/metrics.md` names each figure of the page with its kind and its labels, and no other.
+#[test]
+fn the_figures_are_those_that_are_described() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", "{}");
+    let page = served.call("GET", "/metrics", "").text();
+    let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let mut served: Vec<String> = kinds
+        .map(|(name, kind)| {
+            let shown = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+            let sample = page.lines().find_map(|line| line.strip_prefix(&shown)?.strip_prefix('{'));
+            let of_figure = |label: &&str| !label.is_empty() && !label.starts_with("le=");
+            let labels = sample.and_then(|rest| rest.split_once('}')).map(|(labels, _)| labels);
+            let names = |labels: &str| {
+                let names: Vec<&str> =
+                    labels.split(',').filter(of_figure).filter_map(|one| one.split('=').next()).collect();
+                format!("{{{}}}", names.join(","))
+            };
+            format!("{shown}{} {kind}", labels.map(names).unwrap_or_default())
+        })
+        .collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+    let text = std::fs::read_to_string(path).expect("the page of figures");
+    let (_, table) = text.split_once("## All of them").expect("a table");
+    let mut described: Vec<String> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .map(|(name, rest)| format!("{name} {}", rest.split(' ').next().expect("a kind")))
+        .collect();
+    served.sort_unstable();
+    described.sort_unstable();
+    assert_eq!(described, served);
+}

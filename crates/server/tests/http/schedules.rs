@@ -159,3 +159,23 @@ fn a_schedule_outlives_its_server() {
     served.advance("1h");
     assert_eq!(keys(&served, "q").len(), 2);
 }
+
+#[test]
+fn the_figures_tell_of_schedules() {
+    let served = at_new_year();
+    served.expect(201, "PUT", "/v1/queues/q/schedules/s", r#"{"every":"1h","overlap":"skip"}"#);
+    assert_eq!(served.metric("tickwheel_schedules"), 1.0);
+    for _ in 0..3 {
+        served.advance("1h");
+    }
+    let page = served.call("GET", "/metrics", "").text();
+    for line in [
+        "tickwheel_occurrences_total{result=\"made\"} 1",
+        "tickwheel_occurrences_total{result=\"skipped\"} 2",
+        "tickwheel_waiting_occurrences 0",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} is not in\n{page}");
+    }
+    served.expect(200, "DELETE", "/v1/queues/q/schedules/s", "");
+    assert_eq!(served.metric("tickwheel_schedules"), 0.0);
+}
