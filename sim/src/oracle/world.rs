@@ -286,7 +286,10 @@ impl World {
     /// The dead task with this id lives again, if there is one and no live task has the key.
     fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
-        let may_be = |task: &Task| task.id.is_none_or(|known| known == id);
+        let is_it = |task: &Task| task.id == Some(id);
+        // A task whose put was never answered has a number that nobody knows; but not one that another is known to have.
+        let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
+        let may_be = |task: &Task| is_it(task) || !known && task.id.is_none();
         let keyed = self.dead.as_ref().is_some_and(may_be);
         let at = self.buried.iter().position(may_be);
         if !keyed && at.is_none() {
