@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls, nack,
-    next, put, queues, redrive, replay, restore, schedules, serve, token, top,
+    ack, backup, bench, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls,
+    nack, next, put, queues, redrive, replay, restore, schedules, serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 
@@ -59,6 +59,7 @@ enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Replay(replay::Replay),
+    Bench(bench::Bench),
     Demo(demo::Demo),
     Completions(completions::Completions),
 }
@@ -107,6 +108,7 @@ impl Cli {
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Replay(replay) => replay.run(),
+            Command::Bench(bench) => bench.run(),
             Command::Demo(demo) => demo.run(),
             Command::Completions(completions) => completions.run(),
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -146,6 +146,27 @@ fn lists_page_and_say_when_there_is_more() {
 }
 
 #[test]
+fn a_server_is_measured_and_left_as_it_was() {
+    let world = World::new();
+    let measured = world.run(&["bench", "--tasks", "2500", "--clients", "2", "--late-tasks", "0"]);
+    assert_eq!(measured.code, 0, "{}", measured.err);
+    let figures: Vec<serde_json::Value> =
+        measured.lines().iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let what: Vec<_> = figures.iter().map(|figure| figure["what"].as_str().expect("a name")).collect();
+    assert_eq!(what, ["put", "lease and ack"]);
+    assert!(figures.iter().all(|figure| figure["value"].as_f64().expect("a number") > 0.0), "{figures:?}");
+    assert_eq!(world.run(&["ls", "--all"]).lines().len(), 0, "its tasks are gone");
+    world.run(&["put", "tickwheel-bench", "k"]);
+    let refused = world.run(&["bench"]);
+    assert_eq!(
+        (refused.code, refused.err.contains("has 1 tasks; name an empty one")),
+        (1, true),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn jobs_are_shown_and_stopped() {
     let world = World::new();
     assert!(world.run(&["jobs"]).err.contains("there are no jobs"));

@@ -1,0 +1,234 @@
+//! `tickwheel bench`.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use serde::Serialize;
+use tickwheel_api::client::Client;
+use tickwheel_api::{BatchLine, BatchOp, Due, LeaseBody, PayloadBody, PutBody, PutMode, TokenResult};
+
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Tasks of a batch, of a lease and of an ack: as many as one lease takes.
+const PART: u64 = 1_000;
+/// From the first put of the second part until its first task is due: the puts have to be through by then.
+const LEAD: Duration = Duration::from_secs(3);
+/// No task may be this late, or somebody else has it.
+const LATE_MAX: Duration = Duration::from_secs(60);
+
+/// Measure a running server: how many tasks it takes and hands out in a second, and how late they come
+///
+/// First tasks that are due at once are put in batches, then leased and acked by the same number of clients. Then tasks fall due
+/// one after the other while a worker waits for them: how long after `due_at` they are in its hands, by this machine's clock, so
+/// run it where the server runs. Beside it stands what a sleep of this machine is late by. All tasks are gone at the end.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel bench
+  tickwheel bench --tasks 1000000 --clients 8 -o json
+  tickwheel bench --server https://tasks.example:8463 --payload-bytes 1000")]
+pub(crate) struct Bench {
+    /// How many tasks are put and worked off
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = |text: &str| values::number(text, 1, 100_000_000))]
+    tasks: u64,
+    /// How many clients put, and then work, side by side
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| values::number(text, 1, 256))]
+    clients: u64,
+    /// How many bytes each task carries
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = |text: &str| values::number(text, 0, 100_000))]
+    payload_bytes: u64,
+    /// How many tasks fall due while a worker waits; 0 leaves that out
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = |text: &str| values::number(text, 0, 1_000_000))]
+    late_tasks: u64,
+    /// They fall due within so long
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::every)]
+    span: u64,
+    /// The queue, which has to be empty
+    #[arg(long, default_value = "tickwheel-bench", value_parser = values::queue)]
+    queue: String,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// One figure.
+#[derive(Serialize)]
+struct Figure {
+    what: &'static str,
+    value: f64,
+    unit: &'static str,
+}
+
+impl Bench {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// No server, a refusal, or somebody else works on the queue.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
+        let counts = client.queue(&self.queue)?.counts;
+        let there = counts.scheduled + counts.ready + counts.leased + counts.dead;
+        if there > 0 {
+            bail!("the queue {} has {there} tasks; name an empty one with --queue", self.queue);
+        }
+        let mut figures = Vec::new();
+        say(&format!("puts {} tasks", self.tasks));
+        figures.push(self.rate("put", |client, first, count| self.put(client, first, count))?);
+        say(&format!("works {} tasks off", self.tasks));
+        figures.push(self.rate("lease and ack", |client, _, count| self.work_off(client, count))?);
+        if self.late_tasks > 0 {
+            say(&format!("waits for {} tasks", self.late_tasks));
+            let [mut late, mut control] = self.lateness(&client)?;
+            let names = [["late p50", "late p99", "late max"], ["sleep p50", "sleep p99", "sleep max"]];
+            for (of, names) in [&mut late, &mut control].into_iter().zip(names) {
+                of.sort_unstable();
+                let at = |percent: usize| of[(of.len() - 1) * percent / 100].as_secs_f64() * 1_000.0;
+                let of_each = names.into_iter().zip([at(50), at(99), at(100)]);
+                figures.extend(of_each.map(|(what, value)| Figure { what, value, unit: "ms" }));
+            }
+        }
+        self.format.print(figures)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// How many tasks all clients together get through in a second. Each takes parts until there are no more.
+    fn rate(
+        &self,
+        what: &'static str,
+        work: impl Fn(&Client, u64, u64) -> Result<()> + Sync,
+    ) -> Result<Figure> {
+        let next = AtomicU64::new(0);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            let one = || -> Result<()> {
+                let client = self.remote.client()?;
+                loop {
+                    let first = next.fetch_add(PART, Ordering::Relaxed);
+                    if first >= self.tasks {
+                        return Ok(());
+                    }
+                    work(&client, first, PART.min(self.tasks - first))?;
+                }
+            };
+            let clients: Vec<_> = (0..self.clients).map(|_| scope.spawn(one)).collect();
+            clients.into_iter().try_for_each(|client| client.join().expect("a client does not panic"))
+        })?;
+        Ok(Figure { what, value: self.tasks as f64 / begun.elapsed().as_secs_f64(), unit: "tasks/s" })
+    }
+
+    fn put(&self, client: &Client, first: u64, count: u64) -> Result<()> {
+        self.put_at(client, (first..first + count).map(|number| (number, Due::Now)))
+    }
+
+    fn put_at(&self, client: &Client, tasks: impl Iterator<Item = (u64, Due)>) -> Result<()> {
+        let text = "x".repeat(usize::try_from(self.payload_bytes).expect("some thousand bytes"));
+        let payload = PayloadBody::json(format!("\"{text}\"").into_bytes());
+        let line = |(number, due): (u64, Due)| BatchLine {
+            key: number.to_string(),
+            if_match: None,
+            revoke: false,
+            op: BatchOp::Put {
+                body: PutBody { due, payload: payload.clone(), ..PutBody::default() },
+                mode: PutMode::Create,
+            },
+        };
+        let results = client.batch(&self.queue, &tasks.map(line).collect::<Vec<_>>())?;
+        match results.into_iter().find_map(|result| result.problem) {
+            Some(problem) => bail!("a put was refused: {}", problem.detail),
+            None => Ok(()),
+        }
+    }
+
+    fn work_off(&self, client: &Client, count: u64) -> Result<()> {
+        let mut left = usize::try_from(count).expect("no more than a part");
+        while left > 0 {
+            left -= self.work(client, left)?.1.len();
+        }
+        Ok(())
+    }
+
+    /// Leases and acks: when the tasks came, and when they were due, ms.
+    fn work(&self, client: &Client, max: usize) -> Result<(Duration, Vec<i64>)> {
+        let lease = LeaseBody { max, wait_ms: 20_000, ..LeaseBody::default() };
+        let tasks = client.lease(&self.queue, &lease)?;
+        let now = since_1970()?;
+        let queue = &self.queue;
+        ensure!(
+            !tasks.is_empty(),
+            "no task came for 20 s; does somebody else work on {queue}, or is it paused?"
+        );
+        let due = tasks.iter().map(|task| task.due_at_ms).collect();
+        let results = client.ack(queue, tasks.into_iter().map(|task| task.token).collect())?;
+        ensure!(results.iter().all(|result| *result == TokenResult::Acked), "a lease ended before its ack");
+        Ok((now, due))
+    }
+
+    /// How late each task came, and how late sleeps of the same time woke.
+    fn lateness(&self, client: &Client) -> Result<[Vec<Duration>; 2]> {
+        let now_ms = since_1970()?.as_millis();
+        let first =
+            i64::try_from(now_ms + LEAD.as_millis()).context("the clock of this machine is far off")?;
+        let at = |number: u64| {
+            let ms = u128::from(self.span) * u128::from(number) / u128::from(self.late_tasks);
+            first + i64::try_from(ms).expect("some minutes")
+        };
+        let numbers: Vec<u64> = (0..self.late_tasks).collect();
+        for part in numbers.chunks(PART as usize) {
+            self.put_at(client, part.iter().map(|&number| (number, Due::At(at(number)))))?;
+        }
+        ensure!(
+            since_1970()?.as_millis() < u128::try_from(first).expect("after 1970"),
+            "the server takes longer than {LEAD:?} for {} puts; name fewer with --late-tasks",
+            self.late_tasks
+        );
+        thread::scope(|scope| {
+            let sleeps = scope.spawn(|| -> Vec<Duration> {
+                let until = Instant::now() + LEAD + Duration::from_millis(self.span);
+                let mut late = Vec::new();
+                while Instant::now() < until {
+                    let by = Instant::now() + Duration::from_millis(5);
+                    thread::sleep(Duration::from_millis(5));
+                    late.push(Instant::now().saturating_duration_since(by));
+                }
+                late
+            });
+            let mut late = Vec::new();
+            while (late.len() as u64) < self.late_tasks {
+                let (now, due) = self.work(client, PART as usize)?;
+                for due_ms in due {
+                    let due = Duration::from_millis(u64::try_from(due_ms).context("due before 1970")?);
+                    let by = now.checked_sub(due).filter(|by| *by < LATE_MAX);
+                    late.push(by.context(
+                        "the clocks of the server and of this machine differ; run it where the server runs",
+                    )?);
+                }
+            }
+            Ok([late, sleeps.join().expect("a sleeper does not panic")])
+        })
+    }
+}
+
+fn since_1970() -> Result<Duration> {
+    SystemTime::now().duration_since(UNIX_EPOCH).context("the clock of this machine is before 1970")
+}
+
+impl Row for Figure {
+    const HEADER: &'static [&'static str] = &["WHAT", "VALUE", "UNIT"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a number and two words")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let value =
+            if self.unit == "ms" { format!("{:.2}", self.value) } else { format!("{:.0}", self.value) };
+        vec![self.what.to_owned(), value, self.unit.to_owned()]
+    }
+}
