@@ -8,6 +8,7 @@ use tickwheel_queue::Queue;
 use crate::deliveries::Deliveries;
 use crate::jobs::Jobs;
 use crate::limits::Limits;
+use crate::span::SpanSink;
 use crate::stopping::Stopping;
 
 /// All the state there is beside a request's own.
@@ -24,10 +25,12 @@ pub(crate) struct App {
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
+    /// Where spans go, if anywhere.
+    pub(crate) spans: Option<SpanSink>,
 }
 
 impl App {
-    pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels) -> Self {
+    pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels, spans: Option<SpanSink>) -> Self {
         Self {
             jobs: Jobs::new(queue.clone(), stopping.clone()),
             queue,
@@ -37,6 +40,7 @@ impl App {
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             levels,
+            spans,
         }
     }
 }

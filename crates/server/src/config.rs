@@ -7,6 +7,7 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 
+use crate::span::SpanSink;
 use crate::tls::TlsFiles;
 use crate::tokens::Tokens;
 
@@ -63,6 +64,8 @@ pub struct Config {
     /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
     /// to 90 s before they kill.
     pub stop_grace: Duration,
+    /// Where spans of requests and of deliveries go. Default: nowhere, and none are made.
+    pub spans: Option<SpanSink>,
 }
 
 impl Config {
@@ -82,6 +85,7 @@ impl Config {
             connections_max: 10_000,
             connections_per_address_max: 1_000,
             stop_grace: Duration::from_secs(10),
+            spans: None,
         }
     }
 }

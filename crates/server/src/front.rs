@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
@@ -21,6 +21,7 @@ use crate::header;
 use crate::host::Hosts;
 use crate::problem;
 use crate::quota::Quota;
+use crate::span::{Attribute, Span, SpanKind, SpanSink};
 
 /// The door of the routes: checks who asks, catches what must not happen, and writes the log.
 pub(crate) struct Front {
@@ -28,11 +29,12 @@ pub(crate) struct Front {
     hosts: Hosts,
     guard: Arc<Guard>,
     clock: SystemClock,
+    spans: Option<SpanSink>,
 }
 
 impl Front {
-    pub(crate) fn new(routes: Router, hosts: Hosts, guard: Arc<Guard>) -> Self {
-        Self { routes, hosts, guard, clock: SystemClock::new() }
+    pub(crate) fn new(routes: Router, hosts: Hosts, guard: Arc<Guard>, spans: Option<SpanSink>) -> Self {
+        Self { routes, hosts, guard, clock: SystemClock::new(), spans }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -57,7 +59,11 @@ impl Front {
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = self.clock.now().saturating_since(begun);
-        log(&method, &shape, answer.status().as_u16(), took, trace.as_ref());
+        let status = answer.status().as_u16();
+        log(&method, &shape, status, took, trace.as_ref());
+        if let Some(spans) = &self.spans {
+            spans.take(span(&method, &shape, status, took, trace));
+        }
         answer
     }
 
@@ -86,6 +92,25 @@ fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<
         tracing::warn!(%method, path = shape, status, took_us, trace_id, "answered");
     } else {
         tracing::debug!(%method, path = shape, status, took_us, trace_id, "answered");
+    }
+}
+
+/// A request that was just answered.
+fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Option<TraceContext>) -> Span {
+    let ended = SystemTime::now();
+    Span {
+        name: format!("{method} {shape}"),
+        kind: SpanKind::Server,
+        begun: ended.checked_sub(took).unwrap_or(ended),
+        ended,
+        parent,
+        link: None,
+        attributes: vec![
+            ("http.request.method", Attribute::Text(method.to_string())),
+            ("http.route", Attribute::Text(shape.to_owned())),
+            ("http.response.status_code", Attribute::Number(status.into())),
+        ],
+        failed: status >= 500,
     }
 }
 

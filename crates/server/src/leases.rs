@@ -1,17 +1,20 @@
 //! `/v1/queues/{q}/lease`, `ack`, `nack` and `extend`: the worker's side.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, no_query};
+use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, TraceContext, no_query};
+use tickwheel_queue::{Leased, QueueName, Timestamp};
 
 use crate::answer;
 use crate::app::Shared;
 use crate::body::JsonBytes;
+use crate::header::Trace;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::span::{Attribute, Span, SpanKind};
 use crate::stream;
 use crate::translate::{self, Tokens};
 use crate::wire::Turn;
@@ -25,6 +28,7 @@ pub(crate) async fn lease(
     turn: Turn,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
+    Trace(trace): Trace,
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
@@ -40,13 +44,38 @@ pub(crate) async fn lease(
         leased = leased => leased.map_err(|error| translate::unavailable(&error))?,
         () = app.stopping.wait(), if !wait.is_zero() => Vec::new(),
     };
-    app.deliveries.count(&leased, asked, app.queue.now());
+    let now = app.queue.now();
+    app.deliveries.count(&leased, asked, now);
+    if let Some(spans) = &app.spans {
+        let parent = trace.as_deref().and_then(TraceContext::read);
+        leased.iter().for_each(|task| spans.take(span(&queue, task, now, parent.clone())));
+    }
     Ok(stream::tasks(
         leased,
         |task| task.body.payload_at(task.step).0.len(),
         translate::leased_task,
         String::new(),
     ))
+}
+
+/// The way of a task from its instant into a worker's hands.
+fn span(queue: &QueueName, task: &Leased, now: Timestamp, parent: Option<TraceContext>) -> Span {
+    let at = |instant: Timestamp| UNIX_EPOCH + Duration::from_millis(instant.as_tick());
+    Span {
+        name: format!("deliver {}", queue.as_str()),
+        kind: SpanKind::Producer,
+        begun: at(task.due_at.min(now)),
+        ended: at(now),
+        parent,
+        link: task.trace.as_deref().and_then(TraceContext::read),
+        attributes: vec![
+            ("messaging.system", Attribute::Text("tickwheel".to_owned())),
+            ("messaging.destination.name", Attribute::Text(queue.as_str().to_owned())),
+            ("messaging.message.id", Attribute::Text(task.id.to_string())),
+            ("tickwheel.attempt", Attribute::Number(task.attempt.into())),
+        ],
+        failed: false,
+    }
 }
 
 /// `POST ack`: the work is done.

@@ -156,12 +156,16 @@ impl Server {
             tracing::warn!(%recovery, "the last end left something behind");
         }
         let (stop, stopping) = stopping::signal();
-        let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels));
+        let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone()));
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(%problem, "jobs that were under way stand still until the next start");
         }
-        let front =
-            Arc::new(Front::new(routes(app), Hosts::of(local_addr, tls.is_some()), Arc::clone(&guard)));
+        let front = Arc::new(Front::new(
+            routes(app),
+            Hosts::of(local_addr, tls.is_some()),
+            Arc::clone(&guard),
+            config.spans,
+        ));
         let connections_max = connections_allowed(config.connections_max);
         Ok(Self {
             listener,

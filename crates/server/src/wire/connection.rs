@@ -112,10 +112,10 @@ mod tests {
             .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
             .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
             .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
-            .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default())));
+            .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default(), None)));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
-        let front = Arc::new(Front::new(routes, Hosts::of(listen, false), Arc::new(guard)));
+        let front = Arc::new(Front::new(routes, Hosts::of(listen, false), Arc::new(guard), None));
         let (client, server) = duplex(pipe_bytes);
         tokio::spawn(serve(server, front, TIMEOUTS, stopping));
         (client, stop)

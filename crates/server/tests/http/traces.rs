@@ -1,9 +1,12 @@
 //! W3C trace context: what a put was traced by comes back with its task.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::served::{Served, on_any_port};
-use tickwheel_server::Store;
+use crate::served::{Served, on_any_port, virtual_memory};
+use tickwheel_server::{Config, Span, SpanKind, SpanSink, Store};
 
 const TASK: &str = "/v1/queues/close/tasks/order:1";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -52,4 +55,35 @@ fn it_survives_a_restart() {
     served.stop();
     let served = Served::start(config()).expect("started again");
     assert_eq!(shown(&served.expect(200, "GET", TASK, "")), (&json!(PARENT), &json!(STATE)));
+}
+
+#[test]
+fn spans_tell_of_requests_and_link_a_delivery_to_what_scheduled_it() {
+    const WORKER: &str = "00-11111111111111111111111111111111-2222222222222222-01";
+    let (sender, spans) = mpsc::channel();
+    let sink = SpanSink::new(move |span| sender.send(span).expect("the test waits for it"));
+    let served = Served::start(Config { spans: Some(sink), ..virtual_memory() }).expect("started");
+    let next = || -> Span { spans.recv_timeout(crate::raw::PATIENCE).expect("a span") };
+    let numbers = |trace: &Option<tickwheel_api::TraceContext>| trace.as_ref().map(|trace| trace.to_text());
+
+    served.call_with("PUT", TASK, &[("traceparent", PARENT)], r#"{"delay":"1s"}"#);
+    let put = next();
+    assert_eq!((put.name.as_str(), put.kind), ("PUT /v1/queues/{q}/tasks/{key}", SpanKind::Server));
+    assert_eq!((numbers(&put.parent).as_deref(), &put.link, put.failed), (Some(PARENT), &None, false));
+    assert!(!format!("{put:?}").contains("order:1"), "no key is told: {put:?}");
+
+    served.advance("3s");
+    assert_eq!(next().name, "POST /v1/clock/advance");
+    served.call_with("POST", "/v1/queues/close/lease", &[("traceparent", WORKER)], "{}");
+    let delivered = next();
+    assert_eq!((delivered.name.as_str(), delivered.kind), ("deliver close", SpanKind::Producer));
+    assert_eq!(
+        numbers(&delivered.link).as_deref(),
+        Some(PARENT),
+        "the put may be long ago: a link, no parent"
+    );
+    assert_eq!(numbers(&delivered.parent).as_deref(), Some(WORKER));
+    let late = delivered.ended.duration_since(delivered.begun).expect("an end after the begin");
+    assert_eq!(late, Duration::from_secs(2));
+    assert_eq!(next().name, "POST /v1/queues/{q}/lease");
 }
