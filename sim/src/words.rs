@@ -155,6 +155,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 },
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),
+                may_add: true,
             })
         }
         Verb::Get => product::Command::Get(product::Get { queue, key: named() }),

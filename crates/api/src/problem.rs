@@ -311,7 +311,7 @@ impl Problem {
     /// 403: the queue is the server's own.
     pub fn own_queue(queue: &str) -> Self {
         Self::new(
-            ProblemKind::Forbidden,
+            ProblemKind::OwnQueue,
             format!("the server keeps its jobs in `{}`; nobody else changes it", shown(queue)),
         )
         .with_hint("look at it as you like; DELETE /v1/jobs/{id} stops a job")
@@ -329,7 +329,7 @@ impl Problem {
     /// 404: no endpoint has this path.
     pub fn no_endpoint(path: &str) -> Self {
         Self::new(ProblemKind::NoEndpoint, format!("nothing is served at `{}`", shown(path)))
-            .with_hint("paths begin with `/v1/queues`; `/` in a key is written `%2F`")
+            .with_hint("paths begin with `/v1/`; `/` in a key or in the name of a queue is written `%2F`")
     }
 
     /// 404: the endpoint exists on servers with a virtual clock only.
@@ -415,6 +415,12 @@ impl Problem {
     /// 429: a limit on calls or connections is reached.
     pub fn busy(what: impl Into<String>, retry_after_s: u32) -> Self {
         Self::new(ProblemKind::Busy, what).with_hint("try again later").with_retry_after_s(retry_after_s)
+    }
+
+    /// 429: a put would add a task, and the queues of its token have all they may.
+    pub fn token_full() -> Self {
+        Self::busy("the queues of the token have all the tasks that it allows", 1)
+            .with_hint("wait until some are done, or ask whoever runs the server for more; changing those there are is allowed")
     }
 
     /// 500: a mistake of the server. `detail` must not hold payloads or keys.

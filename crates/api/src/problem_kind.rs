@@ -33,6 +33,8 @@ pub enum ProblemKind {
     Forbidden,
     /// The queue is outside of the token's scope.
     OutOfScope,
+    /// 403: the queue is the server's own.
+    OwnQueue,
     /// A web page of another site sent the request through a browser.
     ForeignOrigin,
     /// The request is for a host that this server is not.
@@ -84,7 +86,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -99,6 +101,7 @@ impl ProblemKind {
         Self::Unauthorized,
         Self::Forbidden,
         Self::OutOfScope,
+        Self::OwnQueue,
         Self::ForeignOrigin,
         Self::ForeignHost,
         Self::NeedsTls,
@@ -141,6 +144,7 @@ impl ProblemKind {
             Self::Unauthorized => ("/problems/unauthorized", 401, "the request needs a token"),
             Self::Forbidden => ("/problems/forbidden", 403, "the token does not have the right"),
             Self::OutOfScope => ("/problems/out-of-scope", 404, "there is no such queue for this token"),
+            Self::OwnQueue => ("/problems/own-queue", 403, "the queue is the server's own"),
             Self::ForeignOrigin => {
                 ("/problems/foreign-origin", 403, "the request comes from another site's page")
             }
@@ -219,8 +223,8 @@ impl ProblemKind {
                 "There is nothing left to do. A plain PUT makes a new task.",
             ),
             Self::NoJob => (
-                "No job has this number; jobs end with their server.",
-                "Call again: what is left is covered.",
+                "No job has this number, or it was over before the last 100 that were.",
+                "GET /v1/jobs lists those there are.",
             ),
             Self::NoSchedule => (
                 "The queue has no schedule of this name.",
@@ -239,6 +243,10 @@ impl ProblemKind {
             Self::Forbidden => (
                 "The token is known and has not the right. The call had no effect.",
                 "Use a token with the right that `detail` names.",
+            ),
+            Self::OwnQueue => (
+                "The server keeps its jobs in the queue `$jobs`: nobody else changes it. The call had no effect.",
+                "Look at it as you like; DELETE /v1/jobs/{id} stops a job.",
             ),
             Self::OutOfScope => (
                 "The queue is outside of the token's scope, whether it exists or not. The call had no effect.",
@@ -304,8 +312,8 @@ impl ProblemKind {
                 "Send fewer or shorter headers.",
             ),
             Self::Busy => (
-                "A limit on connections, bodies or jobs under way is reached. The call had no effect.",
-                "Try again after `Retry-After` seconds.",
+                "A limit on connections, bodies or jobs under way, or one of the token, is reached. The call had no effect.",
+                "Try again after `Retry-After` seconds; a token that has all its tasks waits until some of them are done.",
             ),
             Self::BacklogFull => (
                 "The queue has as many live tasks as its `max_backlog` allows. The call had no effect.",

@@ -210,6 +210,8 @@ pub struct ForecastView {
 pub struct TaskPage {
     /// The tasks, in the order of `due_at`.
     pub tasks: Vec<TaskView>,
+    /// Tasks of the queue that were looked at, those that the filter leaves out among them.
+    pub looked_at: usize,
     /// Where the next page starts; `None` at the end.
     pub next: Option<Place>,
     /// The last change when the page was made.
@@ -367,6 +369,9 @@ pub enum PutError {
     /// A worker has the task.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
+    /// It may not add a task, and there is none to change.
+    #[error("no live task has this key, and none may be added")]
+    WouldAdd,
     /// The version is another, or there is none.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {

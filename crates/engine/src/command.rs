@@ -173,6 +173,8 @@ pub struct Put {
     pub if_version: Option<Seq>,
     /// What to do if that task is leased.
     pub on_lease: OnLease,
+    /// Whether it may make a task where there is none. Whoever may not put more of them may still change those there are.
+    pub may_add: bool,
 }
 
 /// Counts the tasks that fall due from now on, by when they do. Dead ones do not count, nor does what is ready or leased by now, what a schedule
@@ -455,6 +457,7 @@ impl Put {
             mode: PutMode::Upsert,
             if_version: None,
             on_lease: OnLease::Refuse,
+            may_add: true,
         }
     }
 

@@ -166,11 +166,11 @@ impl Batch {
         match line.op {
             BatchOp::Put { body, mode } => {
                 let query = PutQuery { mode, revoke: line.revoke };
-                let put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
+                let mut put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
                     Ok(put) => Put { trace: self.trace.clone(), ..put },
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
-                if let Err(refusal) = self.caller.admit(&put) {
+                if let Err(refusal) = self.caller.admit(&mut put) {
                     return settled(refused(&key, refusal.into()));
                 }
                 let stored = queue.put(put);

@@ -3,7 +3,7 @@
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, Problem, no_query};
+use tickwheel_api::{BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, Problem, TaskState, no_query};
 use tickwheel_queue::{Cancelled, Key, Place, Queue, QueueName, Seq, TaskPage};
 
 use crate::answer;
@@ -36,6 +36,7 @@ pub(crate) struct Bulk {
 /// One page of it.
 pub(crate) struct Step {
     pub(crate) found: Vec<Found>,
+    pub(crate) looked_at: usize,
     pub(crate) next: Option<Place>,
 }
 
@@ -49,11 +50,11 @@ impl Bulk {
         let mut list = translate::list(&self.queue, &self.body.filter, PAGE, after);
         list.filter.put_until = self.as_of;
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
-        let TaskPage { tasks, next, as_of } = page;
+        let TaskPage { tasks, looked_at, next, as_of } = page;
         self.as_of.get_or_insert(as_of);
         // The key of a dead task may be another's by now.
         let keyed = tasks.into_iter().filter(|task| task.dead.is_none_or(|dead| !dead.keyless));
-        Ok(Step { found: keyed.map(|task| (task.key, task.version)).collect(), next })
+        Ok(Step { found: keyed.map(|task| (task.key, task.version)).collect(), looked_at, next })
     }
 
     /// Cancels these, if it is meant; how many it did.
@@ -122,7 +123,8 @@ pub(crate) async fn cancel(
     }
     let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
     let counts = view.counts;
-    let of = counts.scheduled + counts.ready + counts.leased + counts.dead;
+    let live = counts.scheduled + counts.ready + counts.leased;
+    let of = if bulk.body.filter.state == Some(TaskState::Dead) { counts.dead } else { live };
     let job = app.jobs.start(bulk, of).await?;
     let mut response = answer::json(StatusCode::ACCEPTED, &job);
     let place = format!("/v1/jobs/{}", job.id);

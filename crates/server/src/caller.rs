@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use tickwheel_queue::{Due, Put, QueueCounts};
 
 use crate::app::App;
+use crate::job;
 use crate::problem::Refusal;
 use crate::quota::Quota;
 use crate::tokens::Grant;
@@ -42,15 +43,17 @@ impl Caller {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
         let queues = self.app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
         let of = |counts: &QueueCounts| counts.scheduled + counts.ready + counts.leased + counts.dead;
-        quota.counted(queues.iter().filter(|counts| self.grant.covers(&counts.queue)).map(of).sum());
+        let known =
+            |counts: &&QueueCounts| counts.queue.as_str() != job::QUEUE && self.grant.covers(&counts.queue);
+        quota.counted(queues.iter().filter(known).map(of).sum());
         Ok(())
     }
 
-    /// Whether it may put this, as far as its tasks were counted.
+    /// Whether it may put this, and whether that may add a task, as far as its tasks were counted.
     ///
     /// # Errors
-    /// 400 if it is due too late, 429 if there are too many tasks.
-    pub(crate) fn admit(&self, put: &Put) -> Result<(), Refusal> {
+    /// 400 if it is due too late.
+    pub(crate) fn admit(&self, put: &mut Put) -> Result<(), Refusal> {
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
     }
 

@@ -128,7 +128,7 @@ impl Jobs {
             let mut job = held.lock().await;
             match page {
                 Ok((step, cancelled)) => {
-                    job.body.looked_at = (job.body.looked_at + PAGE as u64).min(job.body.of);
+                    job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
                     job.body.matched += step.found.len() as u64;
                     job.body.cancelled += cancelled;
                     job.after = step.next;
@@ -141,6 +141,10 @@ impl Jobs {
                 Err(problem) => (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail)),
             }
             if let Err(error) = self.queue.put(job.put()).await {
+                // The queue closed: the next start goes on.
+                if self.stopping.is_given() {
+                    return;
+                }
                 // What was kept last says that it is under way, so the next start goes on with it.
                 let (id, queue) = (job.body.id, &job.body.queue);
                 tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");

@@ -137,21 +137,17 @@ impl Quota {
         self.used().tasks = Some((Instant::now(), tasks));
     }
 
-    /// One more put.
+    /// One more put. Where there are as many tasks as may be it changes one that is there, or is refused.
     ///
     /// # Errors
-    /// 400 if it is due too late, 429 if there are as many tasks as may be.
-    pub(crate) fn put(&self, put: &Put, now: Timestamp) -> Result<(), Refusal> {
+    /// 400 if it is due too late.
+    pub(crate) fn put(&self, put: &mut Put, now: Timestamp) -> Result<(), Refusal> {
         self.due(put.due, put.body.timeline.last().map(|moment| moment.at), now)?;
         let (Some(max), Some((_, tasks))) = (self.allowed.tasks, &mut self.used().tasks) else {
             return Ok(());
         };
-        if *tasks >= max {
-            let what = format!("the queues of the token have its {max} tasks");
-            let hint = "wait until some are done, or ask whoever runs the server for more";
-            return Err(Problem::busy(what, 1).with_hint(hint).into());
-        }
-        *tasks += 1;
+        put.may_add = *tasks < max;
+        *tasks = tasks.saturating_add(u64::from(put.may_add));
         Ok(())
     }
 
@@ -246,13 +242,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tasks_are_counted_once_a_second_and_puts_added() {
         let quota = Quota::new(Allowed { tasks: Some(10), ..Allowed::default() });
-        let put = Put::new(&QueueName::new("q").expect("a name"), Key::new("k").expect("a key"));
+        let mut put = Put::new(&QueueName::new("q").expect("a name"), Key::new("k").expect("a key"));
         let now = Timestamp::from_ms(5).expect("not negative");
         assert!(quota.has_to_count());
         quota.counted(8);
         assert!(!quota.has_to_count());
-        let puts = [(); 4].map(|()| wait(quota.put(&put, now)));
-        assert_eq!(puts, [None, None, Some(1), Some(1)]);
+        let puts = [(); 4].map(|()| {
+            assert_eq!(wait(quota.put(&mut put, now)), None);
+            put.may_add
+        });
+        assert_eq!(puts, [true, true, false, false]);
         tokio::time::sleep(COUNT_TIME_MAX).await;
         assert!(quota.has_to_count());
         assert!(!Quota::new(Allowed::default()).has_to_count());

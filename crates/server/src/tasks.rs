@@ -35,9 +35,9 @@ pub(crate) async fn put(
     let query = PutQuery::parse(&query)?;
     let body = PutBody::parse(&body)?;
     let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
-    let command = Put { trace, ..put };
+    let mut command = Put { trace, ..put };
     caller.count().await?;
-    caller.admit(&command)?;
+    caller.admit(&mut command)?;
     let stored = caller.app.queue.put(command).await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
@@ -61,7 +61,7 @@ pub(crate) async fn post(
     let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
     caller.count().await?;
-    caller.admit(&command)?;
+    caller.admit(&mut command)?;
     let Some(key) = key else {
         let stored = caller.app.queue.put(command).await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));

@@ -24,7 +24,8 @@ const TOKENS_MAX: usize = 1_000;
 ///
 /// What its bearer may have at most: `rate=100/s` calls, of which each line of a batch is one; `bytes=1000000/s` of bodies; `tasks=50000`, dead ones
 /// too, in the queues of the scope (counted once a second); `max_delay=30d`, how far ahead a put may be due. Beyond the first three the answer is
-/// 429, with the time to wait. What schedules put does not count, and a token that is replaced begins anew.
+/// 429, with the time to wait; with all its tasks it may still change those there are. What its schedules put is not held up, and a token whose line is changed begins
+/// anew.
 ///
 /// ```
 /// use tickwheel_server::Tokens;

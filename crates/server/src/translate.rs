@@ -43,6 +43,7 @@ pub(crate) fn put(
         },
         if_version,
         on_lease: on_lease(query.revoke),
+        may_add: true,
     })
 }
 
@@ -490,6 +491,7 @@ pub(crate) fn put_refused(
             Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
         }
         queue::PutError::Draining => Problem::draining(queue),
+        queue::PutError::WouldAdd => Problem::token_full(),
         queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
         queue::PutError::Unavailable(why) => unavailable(why),
         other => unknown(other),
@@ -500,6 +502,7 @@ pub(crate) fn put_refused(
 pub(crate) fn post_refused(error: &queue::PutError, queue: &QueueName) -> Problem {
     match error {
         queue::PutError::Draining => Problem::draining(queue.as_str()),
+        queue::PutError::WouldAdd => Problem::token_full(),
         queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
         queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
         queue::PutError::ExpiresFirst { expire_at, due_at } => {

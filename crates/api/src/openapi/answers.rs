@@ -267,7 +267,7 @@ fn jobs() -> Schema {
 fn job() -> Schema {
     Schema::answer(
         "Job",
-        "Work that goes on after its call was answered, and after a restart of the server.",
+        "Work that goes on after its call was answered, and after a restart of the server. Of a server that was killed the page of up to 1,000 tasks that it was at may be missing in `matched` and `cancelled`.",
         vec![
             has("id", count(), "Its number."),
             has("queue", text(200), "The queue."),

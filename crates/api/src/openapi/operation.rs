@@ -177,7 +177,10 @@ impl Operation {
         match self.needs {
             Needs::Nothing => {}
             Needs::Token => kinds.push(Unauthorized),
-            Needs::In(_) => kinds.extend([Unauthorized, Forbidden, OutOfScope, BadName]),
+            Needs::In(_) if self.method == "GET" => {
+                kinds.extend([Unauthorized, Forbidden, OutOfScope, BadName])
+            }
+            Needs::In(_) => kinds.extend([Unauthorized, Forbidden, OutOfScope, OwnQueue, BadName]),
             Needs::Somewhere(_) | Needs::Everywhere(_) => kinds.extend([Unauthorized, Forbidden]),
         }
         // A name that is empty or has a bare `/` makes another path.

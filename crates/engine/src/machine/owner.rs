@@ -129,6 +129,9 @@ impl Engine {
             extra: Extra { group, retry, expire_at, trace, ..Extra::default() }.boxed(),
         };
         if live.is_none() {
+            if !put.may_add {
+                return Err(PutError::WouldAdd);
+            }
             self.may_grow(&task.queue)?;
         }
         let buried = dead.map_or(0, |dead| task_bytes(&self.entries.get(dead).task, false));

@@ -251,6 +251,21 @@ fn a_full_backlog_refuses_new_tasks_until_one_ends() {
 }
 
 #[test]
+fn a_put_that_may_add_nothing_changes_what_is_there() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    let put = |name| Put { may_add: false, ..Put::new(&queue("q"), key(name)) };
+    assert!(!world.put(put("a")).expect("live").created);
+    assert_eq!(world.put(put("b")), Err(PutError::WouldAdd));
+    let of_nobody = Put { may_add: false, ..Put::without_key(&queue("q")) };
+    assert_eq!(world.put(of_nobody), Err(PutError::WouldAdd));
+    let token = world.lease(1, 1_000)[0].token;
+    world.ack(token);
+    assert_eq!(world.put(put("a")), Err(PutError::WouldAdd), "it is done");
+    assert_eq!(world.counts(), (0, 0, 0));
+}
+
+#[test]
 fn the_defaults_of_a_queue_stand_in_for_what_is_not_said() {
     let mut world = World::new();
     let retry = Some(Retry { max_attempts: Some(1), backoff: None });

@@ -176,6 +176,9 @@ fn jobs_can_be_looked_at_and_the_oldest_are_forgotten() {
     let gone = served.call("GET", &format!("/v1/jobs/{}", first["id"]), "");
     gone.assert_problem(404, "no-job", "it was the oldest of 101");
     assert_eq!(served.counts("$jobs"), [100, 0, 0]);
+    let all = served.expect(200, "GET", "/v1/jobs", "");
+    let all = all["jobs"].as_array().expect("an array");
+    assert_eq!((all.len(), &all[0]), (100, &last), "the newest first");
     let kept = served.expect(200, "GET", &format!("/v1/queues/$jobs/tasks/{}", last["id"]), "");
     assert_eq!(kept["payload"]["job"], last);
 }
@@ -194,8 +197,35 @@ fn nobody_but_the_server_changes_its_jobs() {
         ("PUT", "", "{}"),
     ] {
         let refused = served.call(method, &format!("/v1/queues/%24jobs{path}"), body);
-        refused.assert_problem(403, "forbidden", path);
+        refused.assert_problem(403, "own-queue", path);
         assert!(refused.text().contains("/v1/jobs"), "{}", refused.text());
     }
     assert_eq!(served.counts("$jobs"), [0, 0, 0]);
+}
+
+#[test]
+fn progress_counts_tasks_of_the_queue_alone() {
+    let served = Served::memory();
+    put_ten_thousand(&served, "k");
+    put(&served, "one-more", r#"{"delay":"1h"}"#);
+    // Between them in time, and another's.
+    let mut lines = String::new();
+    for n in 0..5_000 {
+        writeln!(lines, r#"{{"op":"put","key":"o{n}","delay":"1h"}}"#).expect("a string takes all");
+    }
+    assert_eq!(served.call("POST", "/v1/queues/other/batch", &lines).status, 200);
+    let job = served.call("POST", CANCEL, r#"{"filter":{}}"#).json();
+    let begun = Instant::now();
+    loop {
+        let now = served.expect(200, "GET", &format!("/v1/jobs/{}", job["id"]), "");
+        assert_eq!(
+            (&now["looked_at"], &now["of"]),
+            (&now["matched"], &json!(10_001)),
+            "all it looks at match: {now}"
+        );
+        if now["state"] != "running" {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is still {now}");
+    }
 }

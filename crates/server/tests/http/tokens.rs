@@ -148,6 +148,23 @@ fn a_token_has_its_limits_and_others_do_not_feel_them() {
 }
 
 #[test]
+fn a_token_with_all_its_tasks_may_change_those_there_are() {
+    let tokens = Tokens::parse(&format!("{WORKER} tasks=2\n")).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let put = |target: &str| call(&served, WORKER, "PUT", &format!("/v1/queues/q/tasks/{target}"), "{}");
+    assert_eq!([put("a").status, put("b").status], [201, 201]);
+    for target in ["a", "b?mode=replace", "a?mode=debounce"] {
+        assert_eq!(put(target).status, 200, "{target}");
+    }
+    put("c").assert_problem(429, "busy", "it would be the third");
+    put("c?mode=replace").assert_problem(404, "not-found", "there is none");
+    let lines = "{\"op\":\"put\",\"key\":\"b\"}\n{\"op\":\"put\",\"key\":\"c\"}\n";
+    let results = call(&served, WORKER, "POST", "/v1/queues/q/batch", lines).text();
+    assert!(results.contains("\"status\":200") && results.contains("\"status\":429"), "{results}");
+    assert_eq!(call(&served, WORKER, "POST", "/v1/queues/q/tasks", "").status, 429);
+}
+
+#[test]
 fn a_token_sends_so_many_bytes_and_may_still_ask() {
     let tokens = Tokens::parse(&format!("{WORKER} bytes=1000/h\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
