@@ -94,7 +94,7 @@ impl World {
     }
 
     /// Lets the server end what is under way: only then it knows when it has to be woken.
-    fn settle(&mut self) -> Step {
+    pub(super) fn settle(&mut self) -> Step {
         for _ in 0..1_000 {
             if self.server.as_ref().is_some_and(|server| server.is_idle()) {
                 return Ok(());

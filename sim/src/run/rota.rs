@@ -269,6 +269,8 @@ impl World {
             self.turn()?;
         }
         while self.work_off_rota()? {}
+        // An instant is looked at when what the schedule did last is durable.
+        self.settle()?;
         for name in NAMES {
             if let Seen::Schedule(shown) = self.finish_rota(Asked::Look(name))? {
                 let wall_ms = self.clocks.now().wall.as_ms();
@@ -307,10 +309,12 @@ impl World {
         }
         let Seen::Tasks(count) = self.finish_rota(Asked::Lease)? else { unreachable!("a lease shows tasks") };
         let held = std::mem::take(&mut self.planner.held);
-        if !held.is_empty() {
+        // What was held before is an end, too, and may let another one go.
+        let ends = !held.is_empty();
+        if ends {
             self.finish_rota(Asked::Ack(held))?;
         }
-        Ok(count > 0)
+        Ok(count > 0 || ends)
     }
 
     fn finish_rota(&mut self, asked: Asked) -> Result<Seen, Violation> {
