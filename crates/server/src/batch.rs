@@ -105,7 +105,7 @@ impl Batch {
     /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole.
     async fn all(&mut self, body: Body) {
         let mut lines = Lines::new(body);
-        let mut count = 0;
+        let (mut count, mut charged) = (0, 0);
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             tokio::select! {
@@ -118,6 +118,12 @@ impl Batch {
                     Ok(Ok(Some(_))) if count == LINES_MAX => break Some(Problem::too_many_lines(LINES_MAX)),
                     Ok(Ok(Some(line))) => {
                         count += 1;
+                        if let Some(quota) = self.caller.quota() {
+                            quota.came(lines.read() - charged, 1);
+                            charged = lines.read();
+                        }
+                        // A count that fails leaves the last one.
+                        let _counted = self.caller.count().await;
                         self.submit(line);
                     }
                 },
@@ -142,9 +148,6 @@ impl Batch {
             }
             Line::Text(text) => (text.len(), self.call(&text)),
         };
-        if let Some(quota) = self.caller.quota() {
-            quota.came(bytes, 1);
-        }
         self.bytes += bytes;
         self.under_way.push_back(UnderWay { bytes, result });
     }
@@ -186,7 +189,7 @@ impl Batch {
                     Ok(patch) => patch,
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
-                if let Err(refusal) = self.caller.admit_due(patch.due) {
+                if let Err(refusal) = self.caller.admit_patch(&patch) {
                     return settled(refused(&key, refusal.into()));
                 }
                 let changed = queue.patch(patch);

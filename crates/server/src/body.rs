@@ -59,12 +59,9 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let grant = request.extensions().get::<Grant>().cloned();
         let quota = grant.as_ref().and_then(Grant::quota);
         quota.map_or(Ok(()), Quota::body)?;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().limits));
-        let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))??;
-        if let Some(quota) = quota {
-            quota.came(body.len(), 0);
-        }
-        Ok(body)
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().limits, quota));
+        let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
+        body.map_err(Refusal::from)
     }
 }
 
@@ -108,9 +105,12 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-async fn whole(mut body: Body, limits: &Limits) -> Result<JsonBytes, Problem> {
+async fn whole(mut body: Body, limits: &Limits, quota: Option<&Quota>) -> Result<JsonBytes, Problem> {
     let (mut bytes, mut slot) = (Vec::new(), None);
     while let Some(piece) = next_piece(&mut body).await? {
+        if let Some(quota) = quota {
+            quota.came(piece.len(), 0);
+        }
         let length = bytes.len() + piece.len();
         if length > BODY_BYTES_MAX {
             return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));

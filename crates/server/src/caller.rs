@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use tickwheel_queue::{Due, Put, QueueCounts};
+use tickwheel_queue::{Patch, Put, QueueCounts};
 
 use crate::app::App;
 use crate::job;
@@ -61,8 +61,9 @@ impl Caller {
     ///
     /// # Errors
     /// 400 if that is too late.
-    pub(crate) fn admit_due(&self, due: Option<Due>) -> Result<(), Refusal> {
-        let (Some(quota), Some(due)) = (self.quota(), due) else { return Ok(()) };
-        quota.due(due, None, self.app.queue.now())
+    pub(crate) fn admit_patch(&self, patch: &Patch) -> Result<(), Refusal> {
+        let Some(quota) = self.quota() else { return Ok(()) };
+        let last = patch.timeline.as_ref().and_then(|timeline| timeline.last()).map(|moment| moment.at);
+        quota.due(patch.due.unwrap_or_default(), last, self.app.queue.now())
     }
 }

@@ -1,5 +1,6 @@
 //! What happens to every request before and after its handler.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -13,6 +14,7 @@ use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, Method, Request};
 use axum::response::{IntoResponse, Response};
 use tickwheel::{Clock, SystemClock};
+use tickwheel_api::openapi::operations;
 use tickwheel_api::{Problem, TraceContext};
 use tower_service::Service;
 
@@ -29,19 +31,20 @@ pub(crate) struct Front {
     hosts: Hosts,
     guard: Arc<Guard>,
     clock: SystemClock,
+    shapes: Shapes,
     spans: Option<SpanSink>,
 }
 
 impl Front {
     pub(crate) fn new(routes: Router, hosts: Hosts, guard: Arc<Guard>, spans: Option<SpanSink>) -> Self {
-        Self { routes, hosts, guard, clock: SystemClock::new(), spans }
+        Self { routes, hosts, guard, clock: SystemClock::new(), shapes: Shapes::new(), spans }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
     pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
         let begun = self.clock.now();
         let method = request.method().clone();
-        let shape = shape(request.uri().path());
+        let shape = self.shapes.of(request.uri().path());
         let trace = header::trace(request.headers());
         let (mut parts, body) = request.into_parts();
         let allowed = self.hosts.check(&parts).and_then(|()| self.guard.check(&parts));
@@ -60,9 +63,9 @@ impl Front {
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = self.clock.now().saturating_since(begun);
         let status = answer.status().as_u16();
-        log(&method, &shape, status, took, trace.as_ref());
+        log(&method, shape, status, took, trace.as_ref());
         if let Some(spans) = &self.spans {
-            spans.take(span(&method, &shape, status, took, trace));
+            spans.take(span(&method, shape, status, took, trace));
         }
         answer
     }
@@ -114,18 +117,30 @@ fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Optio
     }
 }
 
-/// The path without the names in it: logs hold no keys. Cut, for a path may be anything.
-fn shape(path: &str) -> String {
-    const SHOWN_CHARS_MAX: usize = 64;
-    let mut segments: Vec<&str> = path.split('/').collect();
-    if segments.get(2) == Some(&"queues") {
-        for (index, name) in [(3, "{q}"), (5, "{key}")] {
-            if let Some(segment) = segments.get_mut(index) {
-                *segment = name;
-            }
-        }
+/// The paths of the routes, with `{q}` and the like where names stand. Logs and spans hold no keys, so they have these in place of the path.
+struct Shapes(BTreeSet<&'static str>);
+
+/// What no route has.
+const UNMATCHED: &str = "unmatched";
+
+impl Shapes {
+    fn new() -> Self {
+        Self(operations().into_iter().map(|operation| operation.path).collect())
     }
-    segments.join("/").chars().take(SHOWN_CHARS_MAX).collect()
+
+    fn of(&self, path: &str) -> &'static str {
+        let is_it = |shape: &&str| {
+            let (mut ours, mut theirs) = (shape.split('/'), path.split('/'));
+            loop {
+                match (ours.next(), theirs.next()) {
+                    (None, None) => return true,
+                    (Some(ours), Some(theirs)) if ours == theirs || ours.starts_with('{') => {}
+                    _ => return false,
+                }
+            }
+        };
+        self.0.iter().copied().find(is_it).unwrap_or(UNMATCHED)
+    }
 }
 
 #[cfg(test)]
@@ -134,9 +149,19 @@ mod tests {
 
     #[test]
     fn logs_hold_no_names() {
-        assert_eq!(shape("/v1/queues/close/tasks/order:1"), "/v1/queues/{q}/tasks/{key}");
-        assert_eq!(shape("/v1/queues/close/lease"), "/v1/queues/{q}/lease");
-        assert_eq!(shape("/healthz"), "/healthz");
-        assert_eq!(shape(&"/x".repeat(1_000)).len(), 64);
+        let shapes = Shapes::new();
+        for (path, shape) in [
+            ("/v1/queues/close/tasks/order:1", "/v1/queues/{q}/tasks/{key}"),
+            ("/v1/queues/close/lease", "/v1/queues/{q}/lease"),
+            ("/v1/queues/close", "/v1/queues/{q}"),
+            ("/v1/jobs/1795389349929", "/v1/jobs/{id}"),
+            ("/healthz", "/healthz"),
+            ("/v1/queues/close/tasks/a/b", UNMATCHED),
+            ("/queues/close/tasks/order:1", UNMATCHED),
+            ("/v1/queues/close/order:1", UNMATCHED),
+            ("", UNMATCHED),
+        ] {
+            assert_eq!(shapes.of(path), shape, "{path}");
+        }
     }
 }

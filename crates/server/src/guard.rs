@@ -1,6 +1,7 @@
 //! Which right a request needs, and whether its bearer has it.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -58,7 +59,12 @@ impl Guard {
     pub(crate) fn open(fixed: Tokens, path: Option<PathBuf>) -> Result<Self, TokenFileError> {
         let watch = |path: PathBuf| {
             warn_if_others_read(&path);
-            Watched::open("the tokens", move || read(&path))
+            let last = Mutex::new(Tokens::default());
+            Watched::open("the tokens", move || {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = read(&path)?.with_quotas_of(&last);
+                Ok::<_, TokenFileError>(last.clone())
+            })
         };
         let file = path.map(watch).transpose()?;
         Ok(Self { fixed, file })

@@ -1,11 +1,9 @@
 //! A job as it is kept: a task of the queue `$jobs`, so that a job survives whatever tasks survive.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tickwheel_api::{BulkCancelBody, JobBody, JobState};
-use tickwheel_queue::{Body, Key, Place, Put, QueueName, Seq};
+use tickwheel_queue::{Body, Key, Place, Put, QueueName, Seq, Timestamp};
 
 use crate::bulk::Bulk;
 use crate::cursor::Cursor;
@@ -13,8 +11,9 @@ use crate::cursor::Cursor;
 /// The queue that jobs are kept in. Everybody who may read all queues can look at it; nobody but the server changes it.
 pub(crate) const QUEUE: &str = "$jobs";
 
-/// Jobs are no work for anybody, so their tasks are due when nobody waits any more.
-const DUE_IN: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// When the tasks of jobs are due, for they are nobody's work: the year 2100. One instant for all, so that they are found without a look at
+/// what is due before.
+pub(crate) const DUE_AT_MS: i64 = 4_102_444_800_000;
 
 /// How far a job is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,7 +80,8 @@ impl Job {
         };
         let payload = serde_json::to_vec(&kept).expect("plain members");
         let body = Body { payload, content_type: "application/json".into(), ..Body::default() };
-        Put { body, ..Put::new(&queue(), key(self.body.id)) }.after(DUE_IN)
+        let due_at = Timestamp::from_ms(DUE_AT_MS).expect("after 1970");
+        Put { body, ..Put::new(&queue(), key(self.body.id)) }.at(due_at)
     }
 
     /// Reads what [`put`](Self::put) wrote; `None` for anything else.
@@ -100,7 +100,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use tickwheel_api::TaskFilter;
-    use tickwheel_queue::Timestamp;
 
     use super::*;
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{JobBody, JobState, JobsBody, Problem, no_query};
-use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue};
+use tickwheel_api::{JobBody, JobState, JobsBody, Problem, TaskFilter, no_query};
+use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue, Unavailable};
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -25,6 +26,9 @@ const RUNNING_MAX: usize = 4;
 /// Jobs that are over and can still be looked at.
 const OVER_MAX: usize = 100;
 
+/// So often it is tried again to keep the end of a job on a full disk.
+const ROOM_ASKED: Duration = Duration::from_secs(1);
+
 /// Whoever changes a job holds it until the change is kept.
 type Held = Arc<tokio::sync::Mutex<Job>>;
 
@@ -34,6 +38,19 @@ pub(crate) struct Jobs {
     queue: Queue,
     stopping: Stopping,
     running: Arc<Mutex<BTreeMap<u64, Held>>>,
+}
+
+/// The place of a job under way; free again when it is dropped.
+struct Place {
+    jobs: Jobs,
+    id: u64,
+    held: Held,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.jobs.running().remove(&self.id);
+    }
 }
 
 impl Jobs {
@@ -52,63 +69,72 @@ impl Jobs {
                 tracing::info!(id, queue, looked_at, of, "a job goes on");
                 let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
                 self.running().insert(job.body.id, Arc::clone(&held));
-                self.go(job.body.id, held);
+                self.go(Place { jobs: self.clone(), id: job.body.id, held });
             }
         }
         Ok(())
     }
 
-    /// A new job, kept before this returns.
+    /// A new job, kept before this returns; it is started even if nobody waits for that any more. A full disk does not hinder it, for it makes
+    /// room: then it is kept as soon as it can be.
     ///
     /// # Errors
-    /// 503: too many are under way, or it cannot be kept.
+    /// 429: too many are under way. 503: it cannot be kept.
     pub(crate) async fn start(&self, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+        let jobs = self.clone();
+        let begun = tokio::spawn(async move { jobs.begin(bulk, of).await }).await;
+        match begun {
+            Ok(begun) => begun,
+            Err(_) => Err(Problem::internal("a part of the server failed")),
+        }
+    }
+
+    async fn begin(&self, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
         let last = self.forget_oldest().await?;
         // By the clock, so that the number of a job of an emptied server is not another's now.
         let id = self.queue.now().as_tick().max(last.map_or(0, |last| last + 1));
         let mut job = Job::new(id, bulk, of);
-        let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
-        let mut place = held.lock().await;
         loop {
-            if !self.enter(&mut job, &held) {
+            let Some(place) = self.enter(&mut job) else {
                 return Err(Problem::busy("as many jobs are under way as can be".to_owned(), 5));
-            }
+            };
             match self.queue.put(Put { mode: PutMode::Create, ..job.put() }).await {
-                Ok(_) => break,
-                Err(error) => {
-                    self.running().remove(&job.body.id);
-                    match error {
-                        PutError::Live { .. } => job.body.id += 1,
-                        error => return Err(not_kept(&error)),
-                    }
+                Ok(_) => {}
+                Err(PutError::Unavailable(Unavailable::Full { .. })) => {
+                    tracing::warn!(
+                        job.body.id,
+                        "the disk is full: a job is begun, and ends with the server until it can be kept"
+                    );
                 }
+                Err(PutError::Live { .. }) => {
+                    drop(place);
+                    job.body.id += 1;
+                    continue;
+                }
+                Err(error) => return Err(not_kept(&error)),
             }
+            self.go(place);
+            return Ok(job.body);
         }
-        place.clone_from(&job);
-        drop(place);
-        self.go(job.body.id, held);
-        Ok(job.body)
     }
 
-    /// Takes one of the places, under a number that no job under way has; false: there is none.
-    fn enter(&self, job: &mut Job, held: &Held) -> bool {
+    /// Takes one of the places, under a number that no job under way has; `None`: there is none.
+    fn enter(&self, job: &mut Job) -> Option<Place> {
         let mut running = self.running();
         if running.len() >= RUNNING_MAX {
-            return false;
+            return None;
         }
         while running.contains_key(&job.body.id) {
             job.body.id += 1;
         }
-        running.insert(job.body.id, Arc::clone(held));
-        true
+        let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
+        running.insert(job.body.id, Arc::clone(&held));
+        Some(Place { jobs: self.clone(), id: job.body.id, held })
     }
 
-    fn go(&self, id: u64, held: Held) {
+    fn go(&self, place: Place) {
         let jobs = self.clone();
-        tokio::spawn(async move {
-            jobs.run(&held).await;
-            jobs.running().remove(&id);
-        });
+        tokio::spawn(async move { jobs.run(&place.held).await });
     }
 
     /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
@@ -140,14 +166,12 @@ impl Jobs {
                 Err(_) if self.stopping.is_given() => return,
                 Err(problem) => (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail)),
             }
-            if let Err(error) = self.queue.put(job.put()).await {
-                // The queue closed: the next start goes on.
-                if self.stopping.is_given() {
-                    return;
-                }
+            if let Err(error) = self.keep(&job).await {
                 // What was kept last says that it is under way, so the next start goes on with it.
-                let (id, queue) = (job.body.id, &job.body.queue);
-                tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                if !self.stopping.is_given() {
+                    let (id, queue) = (job.body.id, &job.body.queue);
+                    tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                }
                 return;
             }
             if !job.is_running() {
@@ -157,6 +181,21 @@ impl Jobs {
             }
             if self.stopping.is_given() {
                 return;
+            }
+        }
+    }
+
+    /// Writes down how far a job is. On a full disk that is left out until a later page, and waited for at the end.
+    async fn keep(&self, job: &Job) -> Result<(), PutError> {
+        loop {
+            match self.queue.put(job.put()).await {
+                Ok(_) => return Ok(()),
+                Err(PutError::Unavailable(Unavailable::Full { .. })) if job.is_running() => return Ok(()),
+                Err(error @ PutError::Unavailable(Unavailable::Full { .. })) if self.stopping.is_given() => {
+                    return Err(error);
+                }
+                Err(PutError::Unavailable(Unavailable::Full { .. })) => tokio::time::sleep(ROOM_ASKED).await,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -177,13 +216,27 @@ impl Jobs {
     /// Stops it, if it is under way; what has begun of it is ended.
     async fn stop(&self, id: u64) -> Result<(), Problem> {
         let held = self.running().get(&id).cloned();
-        if let Some(held) = held {
-            let mut job = held.lock().await;
-            if job.is_running() {
-                let mut stopped = job.clone();
-                stopped.body.state = JobState::Stopped;
-                self.queue.put(stopped.put()).await.map_err(|error| not_kept(&error))?;
-                *job = stopped;
+        let stop = async |job: &Job| {
+            let mut stopped = job.clone();
+            stopped.body.state = JobState::Stopped;
+            match self.queue.put(stopped.put()).await {
+                // One that runs is kept when there is room again, and one that does not has its record.
+                Ok(_) | Err(PutError::Unavailable(Unavailable::Full { .. })) => Ok(stopped),
+                Err(error) => Err(not_kept(&error)),
+            }
+        };
+        match held {
+            Some(held) => {
+                let mut job = held.lock().await;
+                if job.is_running() {
+                    *job = stop(&job).await?;
+                }
+            }
+            // It could go no further, and the next start would go on with it.
+            None => {
+                if let Some(job) = self.get(id).await?.filter(Job::is_running) {
+                    stop(&job).await?;
+                }
             }
         }
         Ok(())
@@ -192,8 +245,10 @@ impl Jobs {
     /// All jobs that are kept, the oldest first.
     async fn kept(&self) -> Result<Vec<Job>, Problem> {
         let (mut jobs, mut after) = (Vec::new(), None);
+        let at = Some(job::DUE_AT_MS);
+        let filter = TaskFilter { due_from_ms: at, due_to_ms: at, ..TaskFilter::default() };
         loop {
-            let list = translate::list(&job::queue(), &tickwheel_api::TaskFilter::default(), PAGE, after);
+            let list = translate::list(&job::queue(), &filter, PAGE, after);
             let page = self.queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
             for task in page.tasks {
                 match Job::read(&task.body.payload) {

@@ -63,13 +63,15 @@ fn span(queue: &QueueName, task: &Leased, now: Timestamp, parent: Option<TraceCo
     let at = |instant: Timestamp| UNIX_EPOCH + Duration::from_millis(instant.as_tick());
     Span {
         name: format!("deliver {}", queue.as_str()),
-        kind: SpanKind::Producer,
+        kind: SpanKind::Consumer,
         begun: at(task.due_at.min(now)),
         ended: at(now),
         parent,
         link: task.trace.as_deref().and_then(TraceContext::read),
         attributes: vec![
             ("messaging.system", Attribute::Text("tickwheel".to_owned())),
+            ("messaging.operation.name", Attribute::Text("deliver".to_owned())),
+            ("messaging.operation.type", Attribute::Text("receive".to_owned())),
             ("messaging.destination.name", Attribute::Text(queue.as_str().to_owned())),
             ("messaging.message.id", Attribute::Text(task.id.to_string())),
             ("tickwheel.attempt", Attribute::Number(task.attempt.into())),

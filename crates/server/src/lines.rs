@@ -66,6 +66,11 @@ impl Lines {
         }
     }
 
+    /// Bytes of the body so far.
+    pub(crate) fn read(&self) -> usize {
+        self.read
+    }
+
     fn take_line(&mut self) -> Option<Line> {
         while let Some(found) = self.rest[self.scanned..].iter().position(|&b| b == b'\n') {
             let end = self.scanned + found;

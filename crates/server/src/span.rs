@@ -33,7 +33,7 @@ pub enum SpanKind {
     /// A request and its answer.
     Server,
     /// A task on its way to a worker.
-    Producer,
+    Consumer,
 }
 
 /// A value that is known of a span.

@@ -30,6 +30,7 @@ impl Stopping {
     }
 
     pub(crate) fn is_given(&self) -> bool {
-        *self.0.borrow()
+        // The sender is gone: a signal, too.
+        *self.0.borrow() || self.0.has_changed().is_err()
     }
 }

@@ -96,7 +96,7 @@ pub(crate) async fn patch(
     let query = PatchQuery::parse(&query)?;
     let body = PatchBody::parse(&body)?;
     let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
-    caller.admit_due(command.due)?;
+    caller.admit_patch(&command)?;
     let changed = caller.app.queue.patch(command).await;
     let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))

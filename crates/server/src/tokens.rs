@@ -139,6 +139,17 @@ impl Tokens {
         Ok(tokens)
     }
 
+    /// The same, and what was used up of the limits of those that stay as they were.
+    pub(crate) fn with_quotas_of(mut self, before: &Self) -> Self {
+        for (hash, grant) in &mut self.0 {
+            let stays = before.0.iter().find(|(known, old)| known == hash && old.quota == grant.quota);
+            if let Some((_, old)) = stays {
+                grant.quota.clone_from(&old.quota);
+            }
+        }
+        self
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -330,7 +341,14 @@ mod tests {
         let text = "t rate=5/s bytes=1000000/m tasks=100 max_delay=30d";
         assert_eq!(read(text), read(text));
         assert_ne!(read(text), read("t rate=6/s bytes=1000000/m tasks=100 max_delay=30d"));
-        assert!(read(text).grant(b"t").expect("it is one").quota().is_some());
+        let before = read("t rate=1/d");
+        before.grant(b"t").expect("it is one").quota().expect("limited").call().expect("the first");
+        let left = |after: &str| {
+            let after = read(after).with_quotas_of(&before);
+            after.grant(b"t").expect("it is one").quota().expect("limited").call().is_ok()
+        };
+        assert!(!left("another\nt rate=1/d rights=read"), "another line forgives nobody");
+        assert!(left("t rate=1/h"), "another limit begins anew");
     }
 
     #[test]

@@ -19,6 +19,10 @@ use crate::values;
 const PART: u64 = 1_000;
 /// From the first put of the second part until its first task is due: the puts have to be through by then.
 const LEAD: Duration = Duration::from_secs(3);
+/// Nothing is waited for longer.
+const SPAN_MS_MAX: u64 = 60_000;
+/// A worker waits so long for a task: longer than any span.
+const WAIT_MS: u64 = 60_000;
 /// No task may be this late, or somebody else has it.
 const LATE_MAX: Duration = Duration::from_secs(60);
 
@@ -41,7 +45,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| values::number(text, 1, 256))]
     clients: u64,
     /// How many bytes each task carries
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = |text: &str| values::number(text, 0, 100_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = |text: &str| values::number(text, 0, 50_000))]
     payload_bytes: u64,
     /// How many tasks fall due while a worker waits; 0 leaves that out
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = |text: &str| values::number(text, 0, 1_000_000))]
@@ -78,6 +82,18 @@ impl Bench {
         if there > 0 {
             bail!("the queue {} has {there} tasks; name an empty one with --queue", self.queue);
         }
+        if self.span > SPAN_MS_MAX {
+            bail!("--span takes up to 1m");
+        }
+        let figures = self.figures(&client).with_context(|| {
+            let queue = &self.queue;
+            format!("tasks of the measurement may be left; `tickwheel cancel {queue} --all` takes them away")
+        })?;
+        self.format.print(figures)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn figures(&self, client: &Client) -> Result<Vec<Figure>> {
         let mut figures = Vec::new();
         say(&format!("puts {} tasks", self.tasks));
         figures.push(self.rate("put", |client, first, count| self.put(client, first, count))?);
@@ -85,7 +101,7 @@ impl Bench {
         figures.push(self.rate("lease and ack", |client, _, count| self.work_off(client, count))?);
         if self.late_tasks > 0 {
             say(&format!("waits for {} tasks", self.late_tasks));
-            let [mut late, mut control] = self.lateness(&client)?;
+            let [mut late, mut control] = self.lateness(client)?;
             let names = [["late p50", "late p99", "late max"], ["sleep p50", "sleep p99", "sleep max"]];
             for (of, names) in [&mut late, &mut control].into_iter().zip(names) {
                 of.sort_unstable();
@@ -94,8 +110,7 @@ impl Bench {
                 figures.extend(of_each.map(|(what, value)| Figure { what, value, unit: "ms" }));
             }
         }
-        self.format.print(figures)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(figures)
     }
 
     /// How many tasks all clients together get through in a second. Each takes parts until there are no more.
@@ -156,13 +171,13 @@ impl Bench {
 
     /// Leases and acks: when the tasks came, and when they were due, ms.
     fn work(&self, client: &Client, max: usize) -> Result<(Duration, Vec<i64>)> {
-        let lease = LeaseBody { max, wait_ms: 20_000, ..LeaseBody::default() };
+        let lease = LeaseBody { max, wait_ms: WAIT_MS, ..LeaseBody::default() };
         let tasks = client.lease(&self.queue, &lease)?;
         let now = since_1970()?;
         let queue = &self.queue;
         ensure!(
             !tasks.is_empty(),
-            "no task came for 20 s; does somebody else work on {queue}, or is it paused?"
+            "no task came for a minute; does somebody else work on {queue}, or is it paused?"
         );
         let due = tasks.iter().map(|task| task.due_at_ms).collect();
         let results = client.ack(queue, tasks.into_iter().map(|task| task.token).collect())?;

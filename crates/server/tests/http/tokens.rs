@@ -115,7 +115,7 @@ fn tokens_come_from_a_file_and_a_file_without_any_is_refused() {
 
 #[test]
 fn a_token_has_its_limits_and_others_do_not_feel_them() {
-    let line = format!("{WORKER} scope=shop/ tasks=3 max_delay=2h bytes=1000/h rate=8/h");
+    let line = format!("{WORKER} scope=shop/ tasks=3 max_delay=2h bytes=1000/h rate=9/h");
     let tokens = Tokens::parse(&format!("{ADMIN}\n{line}\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let mine = |method: &str, target: &str, body: &str| call(&served, WORKER, method, target, body);
@@ -126,6 +126,12 @@ fn a_token_has_its_limits_and_others_do_not_feel_them() {
     assert_eq!(call(&served, ADMIN, "PUT", "/v1/queues/other/tasks/k", "").status, 201, "not in its scope");
     let patched = mine("PATCH", "/v1/queues/shop%2Fa/tasks/a", r#"{"delay":"3h"}"#);
     patched.assert_problem(400, "too-far", "`max_delay` is 2 h");
+    let timeline = r#"{"timeline":[{"at":"2090-01-01T00:00:00Z","payload":1}]}"#;
+    mine("PATCH", "/v1/queues/shop%2Fa/tasks/a", timeline).assert_problem(
+        400,
+        "too-far",
+        "so are its instants",
+    );
     let lines = "{\"op\":\"put\",\"key\":\"b\"}\n{\"op\":\"put\",\"key\":\"c\",\"delay\":\"9h\"}\n{\"op\":\"put\",\"key\":\"d\"}\n{\"op\":\"put\",\"key\":\"e\"}\n";
     let results = mine("POST", "/v1/queues/shop%2Fb/batch", lines).text();
     let statuses: Vec<u64> = results
@@ -139,8 +145,8 @@ fn a_token_has_its_limits_and_others_do_not_feel_them() {
     assert_eq!(statuses, [201, 400, 201, 429], "{results}");
 
     let spent = put("f", "");
-    spent.assert_problem(429, "busy", "the put, the patch, the batch and its four lines are calls");
-    assert!(spent.text().contains("8/h calls"), "{}", spent.text());
+    spent.assert_problem(429, "busy", "the puts, the patches, the batch and its four lines are calls");
+    assert!(spent.text().contains("9/h calls"), "{}", spent.text());
     let wait: u64 = spent.header("retry-after").and_then(|wait| wait.parse().ok()).expect("how long");
     assert!((1..=450).contains(&wait), "{wait}");
     assert_eq!(mine("GET", "/healthz", "").status, 200);

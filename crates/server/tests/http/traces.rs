@@ -76,7 +76,7 @@ fn spans_tell_of_requests_and_link_a_delivery_to_what_scheduled_it() {
     assert_eq!(next().name, "POST /v1/clock/advance");
     served.call_with("POST", "/v1/queues/close/lease", &[("traceparent", WORKER)], "{}");
     let delivered = next();
-    assert_eq!((delivered.name.as_str(), delivered.kind), ("deliver close", SpanKind::Producer));
+    assert_eq!((delivered.name.as_str(), delivered.kind), ("deliver close", SpanKind::Consumer));
     assert_eq!(
         numbers(&delivered.link).as_deref(),
         Some(PARENT),
