@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod figures;
 mod filter;
+mod otlp;
 mod output;
 mod remote;
 mod replay;

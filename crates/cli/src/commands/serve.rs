@@ -19,6 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::otlp;
 use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
@@ -94,6 +95,11 @@ pub(crate) struct Serve {
     /// How the log is written: text for people, or a JSON object a line for programs
     #[arg(long, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Send spans of requests and deliveries to this collector of OpenTelemetry, by OTLP over HTTP, such as `http://127.0.0.1:4318`
+    ///
+    /// A delivery is linked to the put that scheduled it. It takes a program that was built with the feature `otlp`
+    #[arg(long, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
+    otlp_endpoint: Option<String>,
 }
 
 /// The forms of a log.
@@ -194,6 +200,7 @@ impl Serve {
         if insecure && tls.is_none() {
             tracing::warn!("there is no TLS: whoever is on the way to {listen} reads everything, tokens too");
         }
+        let (spans, export) = self.otlp_endpoint.as_deref().map(otlp::open).transpose()?.unzip();
         let ack_level = self.ack.into();
         let config = Config {
             listen,
@@ -204,6 +211,7 @@ impl Serve {
             levels,
             tokens,
             token_file,
+            spans,
             ..Config::new(store)
         };
         let server = tokio::select! {
@@ -228,6 +236,9 @@ impl Serve {
         tokio::select! {
             () = server.run(told) => {}
             never = told_twice => match never {},
+        }
+        if let Some(export) = export {
+            tokio::task::spawn_blocking(move || export.close()).await.context("send the last spans")?;
         }
         Ok(())
     }

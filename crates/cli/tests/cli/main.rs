@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod orders;
+mod otlp;
 mod replay;
 mod run;
 mod serve;
