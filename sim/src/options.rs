@@ -76,6 +76,8 @@ pub struct Options {
     pub slip_percent: u64,
     /// Percent of calls that lay down limits or hold a queue.
     pub holds_percent: u64,
+    /// Percent of the holds that drain a queue or bound its backlog.
+    pub drain_percent: u64,
     /// Percent of steps at which the planner does something with its schedules.
     pub schedules_percent: u64,
 }
@@ -83,7 +85,7 @@ pub struct Options {
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 35] = [
+const FIELDS: [Field; 36] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -118,6 +120,7 @@ const FIELDS: [Field; 35] = [
     ("probe-percent", |o| &mut o.probe_percent),
     ("slip-percent", |o| &mut o.slip_percent),
     ("holds-percent", |o| &mut o.holds_percent),
+    ("drain-percent", |o| &mut o.drain_percent),
     ("schedules-percent", |o| &mut o.schedules_percent),
 ];
 
@@ -161,6 +164,8 @@ impl Options {
             slip_percent: rng.pick(&[0, 50, 95]),
             holds_percent: rng.pick(&[0, 2, 6]),
             schedules_percent: rng.pick(&[0, 0, 10, 40]),
+            // Behind all that seeds had drawn before there was this.
+            drain_percent: rng.pick(&[0, 30]),
         }
     }
 

@@ -119,6 +119,7 @@ struct Queue {
     /// What was laid down.
     limits: Register<Limits>,
     paused: Register<bool>,
+    drained: Register<bool>,
     /// When the last two wide calls were closed.
     wide_closed: [u64; 2],
 }
@@ -167,8 +168,17 @@ impl Oracle {
         self.stamp += 1;
         let from = self.clock.now();
         let (to, called, answered) = (usize::MAX, self.stamp, u64::MAX);
-        let op =
-            Op { id: (id, 0), call: call.into(), from, to, called, answered, limited: false, said: None };
+        let op = Op {
+            id: (id, 0),
+            call: call.into(),
+            from,
+            to,
+            called,
+            answered,
+            limited: false,
+            alone: false,
+            said: None,
+        };
         let name = &op.call.queue;
         let queue = self.queues.entry(name.clone()).or_default();
         let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
@@ -191,6 +201,13 @@ impl Oracle {
             }
             (Verb::Pause { on }, _) => {
                 queue.paused.called(id, *on, called);
+                if !on {
+                    queue.drained.called(id, false, called);
+                }
+                vec![]
+            }
+            (Verb::Drain, _) => {
+                queue.drained.called(id, true, called);
                 vec![]
             }
             (_, Some(key)) => vec![(0, key.clone())],
@@ -289,6 +306,7 @@ impl Oracle {
         for queue in self.queues.values_mut() {
             queue.limits.settled(id, self.stamp);
             queue.paused.settled(id, self.stamp);
+            queue.drained.settled(id, self.stamp);
             queue.settled.insert(id);
             for book in queue.keys.values_mut().filter(|book| book.lost.iter().any(|op| op.id.0 == id)) {
                 book.settled.insert(id);
@@ -376,11 +394,12 @@ impl Oracle {
 
     fn close(&mut self, id: CallId) -> (Op, Vec<(usize, String)>) {
         self.stamp += 1;
-        let open = self.open.remove(&id).unwrap_or_else(|| panic!("{id:?} is not open"));
+        let mut open = self.open.remove(&id).unwrap_or_else(|| panic!("{id:?} is not open"));
         let queue = self.queues.entry(open.0.call.queue.clone()).or_default();
         if queue.wide.remove(&id) {
             queue.wide_closed = [queue.wide_closed[1], self.stamp];
         }
+        open.0.alone = queue.touched == open.0.called;
         queue.touched = self.stamp;
         for (_, key) in &open.1 {
             let book = queue.key(key);
@@ -397,6 +416,7 @@ impl Oracle {
         for queue in self.queues.values_mut() {
             queue.limits.down(self.stamp);
             queue.paused.down(self.stamp);
+            queue.drained.down(self.stamp);
             queue.lost_leases.clear();
             queue.settled.clear();
             queue.keys.values_mut().for_each(|book| book.restart(how, &self.clock));
@@ -433,21 +453,27 @@ impl Oracle {
         answer: Answer,
     ) -> Result<Vec<Share>, Violation> {
         let (name, verb) = (&op.call.queue, &op.call.verb);
+        if let (Verb::Put { .. }, Answer::Stored { created: true, task }) = (verb, &answer) {
+            self.may_be_added(op, &task.key)?;
+        }
         Ok(match (verb, answer) {
-            (_, Answer::Refused) => {
+            (_, said @ (Answer::Refused | Answer::Draining | Answer::BacklogFull)) => {
+                self.refused_by_right(op, &said)?;
                 let queue = self.queues.entry(name.clone()).or_default();
                 queue.limits.refused(op.id.0);
                 queue.paused.refused(op.id.0);
+                queue.drained.refused(op.id.0);
                 for (part, key) in parts {
                     let op = Op { id: (op.id.0, part), said: None, ..op.clone() };
                     queue.key(&key).refuse(op);
                 }
                 vec![]
             }
-            (Verb::Settle(_) | Verb::Pause { .. }, Answer::Laid) => {
+            (Verb::Settle(_) | Verb::Pause { .. } | Verb::Drain, Answer::Laid) => {
                 let queue = self.queues.entry(name.clone()).or_default();
                 queue.limits.answered(op.id.0, op.answered);
                 queue.paused.answered(op.id.0, op.answered);
+                queue.drained.answered(op.id.0, op.answered);
                 vec![]
             }
             (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {

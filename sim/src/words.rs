@@ -202,17 +202,19 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             lease_ms: Some(*lease_ms),
         }),
         Verb::Counts => product::Command::Queues,
-        Verb::Settle(oracle::Limits { in_flight, per_group }) => {
+        Verb::Settle(oracle::Limits { in_flight, per_group, max_backlog }) => {
             let number = |limit: Option<usize>| limit.map(|limit| limit as u64);
             let settings = product::QueueSettings {
                 max_in_flight: number(*in_flight),
                 max_in_flight_per_group: number(*per_group),
+                max_backlog: number(*max_backlog),
                 ..product::QueueSettings::default()
             };
             change(queue, product::QueueChange::Settings(settings))
         }
         Verb::Pause { on: true } => change(queue, product::QueueChange::Pause { ms: None }),
         Verb::Pause { on: false } => change(queue, product::QueueChange::Resume),
+        Verb::Drain => change(queue, product::QueueChange::Drain),
         Verb::List => unreachable!("a list is taken page by page"),
         Verb::Return { .. } => unreachable!("no client says this, the driver does"),
     }
@@ -245,6 +247,8 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::PutError::Done => A::Done,
             product::PutError::Leased => A::Leased,
             product::PutError::VersionMismatch { .. } => A::VersionMismatch,
+            product::PutError::Draining => A::Draining,
+            product::PutError::BacklogFull { .. } => A::BacklogFull,
             product::PutError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },

@@ -21,6 +21,7 @@ pub(crate) struct Workload {
     big_percent: u64,
     crowd_percent: u64,
     holds_percent: u64,
+    drain_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -46,6 +47,7 @@ impl Workload {
             big_percent: options.big_percent,
             crowd_percent: options.crowd_percent,
             holds_percent: options.holds_percent,
+            drain_percent: options.drain_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -130,10 +132,22 @@ impl Workload {
     /// What an owner lays down; a pause does not last.
     fn hold(&mut self, queue: String) -> Call {
         let few = |rng: &mut Rng| Some(rng.pick(&[1, 1, 2, 3, 10])).filter(|_| rng.chance(70));
+        if self.drain_percent > 0 && self.rng.chance(self.drain_percent) {
+            let max_backlog = Some(self.rng.pick(&[1, 2, 5, 20]));
+            let verb = match self.rng.chance(50) {
+                true => Verb::Drain,
+                false => Verb::Settle(Limits { max_backlog, ..Limits::default() }),
+            };
+            return Call { queue, key: None, verb };
+        }
         let verb = match self.rng.below(5) {
             0 => Verb::Pause { on: true },
             1 | 2 => Verb::Pause { on: false },
-            _ => Verb::Settle(Limits { in_flight: few(&mut self.rng), per_group: few(&mut self.rng) }),
+            _ => Verb::Settle(Limits {
+                in_flight: few(&mut self.rng),
+                per_group: few(&mut self.rng),
+                ..Limits::default()
+            }),
         };
         Call { queue, key: None, verb }
     }

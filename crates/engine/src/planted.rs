@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 16] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -30,6 +30,8 @@ pub const NAMES: [&str; 14] = [
     "read-past-full",
     "one-beyond-the-limit",
     "pause-forgotten",
+    "drain-forgotten",
+    "backlog-forgotten",
     "parked-for-ever",
     "instant-lost",
     "instant-made-twice",

@@ -29,13 +29,15 @@ pub fn group_of(payload: u64) -> Option<u64> {
     made.is_multiple_of(3).then_some(made % 5)
 }
 
-/// How many tasks of a queue may be in workers' hands; `None`: any number.
+/// How many tasks of a queue may be in workers' hands, or be at all; `None`: any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
     /// In all.
     pub in_flight: Option<usize>,
     /// Of one group.
     pub per_group: Option<usize>,
+    /// How many live tasks the queue may have.
+    pub max_backlog: Option<usize>,
 }
 
 /// After how many failed attempts a task is dead, by the number of its payload; `None`: it is tried for ever.
@@ -146,11 +148,13 @@ pub enum Verb {
     },
     /// Lay down how many tasks may be in workers' hands. Answered by `Laid`.
     Settle(Limits),
-    /// Hand nothing out from now on, or hand out again. Answered by `Laid`.
+    /// Hand nothing out from now on, or hand out again and take new tasks again. Answered by `Laid`.
     Pause {
         /// Whether nothing is handed out.
         on: bool,
     },
+    /// Take no new task, until a pause ends. Answered by `Laid`.
+    Drain,
     /// All live tasks of the queue, every page of it. Answered by `Listed`.
     List,
     /// How many tasks are in each state. Answered by `Counted`.
@@ -204,6 +208,10 @@ pub enum Answer {
         /// Given up.
         dead: usize,
     },
+    /// A new task was refused, for the queue is drained (503).
+    Draining,
+    /// A new task was refused, for the queue has all it may (429).
+    BacklogFull,
     /// A definite refusal without a trace (400, 429, 507).
     Refused,
     /// It happened or it did not (5xx). The same as [`lost`](super::Oracle::lost).

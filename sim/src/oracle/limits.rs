@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call::{Delivery, group_of};
-use super::key::Excuse;
+use super::call::{Answer, Delivery, group_of};
+use super::key::{Excuse, Key};
 use super::world::Op;
 use super::{Oracle, Verdict};
 
@@ -45,6 +45,45 @@ impl Oracle {
                 broken(format!("{count} of group {group} in flight, {most:?} allowed: {found:?}"))
             }
             None => Ok(()),
+        }
+    }
+
+    /// A task was added: the queue was not drained all the while, nor had it all the tasks that it may have.
+    pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
+        let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
+        let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
+        if queue.drained.since(op.called).all(|drained| drained) {
+            return broken("a task was added while the queue was drained".to_owned());
+        }
+        let most = queue.limits.since(op.called).map(|limits| limits.max_backlog.unwrap_or(usize::MAX)).max();
+        // Of another call nobody knows whether it came before or after.
+        let others = || queue.keys.iter().filter(|(other, _)| *other != key).map(|(_, book)| book);
+        if !op.alone || !queue.wide.is_empty() || !others().all(Key::quiet) {
+            return Ok(());
+        }
+        let live = others().filter(|book| book.states(&self.clock, Excuse::None) & 1 == 0).count();
+        match most {
+            Some(most) if live >= most => {
+                broken(format!("a task was added to {live}, and {most} are allowed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What was refused for the sake of a hold or a limit was so by right.
+    pub(super) fn refused_by_right(&self, op: &Op, said: &Answer) -> Verdict {
+        let Some(queue) = self.queues.get(&op.call.queue) else { return Ok(()) };
+        let right = match said {
+            Answer::Draining => queue.drained.since(op.called).any(|drained| drained),
+            Answer::BacklogFull => queue.limits.since(op.called).any(|limits| limits.max_backlog.is_some()),
+            _ => true,
+        };
+        match right {
+            true => Ok(()),
+            false => {
+                let what = format!("{said:?}, and nothing of the kind was laid down");
+                Err(self.broken(&op.call.queue, op.call.key.as_deref(), ("limits", what)))
+            }
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Op {
     pub(super) answered: u64,
     /// Whether a limit may have stood in its way.
     pub(super) limited: bool,
+    /// No other call of its queue began or ended while it was open.
+    pub(super) alone: bool,
     /// What this key was told; a row of a list stands here as the answer to a get.
     pub(super) said: Option<Answer>,
 }
@@ -270,7 +272,7 @@ impl World {
                     said => said.is_none(),
                 })
             }
-            Verb::Counts | Verb::Settle(_) | Verb::Pause { .. } => {
+            Verb::Counts | Verb::Settle(_) | Verb::Pause { .. } | Verb::Drain => {
                 unreachable!("they concern no single key")
             }
         }

@@ -497,3 +497,24 @@ fn p6_a_task_is_seen_before_its_put() {
         Ok(play.oracle.answered(beside, Answer::NotFound))
     });
 }
+
+#[test]
+fn limits_a_task_is_added_where_none_may_be() {
+    breaks("limits", |play| {
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        Ok(play.put("a", DUE, view("a", 1, 5, DUE)))
+    });
+    breaks("limits", |play| {
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        play.crash()?;
+        Ok(play.put("a", DUE, view("a", 1, 5, DUE)))
+    });
+    breaks("limits", |play| {
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        let backlog = Limits { max_backlog: Some(1), ..Limits::default() };
+        play.call(None, Verb::Settle(backlog), Answer::Laid)?;
+        Ok(play.put("b", DUE, view("b", 2, 6, DUE)))
+    });
+    breaks("limits", |play| Ok(play.call(Some("a"), put(DUE, 100), Answer::Draining)));
+    breaks("limits", |play| Ok(play.call(Some("a"), put(DUE, 100), Answer::BacklogFull)));
+}

@@ -443,3 +443,22 @@ fn a_lost_lease_may_take_a_task_that_is_put_later() {
         play.get("7", Answer::Task(View { state: State::Leased, attempt: 1, ..task }))
     });
 }
+
+#[test]
+fn a_drained_queue_and_a_full_one_refuse_what_is_new() {
+    holds(|play| {
+        let backlog = Limits { max_backlog: Some(1), ..Limits::default() };
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        play.call(None, Verb::Settle(backlog), Answer::Laid)?;
+        play.call(Some("b"), put(DUE, 200), Answer::BacklogFull)?;
+        play.cancel("a", false, Answer::Cancelled)?;
+        play.put("b", DUE, view("b", 2, 6, DUE))?;
+        play.call(None, Verb::Settle(Limits::default()), Answer::Laid)?;
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        play.call(Some("c"), put(DUE, 300), Answer::Draining)?;
+        play.crash()?;
+        play.call(Some("c"), put(DUE, 300), Answer::Draining)?;
+        play.call(None, Verb::Pause { on: false }, Answer::Laid)?;
+        play.put("c", DUE, view("c", 3, 9, DUE))
+    });
+}
