@@ -98,7 +98,8 @@ impl Jobs {
             let Some(place) = self.enter(&mut job) else {
                 return Err(Problem::busy("as many jobs are under way as can be".to_owned(), 5));
             };
-            match self.queue.put(Put { mode: PutMode::Create, ..job.put() }).await {
+            let put = Put { mode: PutMode::Create, ..job.put() };
+            match self.queue.put(put).await {
                 Ok(_) => {}
                 Err(PutError::Unavailable(Unavailable::Full { .. })) => {
                     tracing::warn!(
@@ -166,13 +167,25 @@ impl Jobs {
                 Err(_) if self.stopping.is_given() => return,
                 Err(problem) => (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail)),
             }
-            if let Err(error) = self.keep(&job).await {
-                // What was kept last says that it is under way, so the next start goes on with it.
-                if !self.stopping.is_given() {
-                    let (id, queue) = (job.body.id, &job.body.queue);
-                    tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+            loop {
+                match self.keep(&job).await {
+                    Ok(true) => break,
+                    // A later page is kept, and it makes room.
+                    Ok(false) if job.is_running() => break,
+                    // Nobody who looks at it has to wait for that.
+                    Ok(false) if !self.stopping.is_given() => {
+                        drop(job);
+                        tokio::time::sleep(ROOM_ASKED).await;
+                        job = held.lock().await;
+                    }
+                    Err(error) if !self.stopping.is_given() => {
+                        // What was kept last says that it is under way, so the next start goes on with it.
+                        let (id, queue) = (job.body.id, &job.body.queue);
+                        tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                        return;
+                    }
+                    Ok(false) | Err(_) => return,
                 }
-                return;
             }
             if !job.is_running() {
                 let JobBody { id, queue, state, matched, cancelled, .. } = &job.body;
@@ -185,18 +198,12 @@ impl Jobs {
         }
     }
 
-    /// Writes down how far a job is. On a full disk that is left out until a later page, and waited for at the end.
-    async fn keep(&self, job: &Job) -> Result<(), PutError> {
-        loop {
-            match self.queue.put(job.put()).await {
-                Ok(_) => return Ok(()),
-                Err(PutError::Unavailable(Unavailable::Full { .. })) if job.is_running() => return Ok(()),
-                Err(error @ PutError::Unavailable(Unavailable::Full { .. })) if self.stopping.is_given() => {
-                    return Err(error);
-                }
-                Err(PutError::Unavailable(Unavailable::Full { .. })) => tokio::time::sleep(ROOM_ASKED).await,
-                Err(error) => return Err(error),
-            }
+    /// Writes down how far a job is; false: the disk is full.
+    async fn keep(&self, job: &Job) -> Result<bool, PutError> {
+        match self.queue.put(job.put()).await {
+            Ok(_) => Ok(true),
+            Err(PutError::Unavailable(Unavailable::Full { .. })) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -216,28 +223,22 @@ impl Jobs {
     /// Stops it, if it is under way; what has begun of it is ended.
     async fn stop(&self, id: u64) -> Result<(), Problem> {
         let held = self.running().get(&id).cloned();
-        let stop = async |job: &Job| {
+        let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
-            match self.queue.put(stopped.put()).await {
-                // One that runs is kept when there is room again, and one that does not has its record.
-                Ok(_) | Err(PutError::Unavailable(Unavailable::Full { .. })) => Ok(stopped),
-                Err(error) => Err(not_kept(&error)),
-            }
+            stopped
         };
-        match held {
-            Some(held) => {
-                let mut job = held.lock().await;
-                if job.is_running() {
-                    *job = stop(&job).await?;
-                }
+        if let Some(held) = held {
+            let mut job = held.lock().await;
+            if job.is_running() {
+                let stopped = stopped(&job);
+                // Where there is no room it is kept as soon as there is.
+                self.keep(&stopped).await.map_err(|error| not_kept(&error))?;
+                *job = stopped;
             }
+        } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
             // It could go no further, and the next start would go on with it.
-            None => {
-                if let Some(job) = self.get(id).await?.filter(Job::is_running) {
-                    stop(&job).await?;
-                }
-            }
+            self.queue.put(stopped(&job).put()).await.map_err(|error| not_kept(&error))?;
         }
         Ok(())
     }

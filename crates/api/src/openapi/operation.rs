@@ -322,7 +322,8 @@ fn tasks() -> Vec<Operation> {
             "Stops a job; what it has done stays, the up to 1,000 tasks that it is at included",
         )
         .gives(200, "Job", "The job.")
-        .refuses(&[NoJob]),
+        .refuses(&[NoJob])
+        .writes(),
     ]
 }
 
