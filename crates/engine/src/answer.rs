@@ -237,6 +237,14 @@ pub struct QueueCounts {
     pub draining: bool,
 }
 
+impl QueueCounts {
+    /// Tasks that may still be delivered.
+    #[must_use]
+    pub fn live(&self) -> u64 {
+        self.scheduled + self.ready + self.leased
+    }
+}
+
 /// One queue: its tasks, counted, and what its owner laid down.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueView {

@@ -123,8 +123,7 @@ pub(crate) async fn cancel(
     }
     let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
     let counts = view.counts;
-    let live = counts.scheduled + counts.ready + counts.leased;
-    let of = if bulk.body.filter.state == Some(TaskState::Dead) { counts.dead } else { live };
+    let of = if bulk.body.filter.state == Some(TaskState::Dead) { counts.dead } else { counts.live() };
     let job = app.jobs.start(bulk, of).await?;
     let mut response = answer::json(StatusCode::ACCEPTED, &job);
     let place = format!("/v1/jobs/{}", job.id);

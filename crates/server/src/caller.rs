@@ -42,7 +42,7 @@ impl Caller {
     pub(crate) async fn count(&self) -> Result<(), Refusal> {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
         let queues = self.app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
-        let of = |counts: &QueueCounts| counts.scheduled + counts.ready + counts.leased + counts.dead;
+        let of = |counts: &QueueCounts| counts.live() + counts.dead;
         let known =
             |counts: &&QueueCounts| counts.queue.as_str() != job::QUEUE && self.grant.covers(&counts.queue);
         quota.counted(queues.iter().filter(known).map(of).sum());

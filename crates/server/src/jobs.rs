@@ -67,9 +67,7 @@ impl Jobs {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
                 tracing::info!(id, queue, looked_at, of, "a job goes on");
-                let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
-                self.running().insert(job.body.id, Arc::clone(&held));
-                self.go(Place { jobs: self.clone(), id: job.body.id, held });
+                self.go(self.place(&mut self.running(), job));
             }
         }
         Ok(())
@@ -128,9 +126,13 @@ impl Jobs {
         while running.contains_key(&job.body.id) {
             job.body.id += 1;
         }
-        let held = Arc::new(tokio::sync::Mutex::new(job.clone()));
-        running.insert(job.body.id, Arc::clone(&held));
-        Some(Place { jobs: self.clone(), id: job.body.id, held })
+        Some(self.place(&mut running, job.clone()))
+    }
+
+    fn place(&self, running: &mut BTreeMap<u64, Held>, job: Job) -> Place {
+        let (id, held) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
+        running.insert(id, Arc::clone(&held));
+        Place { jobs: self.clone(), id, held }
     }
 
     fn go(&self, place: Place) {

@@ -243,7 +243,7 @@ impl<W: Write> Player<W> {
         let ours = self.dues.len();
         ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");
         for queue in self.queue.queues().wait()? {
-            let left = queue.scheduled + queue.ready + queue.leased;
+            let left = queue.live();
             if left > 0 {
                 bail!("{left} tasks of {} were never delivered; this is a mistake of tickwheel", queue.queue);
             }
