@@ -392,10 +392,11 @@ impl Engine {
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
             record.running = before.running.filter(|_| takes_turns);
-            // Those of a cadence that its owner has given up are left out, and those beyond what it counts now.
+            // Those of a cadence that its owner has given up are left out, and those beyond what it counts or behind its end now.
             let left = put.schedule.count.map_or(u64::MAX, |count| count.saturating_sub(before.made));
             let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
-            record.waiting.extend(before.waiting.iter().take(left));
+            let end = put.schedule.end.unwrap_or(Timestamp::MAX);
+            record.waiting.extend(before.waiting.iter().filter(|at| **at <= end).take(left));
             record.skipped += (before.waiting.len() - record.waiting.len()) as u64;
         }
         let next = match (&put.schedule.cadence, &before) {

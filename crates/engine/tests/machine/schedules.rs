@@ -230,6 +230,23 @@ fn an_instant_waits_for_its_turn_or_is_left_out() {
 }
 
 #[test]
+fn an_end_is_the_end_of_what_waits_for_its_turn_too() {
+    let mut world = world();
+    let queued = Schedule { overlap: Overlap::Queue, ..every(1_000) };
+    put(&mut world, queued.clone()).expect("taken");
+    walk(&mut world, 3_000);
+    let ends = put(&mut world, Schedule { end: Some(ms(2_500)), ..queued }).expect("taken").schedule.record;
+    assert_eq!((&ends.waiting[..], ends.skipped, ends.next), (&[ms(2_000)][..], 1, None));
+    for wanted in ["s@2017-07-14T02:40:01.000Z", "s@2017-07-14T02:40:02.000Z"] {
+        let leased = world.lease(10, 1_000);
+        assert_eq!(keys(&leased), [wanted]);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    }
+    walk(&mut world, 5_000);
+    assert_eq!(world.lease(10, 1_000), []);
+}
+
+#[test]
 fn a_fixed_delay_counts_from_the_end_of_the_task_before() {
     let mut world = world();
     put(&mut world, Schedule::new(Cadence::FixedDelay { ms: 1_000 })).expect("taken");
