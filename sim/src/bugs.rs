@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 28] = [
+pub const BUGS: [Bug; 33] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -51,6 +51,11 @@ pub const BUGS: [Bug; 28] = [
     bug("instant-lost", &["P1"]),
     bug("instant-made-twice", &["P6", "P4"]),
     bug("turn-forgotten", &["P3"]),
+    bug("pause-outlasts", &["P3", "P4"]),
+    bug("rate-forgotten", &["limits"]),
+    bug("gate-forgotten", &["P3"]),
+    bug("start-forgotten", &["P2"]),
+    bug("forecast-of-the-past", &["counts"]),
 ];
 
 /// So many seeds have to fail before it is said on which promise a bug was found.

@@ -58,6 +58,8 @@ pub struct Coverage {
     pub stalls: u64,
     /// Whole lists compared.
     pub lists: u64,
+    /// Forecasts compared.
+    pub forecasts: u64,
     /// Pairs of recoveries compared.
     pub twins: u64,
     /// Damaged copies opened.
@@ -130,6 +132,7 @@ impl AddAssign for Coverage {
         self.freezes += other.freezes;
         self.stalls += other.stalls;
         self.lists += other.lists;
+        self.forecasts += other.forecasts;
         self.twins += other.twins;
         self.damages += other.damages;
         self.lies += other.lies;
@@ -175,8 +178,8 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "checkpoints {}, torn tails cut {}, recoveries compared {}, lists compared {}",
-            self.checkpoints, self.torn, self.twins, self.lists
+            "checkpoints {}, torn tails cut {}, recoveries compared {}, lists {}, forecasts {}",
+            self.checkpoints, self.torn, self.twins, self.lists, self.forecasts
         )?;
         writeln!(
             f,

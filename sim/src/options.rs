@@ -80,12 +80,18 @@ pub struct Options {
     pub drain_percent: u64,
     /// Percent of steps at which the planner does something with its schedules.
     pub schedules_percent: u64,
+    /// Percent of the other holds that lay down a rate, or a pause that ends by itself.
+    pub rate_percent: u64,
+    /// Percent of the schedules that have a start or an end.
+    pub bounds_percent: u64,
+    /// Steps in a thousand at which a forecast is taken, if nobody waits.
+    pub forecast_permille: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 36] = [
+const FIELDS: [Field; 39] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -122,6 +128,9 @@ const FIELDS: [Field; 36] = [
     ("holds-percent", |o| &mut o.holds_percent),
     ("drain-percent", |o| &mut o.drain_percent),
     ("schedules-percent", |o| &mut o.schedules_percent),
+    ("rate-percent", |o| &mut o.rate_percent),
+    ("bounds-percent", |o| &mut o.bounds_percent),
+    ("forecast-permille", |o| &mut o.forecast_permille),
 ];
 
 impl Options {
@@ -166,6 +175,9 @@ impl Options {
             schedules_percent: rng.pick(&[0, 0, 10, 40]),
             // Behind all that seeds had drawn before there was this.
             drain_percent: rng.pick(&[0, 30]),
+            rate_percent: rng.pick(&[0, 40]),
+            bounds_percent: rng.pick(&[0, 40]),
+            forecast_permille: rng.pick(&[0, 20]),
         }
     }
 

@@ -47,8 +47,10 @@
 
 mod call;
 mod clock;
+mod forecast;
 mod key;
 mod limits;
+mod rate;
 mod register;
 #[cfg(test)]
 mod rehearsal;
@@ -61,11 +63,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Answer, Call, CallId, Delivery, Due, Limits, Mode, State, TokenAnswer, Verb, View, group_of,
+    Answer, Call, CallId, Delivery, Due, Limits, Mode, Pause, Rate, State, TokenAnswer, Verb, View, group_of,
     max_attempts_of, priority_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};
+use self::limits::Hold;
+use self::rate::Handed;
 use self::register::Register;
 use self::world::{Broken, Down, Op};
 
@@ -118,8 +122,9 @@ struct Queue {
     listed: u64,
     /// What was laid down.
     limits: Register<Limits>,
-    paused: Register<bool>,
+    paused: Register<Hold>,
     drained: Register<bool>,
+    handed: Handed,
     /// When the last two wide calls were closed.
     wide_closed: [u64; 2],
 }
@@ -181,6 +186,9 @@ impl Oracle {
         };
         let name = &op.call.queue;
         let queue = self.queues.entry(name.clone()).or_default();
+        if let Verb::Return { tokens } = &op.call.verb {
+            queue.handed.returned(tokens);
+        }
         let parts: Vec<_> = match (&op.call.verb, &op.call.key) {
             (
                 Verb::Ack { tokens }
@@ -199,9 +207,9 @@ impl Oracle {
                 queue.limits.called(id, *limits, called);
                 vec![]
             }
-            (Verb::Pause { on }, _) => {
-                queue.paused.called(id, *on, called);
-                if !on {
+            (Verb::Pause(pause), _) => {
+                queue.paused.called(id, Hold { pause: *pause, from, to }, called);
+                if *pause == Pause::Off {
                     queue.drained.called(id, false, called);
                 }
                 vec![]
@@ -303,7 +311,9 @@ impl Oracle {
     pub fn settled(&mut self, id: CallId) -> Verdict {
         self.stamp += 1;
         let names: Vec<String> = self.queues.keys().cloned().collect();
+        let mono_ms = self.clock.mono(self.clock.now());
         for queue in self.queues.values_mut() {
+            queue.handed.may_be_empty(mono_ms);
             queue.limits.settled(id, self.stamp);
             queue.paused.settled(id, self.stamp);
             queue.drained.settled(id, self.stamp);
@@ -340,8 +350,12 @@ impl Oracle {
     pub fn recovered(&mut self) {
         self.stopping = false;
         self.story.push((None, format!("{}: recovered", self.clock)));
-        for book in self.queues.values_mut().flat_map(|queue| queue.keys.values_mut()) {
-            book.worlds.iter_mut().for_each(|world| world.recovered(&self.clock));
+        let mono_ms = self.clock.mono(self.clock.now());
+        for queue in self.queues.values_mut() {
+            queue.handed.begin(mono_ms);
+            for book in queue.keys.values_mut() {
+                book.worlds.iter_mut().for_each(|world| world.recovered(&self.clock));
+            }
         }
     }
 
@@ -469,14 +483,23 @@ impl Oracle {
                 }
                 vec![]
             }
-            (Verb::Settle(_) | Verb::Pause { .. } | Verb::Drain, Answer::Laid) => {
+            (Verb::Settle(_) | Verb::Pause(_) | Verb::Drain, Answer::Laid) => {
                 let queue = self.queues.entry(name.clone()).or_default();
                 queue.limits.answered(op.id.0, op.answered);
+                queue.paused.amend(op.id.0, |hold| hold.to = op.to);
                 queue.paused.answered(op.id.0, op.answered);
                 queue.drained.answered(op.id.0, op.answered);
+                if matches!(verb, Verb::Settle(_)) {
+                    queue.handed.begin(self.clock.mono(op.to));
+                }
                 vec![]
             }
             (Verb::Lease { max, lease_ms }, Answer::Delivered(found)) => {
+                if !found.is_empty() {
+                    let tokens = found.iter().map(|one| one.token.clone()).collect();
+                    let queue = self.queues.entry(name.clone()).or_default();
+                    queue.handed.granted(op, tokens, &self.clock);
+                }
                 self.within_limits(op, &found)?;
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;

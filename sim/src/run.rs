@@ -96,6 +96,8 @@ pub fn run(seed: u64, options: &Options, watch: Watch) -> Outcome {
 
 struct World {
     rng: Rng,
+    /// Draws for forecasts, so that the rest of a run is the same without them.
+    forecasts: Rng,
     /// Draws for the disks of its lives, so that the rest of a run is the same whether their lanes slip or not.
     slips: Rng,
     options: Options,
@@ -138,6 +140,7 @@ impl World {
         Self {
             workload: Workload::new(&options, rng.split()),
             planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
+            forecasts: Rng::new(seed ^ 0x666f_7265),
             slips: Rng::new(seed ^ 0x736c_6970),
             rng,
             watch,
@@ -200,6 +203,12 @@ impl World {
             // A failed store lists what it is sure of, which the oracle cannot tell from what there is.
             7..12 if self.nobody_waits() && self.doomed.is_none() => return self.list_one(),
             _ => {}
+        }
+        if self.forecasts.below(1_000) < self.options.forecast_permille
+            && self.nobody_waits()
+            && self.doomed.is_none()
+        {
+            self.forecast_one()?;
         }
         self.end_waits(25);
         let client = self.rng.index(self.clients.len());

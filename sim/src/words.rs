@@ -140,6 +140,8 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
     match &call.verb {
         Verb::Put { due, payload: number, mode, if_match, revoke } => {
             let Given { body, terms } = Given::of(*number);
+            // What may add no task replaces one, too.
+            let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;
             product::Command::Put(product::Put {
                 queue,
                 trace: call.key.as_deref().and_then(trace_of),
@@ -150,12 +152,13 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 mode: match mode {
                     oracle::Mode::Upsert => product::PutMode::Upsert,
                     oracle::Mode::Create => product::PutMode::Create,
-                    oracle::Mode::Replace => product::PutMode::Replace,
+                    oracle::Mode::Replace if may_add => product::PutMode::Replace,
+                    oracle::Mode::Replace => product::PutMode::Upsert,
                     oracle::Mode::Once => product::PutMode::Once,
                 },
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),
-                may_add: true,
+                may_add,
             })
         }
         Verb::Get => product::Command::Get(product::Get { queue, key: named() }),
@@ -202,18 +205,24 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             lease_ms: Some(*lease_ms),
         }),
         Verb::Counts => product::Command::Queues,
-        Verb::Settle(oracle::Limits { in_flight, per_group, max_backlog }) => {
+        Verb::Settle(oracle::Limits { in_flight, per_group, max_backlog, rate }) => {
             let number = |limit: Option<usize>| limit.map(|limit| limit as u64);
             let settings = product::QueueSettings {
                 max_in_flight: number(*in_flight),
                 max_in_flight_per_group: number(*per_group),
                 max_backlog: number(*max_backlog),
+                rate: rate.map(|oracle::Rate { tasks, per_ms, burst }| product::Rate {
+                    tasks,
+                    per_ms,
+                    burst,
+                }),
                 ..product::QueueSettings::default()
             };
             change(queue, product::QueueChange::Settings(settings))
         }
-        Verb::Pause { on: true } => change(queue, product::QueueChange::Pause { ms: None }),
-        Verb::Pause { on: false } => change(queue, product::QueueChange::Resume),
+        Verb::Pause(oracle::Pause::Off) => change(queue, product::QueueChange::Resume),
+        Verb::Pause(oracle::Pause::On) => change(queue, product::QueueChange::Pause { ms: None }),
+        Verb::Pause(oracle::Pause::For(ms)) => change(queue, product::QueueChange::Pause { ms: Some(*ms) }),
         Verb::Drain => change(queue, product::QueueChange::Drain),
         Verb::List => unreachable!("a list is taken page by page"),
         Verb::Return { .. } => unreachable!("no client says this, the driver does"),
@@ -243,7 +252,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::Put(Ok(stored)) => A::Stored { created: stored.created, task: view(&stored.task) },
         P::Put(Err(error)) => match error {
             product::PutError::Live { .. } => A::Live,
-            product::PutError::NotFound => A::NotFound,
+            product::PutError::NotFound | product::PutError::WouldAdd => A::NotFound,
             product::PutError::Done => A::Done,
             product::PutError::Leased => A::Leased,
             product::PutError::VersionMismatch { .. } => A::VersionMismatch,

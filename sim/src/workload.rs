@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Call, Due, Limits, Mode, State, Verb, View};
+use crate::oracle::{Call, Due, Limits, Mode, Pause, Rate, State, Verb, View};
 use crate::rng::Rng;
 
 /// Keys in a crowd.
@@ -22,6 +22,7 @@ pub(crate) struct Workload {
     crowd_percent: u64,
     holds_percent: u64,
     drain_percent: u64,
+    rate_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -48,6 +49,7 @@ impl Workload {
             crowd_percent: options.crowd_percent,
             holds_percent: options.holds_percent,
             drain_percent: options.drain_percent,
+            rate_percent: options.rate_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -140,9 +142,24 @@ impl Workload {
             };
             return Call { queue, key: None, verb };
         }
+        if self.rate_percent > 0 && self.rng.chance(self.rate_percent) {
+            let verb = match self.rng.below(3) {
+                0 => Verb::Pause(Pause::For(self.rng.pick(&[1, 20, 300, 5_000, 3_600_000]))),
+                _ => {
+                    let rate = Some(Rate {
+                        tasks: self.rng.pick(&[1, 2, 10]),
+                        per_ms: self.rng.pick(&[1, 7, 100, 1_000, 60_000]),
+                        burst: self.rng.pick(&[1, 2, 10]),
+                    });
+                    let in_flight = few(&mut self.rng);
+                    Verb::Settle(Limits { rate, in_flight, ..Limits::default() })
+                }
+            };
+            return Call { queue, key: None, verb };
+        }
         let verb = match self.rng.below(5) {
-            0 => Verb::Pause { on: true },
-            1 | 2 => Verb::Pause { on: false },
+            0 => Verb::Pause(Pause::On),
+            1 | 2 => Verb::Pause(Pause::Off),
             _ => Verb::Settle(Limits {
                 in_flight: few(&mut self.rng),
                 per_group: few(&mut self.rng),

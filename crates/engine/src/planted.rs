@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 21] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -36,6 +36,11 @@ pub const NAMES: [&str; 16] = [
     "instant-lost",
     "instant-made-twice",
     "turn-forgotten",
+    "pause-outlasts",
+    "rate-forgotten",
+    "gate-forgotten",
+    "start-forgotten",
+    "forecast-of-the-past",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

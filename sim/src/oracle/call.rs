@@ -29,6 +29,37 @@ pub fn group_of(payload: u64) -> Option<u64> {
     made.is_multiple_of(3).then_some(made % 5)
 }
 
+/// Deliveries that may begin: `burst` at once after a quiet while, and `tasks` more in each `per_ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Deliveries.
+    pub tasks: u64,
+    /// In so many milliseconds.
+    pub per_ms: u64,
+    /// At once.
+    pub burst: u64,
+}
+
+impl Rate {
+    /// How many whole deliveries come back in so long.
+    pub(super) fn come_back(self, ms: u64) -> u64 {
+        let tasks = u128::from(ms) * u128::from(self.tasks) / u128::from(self.per_ms);
+        u64::try_from(tasks).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether a queue hands out, and if not, until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pause {
+    /// It does, and it takes new tasks.
+    #[default]
+    Off,
+    /// Not until it is told to.
+    On,
+    /// Not for so many milliseconds from when the server took the call.
+    For(u64),
+}
+
 /// How many tasks of a queue may be in workers' hands, or be at all; `None`: any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
@@ -38,6 +69,8 @@ pub struct Limits {
     pub per_group: Option<usize>,
     /// How many live tasks the queue may have.
     pub max_backlog: Option<usize>,
+    /// How fast they are handed out.
+    pub rate: Option<Rate>,
 }
 
 /// After how many failed attempts a task is dead, by the number of its payload; `None`: it is tried for ever.
@@ -149,10 +182,7 @@ pub enum Verb {
     /// Lay down how many tasks may be in workers' hands. Answered by `Laid`.
     Settle(Limits),
     /// Hand nothing out from now on, or hand out again and take new tasks again. Answered by `Laid`.
-    Pause {
-        /// Whether nothing is handed out.
-        on: bool,
-    },
+    Pause(Pause),
     /// Take no new task, until a pause ends. Answered by `Laid`.
     Drain,
     /// All live tasks of the queue, every page of it. Answered by `Listed`.

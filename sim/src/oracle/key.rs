@@ -182,6 +182,28 @@ impl Key {
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
     }
 
+    /// Is there a task for certain that any worker may have by now?
+    pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
+        let wall = clock.0[clock.now()].1;
+        let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
+        self.certain().is_some_and(is_ready)
+    }
+
+    /// Whether the key has a task that is due between these instants, both included: for certain, and at all.
+    pub(super) fn due_within(&self, low: i64, high: i64, clock: &Clock) -> (bool, bool) {
+        if !self.quiet() {
+            return (false, true);
+        }
+        let due = |world: &World| world.task.as_ref().map(|task| task.due);
+        let may = |world: &World| due(world).is_some_and(|(first, last)| first <= high && low <= last);
+        // If its lease is over by now, that may have been its last attempt.
+        let must = |world: &World| {
+            due(world).is_some_and(|(first, last)| low <= first && last <= high)
+                && world.after_expiry(clock.now(), clock).is_none()
+        };
+        (self.worlds.iter().all(must), self.worlds.iter().any(may))
+    }
+
     /// A task that in every world should have been delivered, or taken back, by now.
     pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
         let wall = clock.0[clock.now()].1;

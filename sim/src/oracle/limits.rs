@@ -2,10 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call::{Answer, Delivery, group_of};
+use super::call::{Answer, CallId, Delivery, Pause, group_of};
+use super::clock::{Clock, Moment};
 use super::key::{Excuse, Key};
 use super::world::Op;
 use super::{Oracle, Verdict};
+
+/// A pause, and between which moments it was laid down.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Hold {
+    pub(super) pause: Pause,
+    pub(super) from: Moment,
+    pub(super) to: Moment,
+}
+
+impl Hold {
+    /// Nothing may be handed out from `op.from` to `op.to`. A pause that was over at any time since may have been forgotten then.
+    fn holds(&self, op: &Op, clock: &Clock) -> bool {
+        let ms = match self.pause {
+            Pause::Off => return false,
+            Pause::On => return true,
+            Pause::For(ms) => ms,
+        };
+        let (low, high) = clock.walls(self.from, op.to);
+        high < low.saturating_add_unsigned(ms)
+    }
+
+    /// Something may stay behind that comes from `op.from` to `op.to`.
+    fn may_hold(&self, op: &Op, clock: &Clock) -> bool {
+        let ms = match self.pause {
+            Pause::Off => return false,
+            Pause::On => return true,
+            Pause::For(ms) => ms,
+        };
+        let last = clock.walls(self.from, self.to).1.saturating_add_unsigned(ms).saturating_add(1);
+        clock.walls(op.from, op.to).0 <= last
+    }
+}
 
 impl Oracle {
     /// Nothing is handed out while that is forbidden, nor more than is allowed.
@@ -13,9 +46,10 @@ impl Oracle {
         let Some(first) = found.first() else { return Ok(()) };
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(&first.key), ("limits", what)));
-        if queue.paused.since(op.called).all(|paused| paused) {
+        if queue.paused.since(op.called).all(|hold| hold.holds(op, &self.clock)) {
             return broken(format!("handed out while the queue was paused: {found:?}"));
         }
+        queue.handed.within_rate(op, &queue.limits, &self.clock).or_else(broken)?;
         // Whatever another lease did beside this one, somebody may have let go before.
         if !queue.wide.is_empty() || queue.wide_closed[0] >= op.called {
             return Ok(());
@@ -92,8 +126,16 @@ impl Oracle {
         let queue = &self.queues[&op.call.queue];
         let mut limits = queue.limits.since(op.called);
         let (only, more) = (limits.next()?, limits.next());
-        if more.is_some() || only.per_group.is_some() || queue.paused.since(op.called).any(|paused| paused) {
+        let paused = queue.paused.since(op.called).any(|hold| hold.may_hold(op, &self.clock));
+        if more.is_some() || only.per_group.is_some() || paused {
             return None;
+        }
+        if let Some(rate) = only.rate {
+            // A lost lease may still come and take what there is.
+            let there = queue.handed.at_least(rate, self.clock.mono(op.from));
+            if !queue.lost_leases.is_empty() || there <= found.len() as u64 {
+                return Some(false);
+            }
         }
         let Some(most) = only.in_flight else { return Some(true) };
         if queue.lost_keys > 0 {
@@ -104,5 +146,26 @@ impl Oracle {
             !here && (!book.quiet() || book.states(&self.clock, Excuse::None) & 8 != 0)
         });
         Some(found.len() + may_be_leased.count() < most)
+    }
+
+    /// The server sleeps with nothing under way while these leases wait in it.
+    ///
+    /// Returned: queue and key of a task that one of them should have been given.
+    #[must_use]
+    pub fn keeps_waiting(&self, waiting: &BTreeSet<CallId>) -> Option<(&str, &str)> {
+        let now = self.clock.now();
+        for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_subset(waiting)) {
+            let Some(waits) = queue.wide.first() else { continue };
+            // One that comes only now.
+            let op = Op { from: now, to: now, called: self.stamp + 1, ..self.open[waits].0.clone() };
+            if self.room_for_more(&op, &[]) != Some(true) {
+                continue;
+            }
+            let mut books = queue.keys.iter();
+            if let Some((key, _)) = books.find(|(_, book)| book.must_be_ready(&self.clock)) {
+                return Some((name, key));
+            }
+        }
+        None
     }
 }

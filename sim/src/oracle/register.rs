@@ -44,6 +44,13 @@ impl<T: Copy + Default> Register<T> {
         }
     }
 
+    /// More is known of what a call has set, or will.
+    pub(super) fn amend(&mut self, by: CallId, change: impl FnOnce(&mut T)) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.by == Some(by)) {
+            change(&mut entry.value);
+        }
+    }
+
     pub(super) fn refused(&mut self, by: CallId) {
         self.entries.retain(|entry| entry.by != Some(by));
     }

@@ -450,7 +450,7 @@ impl World {
             _ => Answer::NotFound,
         };
         match &call.verb {
-            Verb::Redrive { .. } | Verb::Settle(_) | Verb::Pause { .. } | Verb::Drain => {
+            Verb::Redrive { .. } | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
                 unreachable!("nobody dies at a rehearsal, and nothing is laid down")
             }
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,

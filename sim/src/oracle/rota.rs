@@ -47,6 +47,10 @@ pub struct Plan {
     pub number: u64,
     /// When.
     pub beat: Beat,
+    /// Nothing of before.
+    pub start: Option<i64>,
+    /// Nothing of later.
+    pub end: Option<i64>,
     /// So many tasks.
     pub count: Option<u64>,
     /// A task is due by up to so much later, milliseconds.
@@ -252,6 +256,12 @@ impl Rota {
         if made.due_at > high || made.due_at < made.at {
             return bad("P2", "before its time");
         }
+        if plan.start.is_some_and(|start| made.at < start) {
+            return bad("P2", "before the start of its schedule");
+        }
+        if plan.end.is_some_and(|end| made.at > end) {
+            return bad("limits", "after the end of its schedule");
+        }
         if made.due_at - made.at > i64::try_from(plan.jitter_ms).unwrap_or(i64::MAX) {
             return bad("P3", "later than its jitter");
         }
@@ -317,7 +327,11 @@ impl Rota {
     pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
         let plan = self.books[name].plans[&shown.number].0;
         let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
-        let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS;
+        let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
+        let last = plan.end.unwrap_or(i64::MAX);
+        let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
+            // What was decided by a clock that was set back since stays so.
+            || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
         // Whatever has been made is over, so none of it can stand in the way.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
         if shown.running && over == shown.made {
@@ -326,6 +340,9 @@ impl Rota {
         match shown.next {
             // What waits for a task to end has no next instant.
             None if shown.running => Ok(()),
+            Some(next) if next > last || plan.start.is_some_and(|start| next < start) => {
+                Err(broken("limits", name, format!("outside of its start and end: {plan:?}, {shown:?}")))
+            }
             Some(next) if next <= wall_ms => {
                 Err(broken("P3", name, format!("it is {wall_ms}, and still {shown:?}")))
             }
@@ -406,6 +423,8 @@ mod tests {
     const PLAN: Plan = Plan {
         number: 7,
         beat: Beat::Every(1_000),
+        start: None,
+        end: None,
         count: None,
         jitter_ms: 0,
         missed: Missed::All,

@@ -1,6 +1,7 @@
 //! Histories that are right, and histories that break one named promise.
 
 mod broken;
+mod flow;
 mod kept;
 
 use super::*;

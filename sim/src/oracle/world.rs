@@ -272,7 +272,7 @@ impl World {
                     said => said.is_none(),
                 })
             }
-            Verb::Counts | Verb::Settle(_) | Verb::Pause { .. } | Verb::Drain => {
+            Verb::Counts | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
                 unreachable!("they concern no single key")
             }
         }

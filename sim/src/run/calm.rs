@@ -3,7 +3,7 @@
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
 
 use super::{STEPS_MAX, Step, World};
-use crate::oracle::{Answer, Call, Due, Limits, Mode, Verb, Violation};
+use crate::oracle::{Answer, Call, Due, Limits, Mode, Pause, Verb, Violation};
 use crate::words;
 
 /// Longer than any lease of the workload.
@@ -69,8 +69,9 @@ impl World {
     /// Nothing is held up for ever. Some limits stay: what they hold up comes out none the less.
     fn let_go(&mut self) -> Step {
         for queue in self.workload.queues().to_vec() {
-            self.insist(&queue, Verb::Pause { on: false })?;
-            if self.rng.chance(70) {
+            self.insist(&queue, Verb::Pause(Pause::Off))?;
+            // Nobody waits at a rate then, so nobody would be woken by one.
+            if self.rng.chance(70) || self.options.rate_percent > 0 {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
             }
         }

@@ -1,5 +1,7 @@
 //! Clients, and the network between them and the server.
 
+use std::collections::BTreeSet;
+
 use tickwheel_engine::{CallId as ProductCall, Command, Input};
 
 use super::{Step, World};
@@ -104,15 +106,19 @@ impl World {
 
     /// Some waits have lasted long enough.
     pub(super) fn end_waits(&mut self, percent: u64) {
-        let on_wire = |id: CallId| self.wire.iter().any(|(_, input)| call_of(input) == Some(id.0));
-        let arrived: Vec<CallId> = self.waiting.iter().copied().filter(|id| !on_wire(*id)).collect();
-        for id in arrived {
+        for id in self.arrived_waits() {
             if self.rng.chance(percent) {
                 self.waiting.remove(&id);
                 self.trace.event(format_args!("the wait of {id:?} ends"));
                 self.inputs.push(Input::EndWait { call: ProductCall(id.0) });
             }
         }
+    }
+
+    /// The leases that wait in the server.
+    pub(super) fn arrived_waits(&self) -> BTreeSet<CallId> {
+        let on_wire = |id: CallId| self.wire.iter().any(|(_, input)| call_of(input) == Some(id.0));
+        self.waiting.iter().copied().filter(|id| !on_wire(*id)).collect()
     }
 
     pub(super) fn open_call(&mut self, call: Call) -> CallId {

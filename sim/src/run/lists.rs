@@ -1,6 +1,6 @@
-//! Lists, taken page by page while nothing else goes on.
+//! Lists, taken page by page, and forecasts, while nothing else goes on.
 
-use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
+use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Input};
 use tickwheel_queue::{List, State, TaskFilter};
 
 use super::{Step, World};
@@ -49,6 +49,28 @@ impl World {
         self.open.remove(&id);
         self.trace.event(format_args!("{id:?} lists {rows:?}"));
         self.oracle.answered(id, Answer::Listed(rows))
+    }
+
+    /// Has a forecast made of a queue.
+    pub(super) fn forecast_one(&mut self) -> Step {
+        let queues = self.workload.queues();
+        let queue = queues[self.forecasts.index(queues.len())].clone();
+        let width_ms = self.forecasts.pick(&[1, 7, 1_000, 60_000, 3_600_000, 86_400_000]);
+        let buckets = self.forecasts.pick(&[1, 10, 200]);
+        let forecast = Forecast { queue: Some(words::queue(&queue)), width_ms, buckets };
+        let Some(ProductAnswer::Forecast(Ok(seen))) = self.call_through(Command::Forecast(forecast))? else {
+            return Ok(());
+        };
+        if self.has_failed() {
+            return Ok(());
+        }
+        self.coverage.forecasts += 1;
+        self.trace.event(format_args!("a forecast of {queue} by {width_ms} ms is {seen:?}"));
+        if seen.counts.len() != buckets {
+            let what = format!("{buckets} buckets were asked for, and there are {}", seen.counts.len());
+            return Err(Violation { promise: "counts", what, story: Vec::new() });
+        }
+        self.oracle.forecast(&queue, seen.from.as_ms(), width_ms, &seen.counts)
     }
 
     /// Makes one call that the oracle does not see, and waits for its answer. `None`: the server died.

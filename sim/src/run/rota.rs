@@ -22,6 +22,8 @@ const LEASE_MS: u64 = 3_600_000;
 pub(super) struct Planner {
     rng: Rng,
     percent: u64,
+    bounds_percent: u64,
+    wall_ms: i64,
     oracle: Rota,
     /// What it waits for.
     open: Option<(u64, Asked)>,
@@ -47,6 +49,8 @@ impl Planner {
         Self {
             rng,
             percent,
+            bounds_percent: options.bounds_percent,
+            wall_ms: options.wall_start_ms as i64,
             oracle: Rota::default(),
             open: None,
             held: Vec::new(),
@@ -57,6 +61,7 @@ impl Planner {
 
     pub(super) fn time(&mut self, wall_ms: i64) {
         self.oracle.time(wall_ms);
+        self.wall_ms = wall_ms;
         if let Some((_, Asked::Ack(acks))) = &self.open {
             // It may be taken at any time until it is answered.
             acks.iter().for_each(|(_, name, at)| self.oracle.acks(name, *at, wall_ms));
@@ -105,13 +110,32 @@ impl Planner {
             None => self.rng.pick(&[Beat::Every(ms), Beat::Cron(ms), Beat::Delay(ms)]),
         };
         let few = Some(self.rng.pick(&[1, 5, 40]));
+        let (start, end) = self.bounds(ms);
         Plan {
             number: self.numbers,
             beat,
+            start,
+            end,
             count: few.filter(|_| missed == Missed::All || self.rng.chance(20)),
             jitter_ms: self.rng.pick(&[0, 0, JITTER_MS_MAX]),
             missed,
             early: self.rng.pick(&[Early::Skip, Early::Queue, Early::Allow]),
+        }
+    }
+
+    /// Where a schedule begins and ends, in steps of its own: some have begun, and some are over.
+    fn bounds(&mut self, step_ms: u64) -> (Option<i64>, Option<i64>) {
+        if self.bounds_percent == 0 || !self.rng.chance(self.bounds_percent) {
+            return (None, None);
+        }
+        let reach = self.rng.pick(&[1, 3, 50]) * step_ms;
+        let first = self.wall_ms.saturating_sub_unsigned(reach).max(1);
+        let start = first.saturating_add_unsigned(self.rng.below(2 * reach));
+        let end = start.saturating_add_unsigned(self.rng.below(3 * reach));
+        match self.rng.below(3) {
+            0 => (Some(start), None),
+            1 => (None, Some(end)),
+            _ => (Some(start), Some(end)),
         }
     }
 
@@ -349,7 +373,10 @@ fn schedule(plan: &Plan) -> product::Schedule {
             product::Cadence::Cron { text: text.into(), zone: "UTC".into() }
         }
     };
+    let instant = |ms| product::Timestamp::from_ms(ms).expect("after 1970");
     product::Schedule {
+        start: plan.start.map(instant),
+        end: plan.end.map(instant),
         count: plan.count,
         jitter_ms: plan.jitter_ms,
         catch_up: match plan.missed {

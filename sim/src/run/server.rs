@@ -45,6 +45,10 @@ impl World {
                 let (queue, key) = (queue.to_owned(), key.to_owned());
                 return Err(self.overslept(&queue, &key, wake));
             }
+            if let Some((queue, key)) = self.oracle.keeps_waiting(&self.arrived_waits()) {
+                let what = "a lease waits, and the server sleeps".to_owned();
+                return Err(self.oracle.accuse(queue, key, "P3", what));
+            }
         }
         Ok(())
     }

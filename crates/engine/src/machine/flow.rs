@@ -101,13 +101,16 @@ impl Queue {
 
     /// How many tasks may go into workers' hands now, groups left aside.
     pub(super) fn allowance(&self, now: Now) -> u64 {
-        if self.record.is_paused(now.wall) && !crate::planted::is("pause-forgotten") {
+        let outlasts = crate::planted::is("pause-outlasts") && self.record.paused_until.is_some();
+        let is_paused = self.record.is_paused(now.wall) && !crate::planted::is("pause-forgotten");
+        if is_paused || outlasts {
             return 0;
         }
         let one_more = u64::from(crate::planted::is("one-beyond-the-limit"));
         let in_flight = self.record.settings.max_in_flight;
         let in_flight = in_flight.map(|max| (max + one_more).saturating_sub(self.leased));
-        let tokens = self.bucket.as_ref().map(|bucket| bucket.tokens(now.mono_ns));
+        let bucket = self.bucket.as_ref().filter(|_| !crate::planted::is("rate-forgotten"));
+        let tokens = bucket.map(|bucket| bucket.tokens(now.mono_ns));
         in_flight.into_iter().chain(tokens).min().unwrap_or(u64::MAX)
     }
 }
@@ -257,7 +260,7 @@ impl Engine {
     /// If calls wait for what a pause or a rate holds up, it is remembered when that ends.
     pub(super) fn watch_gate(&mut self, now: Now, name: &QueueName) {
         let Some(queue) = self.queues.get(name) else { return self.opening.forget(name) };
-        if queue.waiters.is_empty() || queue.line.is_empty() {
+        if queue.waiters.is_empty() || queue.line.is_empty() || crate::planted::is("gate-forgotten") {
             return self.opening.forget(name);
         }
         match (queue.record.pause_end(now.wall), &queue.bucket) {

@@ -54,7 +54,8 @@ impl Engine {
             let into = now.wall.as_tick() % width_ms;
             let from = Timestamp::from_ms(now.wall.as_ms().saturating_sub_unsigned(into)).unwrap_or_default();
             let buckets = buckets.min(FORECAST_BUCKETS_MAX);
-            let left = Census { queue, after: now.wall, from, width_ms, buckets };
+            let after = if crate::planted::is("forecast-of-the-past") { Timestamp::EPOCH } else { now.wall };
+            let left = Census { queue, after, from, width_ms, buckets };
             let counting = Counting { call, left, counts: vec![0; buckets], as_of: durable };
             self.count_on(counting, out);
         }

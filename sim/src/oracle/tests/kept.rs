@@ -458,7 +458,7 @@ fn a_drained_queue_and_a_full_one_refuse_what_is_new() {
         play.call(Some("c"), put(DUE, 300), Answer::Draining)?;
         play.crash()?;
         play.call(Some("c"), put(DUE, 300), Answer::Draining)?;
-        play.call(None, Verb::Pause { on: false }, Answer::Laid)?;
+        play.call(None, Verb::Pause(Pause::Off), Answer::Laid)?;
         play.put("c", DUE, view("c", 3, 9, DUE))
     });
 }

@@ -1,0 +1,91 @@
+//! What was handed out of a queue that has a rate: never more than the rate lets through, however the calls came.
+
+use super::call::{Limits, Rate};
+use super::clock::Clock;
+use super::register::Register;
+use super::world::Op;
+
+/// So many are looked back at.
+const GRANTS_MAX: usize = 64;
+
+/// The deliveries of a queue since its limits were laid down, or since it came up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Handed {
+    grants: Vec<Grant>,
+    /// When something may have been taken out of the bucket last, or the bucket been made.
+    taken_ms: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Grant {
+    called: u64,
+    /// It began from then on.
+    from_ms: u64,
+    tokens: Vec<String>,
+}
+
+impl Handed {
+    /// The bucket may be empty at this time, for all that is known.
+    pub(super) fn may_be_empty(&mut self, mono_ms: u64) {
+        self.taken_ms = mono_ms;
+    }
+
+    /// Limits were laid down, or the server went down: what was handed out before says nothing any more.
+    pub(super) fn begin(&mut self, mono_ms: u64) {
+        self.grants.clear();
+        self.may_be_empty(mono_ms);
+    }
+
+    /// A lease was answered with these.
+    pub(super) fn granted(&mut self, op: &Op, tokens: Vec<String>, clock: &Clock) {
+        if self.grants.len() == GRANTS_MAX {
+            self.grants.remove(0);
+        }
+        self.may_be_empty(clock.mono(op.to));
+        self.grants.push(Grant { called: op.called, from_ms: clock.mono(op.from), tokens });
+    }
+
+    /// Deliveries that reached nobody do not count.
+    pub(super) fn returned(&mut self, tokens: &[String]) {
+        for grant in &mut self.grants {
+            grant.tokens.retain(|token| !tokens.contains(token));
+        }
+    }
+
+    /// Whether what was handed out until `op` was answered is within the rate, over every stretch that ends then and in which no limit but
+    /// these stood.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn within_rate(
+        &self,
+        op: &Op,
+        limits: &Register<Limits>,
+        clock: &Clock,
+    ) -> Result<(), String> {
+        let to_ms = clock.mono(op.to);
+        for first in &self.grants {
+            let mut rates = limits.since(first.called).map(|limits| limits.rate);
+            let Some(Some(rate)) = rates.next() else { continue };
+            if rates.any(|other| other != Some(rate)) {
+                continue;
+            }
+            let within = self.grants.iter().filter(|grant| grant.called >= first.called);
+            let handed: usize = within.map(|grant| grant.tokens.len()).sum();
+            // A millisecond more, for both instants were rounded down.
+            let most = rate.burst.saturating_add(rate.come_back(to_ms - first.from_ms + 1));
+            if handed as u64 > most {
+                let since = format!("between {} ms and {to_ms} ms", first.from_ms);
+                return Err(format!("{handed} handed out {since}, {most} allowed by {rate:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many a lease that comes at this time may have at the least.
+    pub(super) fn at_least(&self, rate: Rate, mono_ms: u64) -> u64 {
+        // A millisecond less, for both instants were rounded down.
+        let ms = mono_ms.saturating_sub(self.taken_ms).saturating_sub(1);
+        rate.come_back(ms).min(rate.burst)
+    }
+}
