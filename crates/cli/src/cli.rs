@@ -1,9 +1,11 @@
 //! The command line as a whole.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, bench, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls,
@@ -70,14 +72,25 @@ impl Cli {
     /// # Errors
     /// The file is not in order.
     pub(crate) fn read() -> Result<Self> {
-        let read = |command: clap::Command| {
-            let matches = command.get_matches();
-            Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-        };
-        let cli = read(without_empty_variables(Self::command()));
+        let of = |matches: &ArgMatches| Self::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+        let command = without_empty_variables(Self::command());
+        let matches = command.clone().get_matches();
+        let cli = of(&matches);
         let Command::Serve(serve) = &cli.command else { return Ok(cli) };
         let Some(path) = serve.config() else { return Ok(cli) };
-        Ok(read(ConfigFile::read(path)?.apply(without_empty_variables(Self::command()))))
+        let mut file = ConfigFile::read(path)?;
+        if let Some((_, said)) = matches.subcommand() {
+            file.yield_to(said);
+        }
+        Ok(of(&file.apply(command).get_matches()))
+    }
+
+    /// Ends the program as it does when the command line of this subcommand makes no sense.
+    pub(crate) fn misused(subcommand: &str, what: impl Display) -> ! {
+        let mut command = Self::command();
+        command.build();
+        let subcommand = command.find_subcommand_mut(subcommand).expect("there is such a command");
+        subcommand.error(ErrorKind::MissingRequiredArgument, what).exit()
     }
 
     /// Does what was asked for.

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::Resettable;
-use clap::{Arg, ArgAction, Command, CommandFactory};
-use toml::{Table, Value};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+use toml::Value;
+use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
+use crate::commands::serve::Serve;
 
 /// The command line without variables that are empty, which is how a shell says that they are not set.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
@@ -81,7 +84,7 @@ impl ConfigFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, is no TOML, has a key that is not known, or a value that its option does not take.
+    /// It cannot be read, is no TOML, or has keys that are not known or values that their options do not take: all of them are named.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let place = || format!("failed to take the configuration from {}", path.display());
         let text = std::fs::read_to_string(path).with_context(place)?;
@@ -89,32 +92,42 @@ impl ConfigFile {
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let table: Table =
-            text.parse().map_err(|error: toml::de::Error| anyhow::anyhow!("{}", error.to_string().trim()))?;
+        let table = DeTable::parse(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim()))?;
         let known = settings();
-        let mut said = Vec::new();
-        for (key, value) in &table {
-            let Some(setting) = known.iter().find(|setting| setting.key == *key) else {
-                let dashed = key.replace('-', "_");
-                let hint = match known.iter().find(|setting| setting.key == dashed) {
-                    Some(setting) => format!("write `{}`", setting.key),
-                    None => "`tickwheel config` prints all there are".to_owned(),
-                };
-                bail!("there is no key `{key}`; {hint}");
-            };
-            let text = match value {
-                Value::Boolean(value) if setting.is_flag => value.to_string(),
-                Value::String(value) if !setting.is_flag => value.clone(),
-                _ if setting.is_flag => bail!("`{key}` is not true or false; write them without quotes"),
-                Value::Integer(_) | Value::Float(_) | Value::Datetime(_) => {
-                    bail!("`{key}` is not a text; write it in quotes: {key} = \"{value}\"")
-                }
-                _ => bail!("`{key}` is not a text; write for example {key} = {}", setting.example),
-            };
-            check(key, &text, setting.is_flag)?;
-            said.push((key.clone(), text));
+        let (mut said, mut faults) = (Vec::new(), Vec::new());
+        for (key, value) in table.get_ref() {
+            let written = &text[value.span()];
+            match text_of(key.get_ref(), value.get_ref(), written, &known) {
+                Ok(text) => said.push((key.get_ref().to_string(), text)),
+                Err(fault) => faults.push((1 + text[..key.span().start].matches('\n').count(), fault)),
+            }
         }
-        Ok(Self(said))
+        faults.sort_by_key(|(line, _)| *line);
+        let faults: Vec<String> =
+            faults.into_iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
+        match &faults[..] {
+            [] => Ok(Self(said)),
+            [fault] => bail!("{fault}"),
+            several => bail!("{} faults\n  {}", several.len(), several.join("\n  ")),
+        }
+    }
+
+    /// What goes before this file: who names a directory on the command line or in the environment wants tasks to be kept there.
+    pub(crate) fn yield_to(&mut self, said: &ArgMatches) {
+        if said.value_source("data").is_some_and(|source| source != ValueSource::DefaultValue) {
+            self.0.retain(|(key, _)| key != "memory");
+        }
+    }
+
+    /// Whether a server could be told this, together with what the environment says.
+    ///
+    /// # Errors
+    /// Its keys contradict each other, or what they say is not enough.
+    pub(crate) fn check(&self) -> Result<()> {
+        let command = self.apply(without_empty_variables(Cli::command()));
+        let matches = command.try_get_matches_from(["tickwheel", "serve"])?;
+        let said = matches.subcommand_matches("serve").expect("it was named");
+        Serve::from_arg_matches(said)?.settled().map(|_| ())
     }
 
     /// How many keys it has.
@@ -133,25 +146,42 @@ impl ConfigFile {
     }
 }
 
-/// Whether the option takes this value.
-fn check(key: &str, text: &str, is_flag: bool) -> Result<()> {
-    if is_flag {
-        return Ok(());
-    }
+/// What a value of the file would be on the command line.
+///
+/// # Errors
+/// A sentence: no option has this name, or it does not take this value.
+fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> Result<String> {
+    let Some(setting) = known.iter().find(|setting| setting.key == key) else {
+        let dashed = key.replace('-', "_");
+        match known.iter().find(|setting| setting.key == dashed) {
+            Some(setting) => bail!("there is no key `{key}`; write `{}`", setting.key),
+            None => bail!("there is no key `{key}`; `tickwheel config` prints all there are"),
+        }
+    };
+    let text = match value {
+        DeValue::Boolean(value) if setting.is_flag => return Ok(value.to_string()),
+        DeValue::String(value) if !setting.is_flag => value.to_string(),
+        _ if setting.is_flag => bail!("`{key}` is not true or false; write them without quotes"),
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
+            bail!("`{key}` is not a text; write it in quotes: {key} = \"{written}\"")
+        }
+        _ => bail!("`{key}` is not a text; write for example {key} = {}", setting.example),
+    };
     // What the environment says of others is not this file's.
     let serve = serve().mut_args(|option| option.env(Resettable::Reset));
     let option = serve.get_arguments().find(|option| option.get_id() == key).expect("it is one of them");
     let name = option.get_long().expect("each has a long name").to_owned();
     let words = ["serve".to_owned(), format!("--{name}={text}")];
-    match serve.try_get_matches_from(words) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let shown = error.to_string();
-            let first = shown.lines().next().unwrap_or_default();
-            let why = first.strip_prefix("error: ").unwrap_or(first);
-            bail!("`{key}`: {why}")
-        }
+    if let Err(error) = serve.try_get_matches_from(words) {
+        let shown = error.to_string();
+        // The fault, and what would be right; not how the command line is used.
+        let lines =
+            shown.lines().take_while(|line| !line.starts_with("For more") && !line.starts_with("Usage"));
+        let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+        let why = lines.join(" ");
+        bail!("`{key}`: {}", why.strip_prefix("error: ").unwrap_or(&why));
     }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -176,8 +206,32 @@ mod tests {
             ("listen", "TOML parse error at line 1"),
         ] {
             let error = refused(text);
+            let error = error.strip_prefix("line 1: ").unwrap_or(&error);
             assert!(error.starts_with(what), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn all_faults_are_named_with_their_lines_and_what_would_be_right() {
+        let error = refused("# a comment\nack = \"sometimes\"\n\nlisten = 8463\n");
+        let lines: Vec<&str> = error.lines().map(str::trim).collect();
+        assert_eq!(lines[0], "2 faults");
+        assert!(lines[1].starts_with("line 2: `ack`: invalid value 'sometimes'"), "{error}");
+        assert!(lines[1].ends_with("[possible values: fsync, os, memory]"), "{error}");
+        assert!(lines[2].starts_with("line 4: `listen` is not a text"), "{error}");
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_found_before_the_start() {
+        let check = |text: &str| {
+            ConfigFile::parse(text).expect("each by itself").check().map_err(|error| error.to_string())
+        };
+        assert_eq!(check("tls_cert = \"a\"\ntls_key = \"b\""), Ok(()));
+        assert!(check("tls_cert = \"a\"").expect_err("half").contains("add --tls-key"));
+        assert!(
+            check("listen = \"0.0.0.0:1\"").expect_err("open").contains("other machines can reach 0.0.0.0:1")
+        );
+        assert_eq!(check("listen = \"0.0.0.0:1\"\ninsecure = true"), Ok(()));
     }
 
     #[test]
@@ -194,5 +248,21 @@ mod tests {
         assert_eq!(of(&["tickwheel", "serve", "--ack", "memory"], "ack"), "memory");
         assert_eq!(of(&["tickwheel", "serve"], "levels"), "1s 2s");
         assert_eq!(of(&["tickwheel", "serve"], "memory"), "true");
+    }
+
+    #[test]
+    fn a_directory_on_the_command_line_goes_before_memory_in_the_file() {
+        let memory_with = |words: &[&str]| {
+            let mut file = ConfigFile::parse("memory = true").expect("in order");
+            let command = Cli::command()
+                .mut_subcommand("serve", |serve| serve.mut_args(|option| option.env(Resettable::Reset)));
+            let matches = command.clone().try_get_matches_from(words).expect("words");
+            file.yield_to(matches.subcommand_matches("serve").expect("serve"));
+            let matches = file.apply(command).try_get_matches_from(words).expect("words");
+            matches.subcommand_matches("serve").expect("serve").get_flag("memory")
+        };
+        assert!(memory_with(&["tickwheel", "serve"]));
+        assert!(!memory_with(&["tickwheel", "serve", "--data", "d"]));
+        assert!(memory_with(&["tickwheel", "serve", "--data", "d", "--memory"]));
     }
 }

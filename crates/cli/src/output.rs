@@ -116,7 +116,7 @@ fn hint(problem: &Problem) -> Option<&str> {
 }
 
 /// An error and its causes in one line. Many errors quote their cause; what has been said is not said again.
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

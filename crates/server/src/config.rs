@@ -7,6 +7,8 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 
+use crate::host::is_loopback;
+use crate::server::StartError;
 use crate::span::SpanSink;
 use crate::tls::TlsFiles;
 use crate::tokens::Tokens;
@@ -87,5 +89,23 @@ impl Config {
             stop_grace: Duration::from_secs(10),
             spans: None,
         }
+    }
+
+    /// Whether others than this machine can reach the server, and are not kept out. Looks at nothing but this.
+    ///
+    /// # Errors
+    /// [`StartError::NotLoopback`].
+    pub fn check(&self) -> Result<(), StartError> {
+        let trusts_all = self.tokens.is_empty() && self.token_file.is_none();
+        let missing = match (trusts_all, self.tls.is_none()) {
+            (true, true) => "are no tokens and no TLS: everybody may do everything, and read everything",
+            (true, false) => "are no tokens: everybody may do everything",
+            (false, true) => "is no TLS: whoever is on the way reads everything, tokens too",
+            (false, false) => return Ok(()),
+        };
+        if self.insecure || is_loopback(&self.listen.ip()) {
+            return Ok(());
+        }
+        Err(StartError::NotLoopback { listen: self.listen, missing })
     }
 }

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::config::{Config, Store};
 use crate::front::Front;
 use crate::guard::{Guard, TokenFileError};
-use crate::host::{Hosts, is_loopback};
+use crate::host::Hosts;
 use crate::routes::routes;
 use crate::stopping::{self, Stop, Stopping};
 use crate::tls::{Begun, Tls, TlsError};
@@ -120,21 +120,7 @@ impl Server {
     /// [`StartError`]; nothing is left open then.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
         let listen = config.listen;
-        let trusts_all = config.tokens.is_empty() && config.token_file.is_none();
-        let missing = match (trusts_all, config.tls.is_none()) {
-            (true, true) => {
-                Some("are no tokens and no TLS: everybody may do everything, and read everything")
-            }
-            (true, false) => Some("are no tokens: everybody may do everything"),
-            (false, true) => Some("is no TLS: whoever is on the way reads everything, tokens too"),
-            (false, false) => None,
-        };
-        if let Some(missing) = missing
-            && !config.insecure
-            && !is_loopback(&listen.ip())
-        {
-            return Err(StartError::NotLoopback { listen, missing });
-        }
+        config.check()?;
         let tls = config.tls.map(Tls::open).transpose()?;
         let refused = |source| StartError::Listen { listen, source };
         let place = config.token_file.clone().unwrap_or_default();

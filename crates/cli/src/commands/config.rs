@@ -21,7 +21,8 @@ Examples:
   tickwheel config --check tickwheel.toml
   tickwheel serve --config tickwheel.toml")]
 pub(crate) struct Config {
-    /// Check this file instead: its keys and their values. Files that it names are not looked at
+    /// Check this file instead: its keys, their values, and whether a server would start with them, and with what the environment says.
+    /// Files that it names are not looked at
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
@@ -34,6 +35,7 @@ impl Config {
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(path) = self.check {
             let file = ConfigFile::read(&path)?;
+            file.check().with_context(|| format!("no server starts with {}", path.display()))?;
             say(&format!("{} is in order: {} keys", path.display(), file.len()));
             return Ok(ExitCode::SUCCESS);
         }

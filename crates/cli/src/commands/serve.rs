@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::otlp;
-use crate::output::STDOUT;
+use crate::output::{STDOUT, chain};
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
@@ -55,7 +55,7 @@ pub(crate) struct Serve {
     data: Option<PathBuf>,
     /// Keep tasks in memory only: nothing survives the end of the process
     ///
-    /// `--data` is not used then
+    /// `--data` is not used then; but before a file that says `memory`, it goes
     #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
     /// When a call is answered that changes something: once it is synced, written, or taken in
@@ -154,66 +154,86 @@ impl Serve {
     /// It cannot start.
     pub(crate) fn run(self) -> Result<ExitCode> {
         log_to_stderr(&self.log, self.log_format)?;
+        let json = self.log_format == LogFormat::Json;
         end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
         // A recovery that was told to stop half way need not be waited for: it changes nothing that a crash could not.
         runtime.shutdown_background();
-        served?;
-        Ok(ExitCode::SUCCESS)
+        match served {
+            // Whoever reads the log by a program reads this by it, too.
+            Err(error) if json => {
+                tracing::error!(error = %chain(&error), "failed to start");
+                Ok(ExitCode::FAILURE)
+            }
+            served => served.map(|()| ExitCode::SUCCESS),
+        }
     }
 
-    async fn serve(self) -> Result<()> {
-        // Before anything is opened: a signal that comes early is a stop, too.
-        let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
-        let store = match (self.memory, self.data) {
-            (true, unused) => {
-                if let Some(data) = unused {
-                    tracing::warn!(data = %data.display(), "not used, for tasks are kept in memory");
-                }
-                tracing::warn!("tasks are kept in memory: none survives the end of this process");
-                Store::Memory
-            }
-            (false, data) => Store::Dir(data.unwrap_or_else(|| DATA_DEFAULT.into())),
+    /// What the server is told; nothing is opened or looked at for it.
+    ///
+    /// # Errors
+    /// The options contradict each other.
+    pub(crate) fn settled(&self) -> Result<Config> {
+        let store = match (self.memory, &self.data) {
+            (true, _) => Store::Memory,
+            (false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
         };
         let Beanstalk::Off = self.beanstalk;
-        if self.ack != Ack::Fsync && !self.memory {
-            let lost = if self.ack == Ack::Os { "of the machine" } else { "of the server or of the machine" };
-            tracing::warn!(
-                "calls are answered before they are synced: a crash {lost} may take the last moments"
-            );
-        }
         let tokens = match env::var(TOKEN_VARIABLE) {
             Ok(token) if !token.is_empty() => token_of_variable(&token)?,
             _ => Tokens::default(),
         };
-        let Self { listen, virtual_clock, insecure, levels, token_file, tls_cert, tls_key, .. } = self;
-        let tls = match (tls_cert, tls_key) {
+        let tls = match (self.tls_cert.clone(), self.tls_key.clone()) {
             (Some(certificates), Some(key)) => Some(TlsFiles { certificates, key }),
             (None, None) => None,
             (Some(_), None) => bail!("there is a certificate and no key; add --tls-key"),
             (None, Some(_)) => bail!("there is a key and no certificate; add --tls-cert"),
         };
-        if insecure && tokens.is_empty() && token_file.is_none() {
-            tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
-        }
-        if insecure && tls.is_none() {
-            tracing::warn!("there is no TLS: whoever is on the way to {listen} reads everything, tokens too");
-        }
-        let (spans, export) = self.otlp_endpoint.as_deref().map(otlp::open).transpose()?.unzip();
-        let ack_level = self.ack.into();
         let config = Config {
-            listen,
-            virtual_clock,
+            listen: self.listen,
+            virtual_clock: self.virtual_clock,
             tls,
-            insecure,
-            ack_level,
-            levels,
+            insecure: self.insecure,
+            ack_level: self.ack.into(),
+            levels: self.levels.clone(),
             tokens,
-            token_file,
-            spans,
+            token_file: self.token_file.clone(),
             ..Config::new(store)
         };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What somebody may not have meant.
+    fn warn(&self, config: &Config) {
+        if self.memory {
+            if let Some(data) = &self.data {
+                tracing::warn!(data = %data.display(), "not used, for tasks are kept in memory");
+            }
+            tracing::warn!("tasks are kept in memory: none survives the end of this process");
+        } else if self.ack != Ack::Fsync {
+            let lost = if self.ack == Ack::Os { "of the machine" } else { "of the server or of the machine" };
+            tracing::warn!(
+                "calls are answered before they are synced: a crash {lost} may take the last moments"
+            );
+        }
+        let Config { listen, insecure, .. } = config;
+        if *insecure && config.tokens.is_empty() && config.token_file.is_none() {
+            tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
+        }
+        if *insecure && config.tls.is_none() {
+            tracing::warn!("there is no TLS: whoever is on the way to {listen} reads everything, tokens too");
+        }
+    }
+
+    async fn serve(self) -> Result<()> {
+        // Before anything is opened: a signal that comes early is a stop, too.
+        let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
+        let config = self.settled().context("failed to start")?;
+        self.warn(&config);
+        let (spans, export) = self.otlp_endpoint.as_deref().map(otlp::open).transpose()?.unzip();
+        let config = Config { spans, ..config };
         let server = tokio::select! {
             bound = Server::bind(config) => bound.context("failed to start")?,
             _ = stop.wait() => return Ok(()),

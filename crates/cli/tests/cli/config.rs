@@ -35,6 +35,14 @@ fn a_server_does_what_its_file_says_unless_the_command_line_says_otherwise() {
         );
         assert!(refused.err.contains(path), "{}", refused.err);
     }
+    std::fs::write(&file, "ack = \"sometimes\"\n\nlisten = 1\n").expect("written");
+    let refused = run(&["config", "--check", path]);
+    for what in ["2 faults", "line 1: `ack`", "[possible values: fsync, os, memory]", "line 3: `listen`"] {
+        assert!(refused.code == 1 && refused.err.contains(what), "{what}: {}", refused.err);
+    }
+    std::fs::write(&file, "tls_key = \"key.pem\"\n").expect("written");
+    let refused = run(&["config", "--check", path]);
+    assert!(refused.code == 1 && refused.err.contains("add --tls-cert"), "{}", refused.err);
     let nowhere = run(&["serve", "--config", "no-such-file.toml"]);
     assert!(nowhere.code == 1 && nowhere.err.contains("no-such-file.toml"), "{}", nowhere.err);
 }
@@ -71,4 +79,13 @@ fn a_call_is_sent_again_until_the_server_is_there() {
     let server = Server::start(&["--memory", "--listen", &address]);
     assert!(waiting.wait().expect("it ends").success(), "it found the server");
     drop(server);
+}
+
+#[test]
+fn a_start_that_fails_is_told_as_the_log_is_written() {
+    let refused = run(&["serve", "--memory", "--listen", "0.0.0.0:0", "--log-format", "json"]);
+    let last = refused.err.lines().last().expect("a line");
+    let told: serde_json::Value = serde_json::from_str(last).expect(last);
+    assert_eq!((refused.code, &told["message"]), (1, &"failed to start".into()));
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("--insecure")), "{told}");
 }
