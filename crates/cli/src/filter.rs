@@ -31,6 +31,11 @@ enum State {
 }
 
 impl Filter {
+    /// Whether nothing is asked of a task.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.is_none() && self.due_from.is_none() && self.due_to.is_none() && self.tag.is_none()
+    }
+
     /// As the server takes it.
     pub(crate) fn wanted(self) -> TaskFilter {
         let state = self.state.map(|state| match state {

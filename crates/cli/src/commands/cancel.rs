@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::client::Client;
 use tickwheel_api::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobState};
 
+use crate::cli::Cli;
 use crate::filter::Filter;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
@@ -31,7 +31,7 @@ pub(crate) struct Cancel {
     #[arg(value_parser = values::queue)]
     queue: String,
     /// The task's key
-    #[arg(value_parser = values::key, required_unless_present_any = MANY, conflicts_with_all = MANY)]
+    #[arg(value_parser = values::key, conflicts_with_all = MANY)]
     key: Option<String>,
     /// Only if the task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
@@ -65,8 +65,14 @@ impl Cancel {
     /// # Errors
     /// No server, or another version.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        let Some(key) = self.key.clone() else {
+            if !self.all && self.filter.is_empty() {
+                let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
+                Cli::misused("cancel", format!("{what} of {}", self.queue));
+            }
+            return self.many();
+        };
         let client = self.remote.client()?;
-        let Some(key) = self.key.clone() else { return self.many(&client) };
         let query = CancelQuery { revoke: self.revoke };
         let outcome = client.cancel(&self.queue, &key, query, self.if_match)?;
         self.format.print([Outcome { queue: self.queue, key, result: outcome }])?;
@@ -83,7 +89,8 @@ impl Cancel {
 
 impl Cancel {
     /// All that the filter finds. Of a job the progress is told until it is over; it goes on without us, too.
-    fn many(self, client: &Client) -> Result<ExitCode> {
+    fn many(self) -> Result<ExitCode> {
+        let client = self.remote.client()?;
         let body =
             BulkCancelBody { filter: self.filter.wanted(), dry_run: self.dry_run, revoke: self.revoke };
         let mut job = match client.cancel_many(&self.queue, &body)? {
@@ -111,9 +118,9 @@ impl Cancel {
         self.format.print([Many { queue: job.queue, matched, cancelled }])?;
         match job.error {
             Some(error) => {
-                anyhow::bail!("the job could not go on: {error}; send the same again for what is left")
+                bail!("the job could not go on: {error}; send the same again for what is left")
             }
-            None if job.state == JobState::Stopped => anyhow::bail!("the job was stopped"),
+            None if job.state == JobState::Stopped => bail!("the job was stopped"),
             None => Ok(settled(self.dry_run, matched, cancelled)),
         }
     }

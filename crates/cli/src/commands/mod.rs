@@ -22,6 +22,7 @@ pub(crate) mod queues;
 pub(crate) mod redrive;
 pub(crate) mod replay;
 pub(crate) mod restore;
+mod retry;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 pub(crate) mod token;

@@ -41,14 +41,7 @@ impl Payload {
     pub(crate) fn read(self) -> Result<PayloadBody> {
         let (bytes, place) = match (self.source.payload, self.source.payload_file) {
             (Some(text), _) => (text.into_bytes(), "--payload".to_owned()),
-            (None, Some(name)) if name == "-" => (
-                read(io::stdin().lock()).context("failed to read the payload from stdin")?,
-                "stdin".to_owned(),
-            ),
-            (None, Some(name)) => {
-                let file = File::open(&name).with_context(|| format!("failed to open {name}"))?;
-                (read(file).with_context(|| format!("failed to read {name}"))?, name)
-            }
+            (None, Some(name)) => text_of(&name)?,
             (None, None) if self.content_type == CONTENT_TYPE_JSON => return Ok(PayloadBody::default()),
             (None, None) => bail!(
                 "--content-type says what the payload is, and there is none; add --payload or --payload-file"
@@ -82,6 +75,20 @@ fn json(bytes: &[u8], place: &str) -> Result<PayloadBody> {
         );
     }
     Ok(payload)
+}
+
+/// What a file has, or stdin as `-`; and how it is called.
+///
+/// # Errors
+/// It cannot be read, or is too large.
+pub(super) fn text_of(name: &str) -> Result<(Vec<u8>, String)> {
+    if name == "-" {
+        let text = read(io::stdin().lock()).context("failed to read from stdin")?;
+        return Ok((text, "stdin".to_owned()));
+    }
+    let file = File::open(name).with_context(|| format!("failed to open {name}"))?;
+    let text = read(file).with_context(|| format!("failed to read {name}"))?;
+    Ok((text, name.to_owned()))
 }
 
 fn read(from: impl Read) -> Result<Vec<u8>> {

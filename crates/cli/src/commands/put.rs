@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use tickwheel_api::client::Stored;
-use tickwheel_api::{
-    ATTEMPTS_MAX, Due, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, RetryBody, Terms, time,
-};
+use tickwheel_api::{Due, MomentBody, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
 
-use super::payload::Payload;
+use super::payload::{Payload, text_of};
+use super::retry::Retry;
 use crate::output::{Format, Row};
 use crate::remote::Remote;
 use crate::values;
@@ -25,6 +25,8 @@ Examples:
   tickwheel put mail welcome:7 --at 2030-01-01T08:00:00+01:00
   tickwheel put close order:1 --in 1h --mode replace --if-match 41    only if it still is what I saw
   tickwheel put mail digest:7 --level 3 --tag eu --priority 10        after the third delay level, before others
+  tickwheel put prices sku:1 --timeline '[{\"at\":\"2030-01-01T00:00:00Z\",\"payload\":9},{\"at\":\"2030-02-01T00:00:00Z\",\"payload\":8}]'
+  tickwheel put calls call:1 --max-attempts 5 --backoff fixed --backoff-base 20m
   date | tickwheel put log now --payload-file - --content-type text/plain")]
 pub(crate) struct Put {
     /// The queue; it appears with its first task
@@ -69,6 +71,10 @@ struct When {
     /// Due after the server's delay level N, counted from 1 (see `tickwheel serve --levels`)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     level: Option<u32>,
+    /// Due at each of these instants, one after the other, with the payload of each: a list such as
+    /// `[{"at": "2030-01-01T00:00:00Z", "payload": {"price": 9}}]`, or @FILE, or @- for stdin
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["payload", "payload_file"])]
+    timeline: Option<String>,
 }
 
 /// On what terms the task is handed out.
@@ -83,9 +89,8 @@ pub(super) struct Given {
     /// Tasks of one group share a limit of their queue
     #[arg(long, value_name = "GROUP", value_parser = values::group)]
     group: Option<String>,
-    /// Dead after so many attempts; a nack waits 1 s, 2 s, 4 s and so on to 10 min, less up to half of it by chance
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ATTEMPTS_MAX)))]
-    max_attempts: Option<u32>,
+    #[command(flatten)]
+    retry: Retry,
     /// Dead so long after this, unless a worker has the task then or has finished it
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     expire_after: Option<u64>,
@@ -104,10 +109,28 @@ enum Mode {
 }
 
 impl Given {
-    pub(super) fn terms(self) -> Terms {
-        let Self { tags, priority, group, max_attempts, expire_after } = self;
-        let retry = max_attempts.map(|max| RetryBody { max_attempts: Some(max), ..RetryBody::default() });
-        Terms { tags, priority, group, retry, expire_after_ms: expire_after }
+    /// The terms, as a request says them.
+    ///
+    /// # Errors
+    /// The retry policy makes no sense.
+    pub(super) fn terms(self) -> Result<Terms> {
+        let Self { tags, priority, group, retry, expire_after } = self;
+        Ok(Terms { tags, priority, group, retry: retry.over(None)?, expire_after_ms: expire_after })
+    }
+}
+
+/// The instants of a timeline.
+fn timeline(text: String) -> Result<Vec<MomentBody>> {
+    let (text, place) = match text.strip_prefix('@') {
+        Some(file) => text_of(file)?,
+        None => (text.into_bytes(), "--timeline".to_owned()),
+    };
+    let list: &RawValue =
+        serde_json::from_slice(&text).with_context(|| format!("what {place} gives is no JSON"))?;
+    let body = format!(r#"{{"timeline":{list}}}"#);
+    match PutBody::parse(body.as_bytes()) {
+        Ok(body) => Ok(body.timeline),
+        Err(error) => bail!("{place}: {error}; {}", error.hint),
     }
 }
 
@@ -123,6 +146,7 @@ impl Put {
             (None, None, Some(level)) => Due::Level(level),
             (None, None, None) => Due::Now,
         };
+        let timeline = self.when.timeline.map(timeline).transpose()?.unwrap_or_default();
         let mode = match self.mode {
             Mode::Upsert => PutMode::Upsert,
             Mode::Create => PutMode::Create,
@@ -133,9 +157,9 @@ impl Put {
         let body = PutBody {
             due,
             payload: self.payload.read()?,
-            terms: self.given.terms(),
+            timeline,
+            terms: self.given.terms()?,
             max_wait_ms: self.max_wait,
-            ..PutBody::default()
         };
         let query = PutQuery { mode, revoke: self.revoke };
         let stored = client.put(&self.queue, &self.key, &body, query, self.if_match)?;

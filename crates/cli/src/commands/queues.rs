@@ -10,6 +10,7 @@ use tickwheel_api::{
     RetryBody, SettingsBody, duration, time,
 };
 
+use super::retry::Retry;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
@@ -20,7 +21,7 @@ use crate::values::{self, Setting};
 Examples:
   tickwheel queues
   tickwheel queues set exports --max-in-flight 3 --default-lease 10m
-  tickwheel queues set mails --rate 100/m --max-attempts 5
+  tickwheel queues set mails --rate 100/m --max-attempts 5 --backoff fixed --backoff-base 20m
   tickwheel queues set mails --rate none
   tickwheel queues pause mails --for 10m
   tickwheel queues show mails")]
@@ -85,9 +86,8 @@ struct Set {
     /// The lease of workers who name none
     #[arg(long = "default-lease", alias = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
     default_lease_ms: Option<Setting<u64>>,
-    /// Tasks that name no retry policy are dead after so many attempts
-    #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts))]
-    max_attempts: Option<Setting<u32>>,
+    #[command(flatten, next_help_heading = "Options for tasks that name no retry policy")]
+    retry: Retry,
     /// So many ended tasks are remembered
     #[arg(long, value_name = "N", value_parser = history_keys)]
     history_keys: Option<Setting<u64>>,
@@ -132,7 +132,7 @@ impl Queues {
             Some(Verb::Show(name)) => client.queue(&name.queue)?,
             Some(Verb::Set(set)) => {
                 let before = client.queue(&set.name.queue)?.settings;
-                client.reconfigure(&set.name.queue, set.patch(before))?
+                client.reconfigure(&set.name.queue, set.patch(before)?)?
             }
             Some(Verb::Pause(pause)) => {
                 client.pause(&pause.name.queue, &PauseBody { for_ms: pause.for_ms })?
@@ -147,7 +147,10 @@ impl Queues {
 
 impl Set {
     /// What is named, as the server takes it: others may change what is not.
-    fn patch(&self, before: SettingsBody) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// What is named does not go together with what stands.
+    fn patch(&self, before: SettingsBody) -> Result<Vec<u8>> {
         let mut patch = serde_json::Map::new();
         let mut put = |name: &str, value: Option<Value>| {
             patch.extend(value.map(|value| (name.to_owned(), value)));
@@ -162,7 +165,7 @@ impl Set {
         put("max_backlog", number(self.max_backlog));
         let lease = |ms| Value::from(duration::format(ms));
         put("default_lease", self.default_lease_ms.map(|to| to.value().map_or(Value::Null, lease)));
-        put("retry", self.max_attempts.map(|to| retry(before.retry, to.value())));
+        put("retry", self.retry.over(before.retry)?.map(retry));
         let history = before.history.unwrap_or_default();
         let usual = HistoryBody::default();
         let history = HistoryBody {
@@ -173,17 +176,16 @@ impl Set {
             let value = if history == usual { Ok(Value::Null) } else { serde_json::to_value(history) };
             put("history", Some(value.expect("plain JSON")));
         }
-        serde_json::to_vec(&patch).expect("plain JSON")
+        Ok(serde_json::to_vec(&patch).expect("plain JSON"))
     }
 }
 
-/// A retry policy with another number of attempts. Nothing but the usual is none.
-fn retry(before: Option<RetryBody>, max_attempts: Option<u32>) -> Value {
-    let after = RetryBody { max_attempts, ..before.unwrap_or_default() };
-    if after == RetryBody::default() {
+/// A retry policy. Nothing but the usual is none.
+fn retry(policy: RetryBody) -> Value {
+    if policy == RetryBody::default() {
         return Value::Null;
     }
-    serde_json::to_value(after).expect("plain JSON")
+    serde_json::to_value(policy).expect("plain JSON")
 }
 
 impl Row for QueueCounts {

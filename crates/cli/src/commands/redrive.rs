@@ -8,6 +8,7 @@ use serde::Serialize;
 use tickwheel_api::client::Client;
 use tickwheel_api::{REDRIVE_MAX, RedriveBody, RedriveOutcome};
 
+use crate::cli::Cli;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -27,7 +28,7 @@ pub(crate) struct Redrive {
     #[arg(value_parser = values::queue)]
     queue: String,
     /// The tasks' keys
-    #[arg(value_name = "KEY", value_parser = values::key, required_unless_present_any = ["ids", "all"])]
+    #[arg(value_name = "KEY", value_parser = values::key)]
     keys: Vec<String>,
     /// A task's id, for one whose key another task has had since; may be given again
     #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
@@ -47,6 +48,10 @@ impl Redrive {
     /// # Errors
     /// No server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if !self.all && self.keys.is_empty() && self.ids.is_empty() {
+            let what = "which tasks? give their keys, or ids with --id, or --all for every dead task";
+            Cli::misused("redrive", format!("{what} of {}", self.queue));
+        }
         let client = self.remote.client()?;
         if self.all {
             return self.all_of(&client);

@@ -235,7 +235,7 @@ impl Put {
                 Early::Allow => Overlap::Allow,
             },
             payload: self.payload.read()?,
-            terms: self.given.terms(),
+            terms: self.given.terms()?,
             ..ScheduleSpec::new(cadence)
         })
     }

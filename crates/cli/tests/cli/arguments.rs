@@ -19,7 +19,7 @@ fn bad_arguments_are_usage_errors_with_a_hint() {
         (&["put", "q", "k", "--level", "0"], &["--level <N>"]),
         (&["put", "q", "k", "--max-attempts", "0"], &["--max-attempts <N>"]),
         (&["serve", "--levels", "1s 5"], &["--levels <DELAYS>", "level 2"]),
-        (&["redrive", "q"], &["<KEY>"]),
+        (&["redrive", "q"], &["which tasks?", "--all for every dead task of q"]),
         (
             &["put", "q", "k", "--if-match", "x"],
             &["--if-match <VERSION>", "the number that `put` and `get` print"],

@@ -229,7 +229,14 @@ fn a_dead_task_is_listed_and_redriven() {
     assert_eq!((ran.code, ran.err.trim()), (0, "1 redriven"));
     let listed = world.run(&["ls", "close", "--state", "ready", "-o", "json"]);
     assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
-    assert_eq!(world.run(&["redrive", "close"]).code, 2, "it has to be said which");
+    for words in [["redrive", "close"], ["cancel", "close"]] {
+        let which = world.run(&words);
+        assert!(
+            which.code == 2 && which.err.contains("--all for every"),
+            "it has to be said which: {}",
+            which.err
+        );
+    }
 }
 
 #[test]
@@ -270,4 +277,56 @@ fn shells_complete_the_commands() {
         let script = run(&["completions", shell]);
         assert!(script.code == 0 && script.out.contains("schedules"), "{shell}: {}", script.err);
     }
+}
+
+#[test]
+fn a_timeline_is_put_and_comes_step_by_step() {
+    let world = World::new();
+    let plan = r#"[{"at":"2030-01-01T00:00:00Z","payload":9},{"at_ms":1893542400000,"payload":8}]"#;
+    let put = world.run(&["put", "prices", "sku:1", "--timeline", plan]);
+    assert_eq!(put.code, 0, "{}", put.err);
+    let got = world.run(&["get", "prices", "sku:1"]).out;
+    assert!(
+        got.contains(r#""due_at":"2030-01-01T00:00:00.000Z","payload":9"#) && got.contains("2030-01-02"),
+        "{got}"
+    );
+    let from_stdin =
+        run_with(&["put", "prices", "sku:2", "--timeline", "@-", "--server", &world.server.url], plan);
+    assert_eq!(from_stdin.code, 0, "{}", from_stdin.err);
+    for (plan, what) in [
+        ("[", "what --timeline gives is no JSON"),
+        ("[]", "has 0 instants"),
+        (r#"[{"at":"noon"}]"#, "`timeline[0].at`"),
+        (r#"[{"at_ms":2},{"at_ms":1}]"#, "is not after the instant before it"),
+        ("@no-such-file", "failed to open no-such-file"),
+    ] {
+        let refused = world.run(&["put", "prices", "sku:3", "--timeline", plan]);
+        assert!(refused.code == 1 && refused.err.contains(what), "{plan}: {}", refused.err);
+    }
+    let both = world.run(&["put", "prices", "sku:3", "--timeline", plan, "--in", "1h"]);
+    assert_eq!(both.code, 2, "{}", both.err);
+}
+
+#[test]
+fn a_back_off_is_said_of_a_task_or_of_a_queue() {
+    let world = World::new();
+    let fixed = ["--backoff", "fixed", "--backoff-base", "20m"];
+    let put = world.run(&[&["put", "calls", "call:1", "--max-attempts", "3"], &fixed[..]].concat());
+    assert_eq!(put.code, 0, "{}", put.err);
+    let got = world.run(&["get", "calls", "call:1"]).out;
+    assert!(got.contains(r#""backoff":"fixed","base":"20m","max":"20m""#), "{got}");
+    let set = world.run(&[&["queues", "set", "calls"], &fixed[..]].concat());
+    assert!(set.out.contains(r#""backoff":"fixed","base":"20m""#), "{} {}", set.out, set.err);
+    let more = world.run(&["queues", "set", "calls", "--max-attempts", "7"]);
+    assert!(
+        more.out.contains(r#""max_attempts":7,"backoff":"fixed","base":"20m""#),
+        "what is not named stays: {}",
+        more.out
+    );
+    let usual =
+        ["--max-attempts", "none", "--backoff", "none", "--backoff-base", "none", "--backoff-max", "none"];
+    let usual = world.run(&[&["queues", "set", "calls"], &usual[..]].concat());
+    assert!(usual.code == 0 && !usual.out.contains("backoff"), "{} {}", usual.out, usual.err);
+    let refused = world.run(&["queues", "set", "calls", "--backoff-base", "1h", "--backoff-max", "1m"]);
+    assert!(refused.code == 1 && refused.err.contains("shorter than the first wait"), "{}", refused.err);
 }

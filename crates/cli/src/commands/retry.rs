@@ -1,0 +1,136 @@
+//! How often and how soon a task is tried again, as the command line says it.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::{Map, Value};
+use tickwheel_api::{RetryBody, duration};
+
+use crate::values::{self, Setting};
+
+/// The members of a retry policy, each by itself.
+#[derive(Args, Debug)]
+pub(super) struct Retry {
+    /// Dead after so many attempts, leases that ran out among them
+    #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts))]
+    max_attempts: Option<Setting<u32>>,
+    /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
+    #[arg(long, value_name = "KIND", value_parser = |text: &str| values::setting(text, kind))]
+    backoff: Option<Setting<&'static str>>,
+    /// How long the first wait is [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true)]
+    backoff_base: Option<Setting<u64>>,
+    /// How long the longest wait is [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true)]
+    backoff_max: Option<Setting<u64>>,
+    /// Up to so much of a wait is left out by chance, from 0 to 1 [default: 0.5, and 0 if it is fixed]
+    #[arg(long, value_name = "PART", value_parser = |text: &str| values::setting(text, part), allow_hyphen_values = true)]
+    backoff_jitter: Option<Setting<f64>>,
+}
+
+fn kind(text: &str) -> Result<&'static str, String> {
+    ["exponential", "fixed"]
+        .into_iter()
+        .find(|kind| *kind == text)
+        .ok_or_else(|| "it takes exponential or fixed".to_owned())
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().filter(|part| (0.0..=1.0).contains(part));
+    part.ok_or_else(|| "it takes a number from 0 to 1".to_owned())
+}
+
+impl Retry {
+    /// The policy that is `before` with what is named in its place; `None` if nothing is named.
+    ///
+    /// # Errors
+    /// Its members do not go together.
+    pub(super) fn over(&self, before: Option<RetryBody>) -> Result<Option<RetryBody>> {
+        let before = before.unwrap_or_default();
+        let usual = RetryBody::default();
+        let Value::Object(mut policy) = serde_json::to_value(before).expect("plain JSON") else {
+            unreachable!("a policy is an object")
+        };
+        if before.max_ms == usual.max_ms {
+            // Nobody has named it: a longer first wait may make it longer.
+            policy.remove("max");
+        }
+        let mut is_named = false;
+        let mut put = |name: &str, said: Option<Option<Value>>, policy: &mut Map<String, Value>| {
+            let Some(to) = said else { return };
+            is_named = true;
+            match to {
+                Some(value) => policy.insert(name.to_owned(), value),
+                None => policy.remove(name),
+            };
+        };
+        let ms = |named: Option<Setting<u64>>| {
+            named.map(|to| to.value().map(|ms| Value::from(duration::format(ms))))
+        };
+        put("max_attempts", self.max_attempts.map(|to| to.value().map(Value::from)), &mut policy);
+        if self.backoff.is_some() {
+            // Each kind has its own.
+            policy.remove("jitter");
+        }
+        put("backoff", self.backoff.map(|to| to.value().map(Value::from)), &mut policy);
+        put("base", ms(self.backoff_base), &mut policy);
+        put("max", ms(self.backoff_max), &mut policy);
+        put("jitter", self.backoff_jitter.map(|to| to.value().map(Value::from)), &mut policy);
+        if !is_named {
+            return Ok(None);
+        }
+        let policy = Value::Object(policy).to_string();
+        serde_json::from_str(&policy).map(Some).context("the back-off makes no sense")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        retry: Retry,
+    }
+
+    fn over(words: &str, before: Option<RetryBody>) -> Result<Option<RetryBody>> {
+        let words = ["program"].into_iter().chain(words.split_whitespace());
+        Line::try_parse_from(words)?.retry.over(before)
+    }
+
+    #[test]
+    fn what_is_named_takes_the_place_of_what_was() {
+        let usual = RetryBody::default();
+        assert_eq!(over("", Some(usual)).expect("nothing is named"), None);
+        let five = over("--max-attempts 5", None).expect("a policy");
+        assert_eq!(five, Some(RetryBody { max_attempts: Some(5), ..usual }));
+        let fixed = over("--backoff fixed --backoff-base 20m", five).expect("a policy").expect("is named");
+        let wanted = RetryBody {
+            exponential: false,
+            base_ms: 1_200_000,
+            max_ms: 1_200_000,
+            jitter_percent: 0,
+            ..five.expect("above")
+        };
+        assert_eq!(fixed, wanted, "a longer wait makes the longest longer");
+        assert_eq!(
+            over("--max-attempts none --backoff none --backoff-base none --backoff-max none", Some(fixed))
+                .expect("a policy"),
+            Some(usual)
+        );
+        let never_by_chance = over("--backoff-jitter 0", None).expect("a policy").expect("is named");
+        assert_eq!(never_by_chance.jitter_percent, 0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let said = |words: &str| format!("{:#}", over(words, None).expect_err(words));
+        assert!(said("--backoff linear").contains("exponential or fixed"));
+        assert!(said("--backoff-jitter 2").contains("from 0 to 1"));
+        assert!(
+            said("--backoff-base 1m --backoff-max 1s").contains("1s is shorter than the first wait of 1m")
+        );
+    }
+}
