@@ -8,6 +8,7 @@ use tickwheel_queue::Queue;
 use crate::deliveries::Deliveries;
 use crate::jobs::Jobs;
 use crate::limits::Limits;
+use crate::refusals::Refusals;
 use crate::span::SpanSink;
 use crate::stopping::Stopping;
 
@@ -19,6 +20,7 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) deliveries: Deliveries,
     pub(crate) jobs: Jobs,
+    pub(crate) refusals: Arc<Refusals>,
     /// Whoever changes the settings of a queue holds it.
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// Whoever asks for a forecast holds it.
@@ -37,6 +39,7 @@ impl App {
             stopping,
             limits: Limits::new(),
             deliveries: Deliveries::default(),
+            refusals: Arc::new(Refusals::new()),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             levels,

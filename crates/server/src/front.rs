@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, Method, Request};
 use axum::response::{IntoResponse, Response};
 use tickwheel::{Clock, SystemClock};
 use tickwheel_api::openapi::operations;
-use tickwheel_api::{Problem, TraceContext};
+use tickwheel_api::{Problem, ProblemKind, TraceContext};
 use tower_service::Service;
 
 use crate::guard::Guard;
@@ -23,6 +23,7 @@ use crate::header;
 use crate::host::Hosts;
 use crate::problem;
 use crate::quota::Quota;
+use crate::refusals::Refusals;
 use crate::span::{Attribute, Span, SpanKind, SpanSink};
 
 /// The door of the routes: checks who asks, catches what must not happen, and writes the log.
@@ -32,12 +33,19 @@ pub(crate) struct Front {
     guard: Arc<Guard>,
     clock: SystemClock,
     shapes: Shapes,
+    refusals: Arc<Refusals>,
     spans: Option<SpanSink>,
 }
 
 impl Front {
-    pub(crate) fn new(routes: Router, hosts: Hosts, guard: Arc<Guard>, spans: Option<SpanSink>) -> Self {
-        Self { routes, hosts, guard, clock: SystemClock::new(), shapes: Shapes::new(), spans }
+    pub(crate) fn new(
+        routes: Router,
+        hosts: Hosts,
+        guard: Arc<Guard>,
+        refusals: Arc<Refusals>,
+        spans: Option<SpanSink>,
+    ) -> Self {
+        Self { routes, hosts, guard, clock: SystemClock::new(), shapes: Shapes::new(), refusals, spans }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -61,6 +69,9 @@ impl Front {
         // Answers hold what is true now, and are JSON whatever a browser would like to see in them.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(kind) = answer.extensions().get::<ProblemKind>() {
+            self.refusals.count(*kind);
+        }
         let took = self.clock.now().saturating_since(begun);
         let status = answer.status().as_u16();
         log(&method, shape, status, took, trace.as_ref());
@@ -68,6 +79,11 @@ impl Front {
             spans.take(span(&method, shape, status, took, trace));
         }
         answer
+    }
+
+    /// Something was refused before it became a request.
+    pub(crate) fn refused(&self, problem: &Problem) {
+        self.refusals.count_problem(problem);
     }
 
     /// Calls the handler; a panic of it is our mistake, and this caller's alone.

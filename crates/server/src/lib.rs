@@ -44,6 +44,7 @@ mod problem;
 mod query;
 mod queues;
 mod quota;
+mod refusals;
 mod routes;
 mod schedule;
 mod schedules;

@@ -40,6 +40,7 @@ pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<
         health: app.queue.health(),
         commits: app.queue.commit_seconds(),
         deliveries: app.deliveries.lateness(),
+        refusals: app.refusals.counts(),
     };
     let mut registry = Registry::with_prefix("tickwheel");
     registry.register_collector(Box::new(figures));
@@ -57,6 +58,7 @@ struct Figures {
     health: Health,
     commits: CommitSeconds,
     deliveries: DeliveryLateness,
+    refusals: Vec<(&'static str, u64)>,
 }
 
 impl Collector for Figures {
@@ -120,6 +122,8 @@ impl Collector for Figures {
             None,
             &saturated(self.stats.waiting),
         )?;
+        let help = "What was refused, answers and lines of batches, by the type of the problem";
+        page.counters("refused", help, "problem", &self.refusals)?;
         page.health(&self.health)
     }
 }

@@ -50,6 +50,10 @@ pub(crate) fn response(problem: &Problem) -> Response {
     let mut response = Response::new(Body::from(problem.to_json()));
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(kind) = ProblemKind::of_type(&problem.type_uri) {
+        // For whoever counts them.
+        response.extensions_mut().insert(kind);
+    }
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_CONTENT_TYPE));
     if problem.status == 401 {

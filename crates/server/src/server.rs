@@ -143,6 +143,7 @@ impl Server {
         }
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone()));
+        let refusals = Arc::clone(&app.refusals);
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(%problem, "jobs that were under way stand still until the next start");
         }
@@ -150,6 +151,7 @@ impl Server {
             routes(app),
             Hosts::of(local_addr, tls.is_some()),
             Arc::clone(&guard),
+            refusals,
             config.spans,
         ));
         let connections_max = connections_allowed(config.connections_max);
@@ -270,8 +272,10 @@ impl Server {
             tracing::debug!(%from, why, "too many connections");
         }
         // Over TLS a refusal would cost a handshake.
+        let problem = Problem::busy(why, 1);
+        self.front.refused(&problem);
         if refusals.len() < REFUSALS_MAX && self.tls.is_none() {
-            refusals.spawn(wire::refuse(socket, Problem::busy(why, 1), TIMEOUTS));
+            refusals.spawn(wire::refuse(socket, problem, TIMEOUTS));
         }
     }
 }
@@ -285,7 +289,11 @@ async fn serve(tls: Option<Tls>, socket: TcpStream, front: Arc<Front>, stopping:
     };
     match begun {
         Begun::Encrypted(socket) => wire::serve(socket, front, TIMEOUTS, stopping).await,
-        Begun::Plain(socket) => wire::refuse(socket, Problem::needs_tls(), TIMEOUTS).await,
+        Begun::Plain(socket) => {
+            let problem = Problem::needs_tls();
+            front.refused(&problem);
+            wire::refuse(socket, problem, TIMEOUTS).await;
+        }
         Begun::Failed(error) => tracing::debug!(%error, "no handshake"),
     }
 }

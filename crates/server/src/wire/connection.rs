@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use tickwheel_api::{PROBLEM_CONTENT_TYPE, Problem};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::Fault;
 use super::gate::{self, Gate, Timeouts};
 use super::turn::{AnswerBody, Turn};
 use crate::front::Front;
@@ -28,8 +29,9 @@ where
 {
     let turn = Turn::default();
     let gate = Gate::new(socket, turn.clone(), timeouts);
+    let answering = Arc::clone(&front);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (front, turn) = (Arc::clone(&front), turn.clone());
+        let (front, turn) = (Arc::clone(&answering), turn.clone());
         request.extensions_mut().insert(turn.clone());
         Box::pin(async move {
             let answer = front.answer(request.map(Body::new)).await;
@@ -51,7 +53,12 @@ where
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended early");
     }
-    connection.into_parts().io.part(|fault| bare_answer(&problem::fault(fault))).await;
+    let told = |fault: &Fault| {
+        let problem = problem::fault(fault);
+        front.refused(&problem);
+        bare_answer(&problem)
+    };
+    connection.into_parts().io.part(told).await;
 }
 
 /// Answers a connection that is not served at all.
@@ -92,6 +99,7 @@ mod tests {
     use crate::body::JsonBytes;
     use crate::guard::Guard;
     use crate::host::Hosts;
+    use crate::refusals::Refusals;
     use crate::stopping::{self, Stop};
     use crate::tokens::Tokens;
 
@@ -115,7 +123,13 @@ mod tests {
             .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default(), None)));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
-        let front = Arc::new(Front::new(routes, Hosts::of(listen, false), Arc::new(guard), None));
+        let front = Arc::new(Front::new(
+            routes,
+            Hosts::of(listen, false),
+            Arc::new(guard),
+            Arc::new(Refusals::new()),
+            None,
+        ));
         let (client, server) = duplex(pipe_bytes);
         tokio::spawn(serve(server, front, TIMEOUTS, stopping));
         (client, stop)

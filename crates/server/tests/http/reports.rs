@@ -44,6 +44,8 @@ fn metrics_follow_what_happened() {
     served.say("q", "ack", &[&tasks[0]["token"]]);
     served.say("q", "nack", &[&tasks[1]["token"]]);
     served.advance("2h");
+    served.call("GET", "/v1/queues/q/tasks/nobody", "");
+    served.call("POST", "/v1/queues/q/batch", "{}\n");
     let page = served.call("GET", "/metrics", "");
     let format = page.header("content-type").expect("a type");
     assert!(format.starts_with("application/openmetrics-text"), "{format}");
@@ -60,6 +62,8 @@ fn metrics_follow_what_happened() {
         "tickwheel_fire_lateness_seconds_bucket{le=\"0.0\"} 3",
         "tickwheel_oldest_due_age_seconds 7200.0",
         "tickwheel_clock_offset_seconds 0.0",
+        "tickwheel_refused_total{problem=\"not-found\"} 1",
+        "tickwheel_refused_total{problem=\"busy\"} 0",
         "tickwheel_read_only 0",
         "tickwheel_mode{durability=\"memory\",clock=\"virtual\"} 1",
         "# TYPE tickwheel_commit_seconds histogram",
