@@ -419,7 +419,8 @@ impl Problem {
 
     /// 429: a put would add a task, and the queues of its token have all they may.
     pub fn token_full() -> Self {
-        Self::busy("the queues of the token have all the tasks that it allows", 1)
+        // Tasks take their time to end, and nobody knows how long.
+        Self::busy("the queues of the token have all the tasks that it allows", 30)
             .with_hint("wait until some are done, or ask whoever runs the server for more; changing those there are is allowed")
     }
 
@@ -490,7 +491,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(problem.to_json()).expect("UTF-8"),
             concat!(
-                r#"{"type":"/problems/not-found","title":"no live task has this key","status":404,"#,
+                r#"{"type":"/problems/not-found","title":"there is no such task","status":404,"#,
                 r#""detail":"queue `close` has no live task with the key `order:1`","instance":"/v1/queues/close/tasks/order:1","#,
                 r#""hint":"check queue and key; both are case-sensitive and percent-encoded in the path","result":"not_found"}"#,
             )

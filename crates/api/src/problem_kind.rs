@@ -134,7 +134,7 @@ impl ProblemKind {
             Self::BadName => ("/problems/bad-name", 400, "the queue name or key is not allowed"),
             Self::TooFar => ("/problems/too-far", 400, "the task would be due too far in the future"),
             Self::ExpiresFirst => ("/problems/expires-first", 400, "the task would expire before it is due"),
-            Self::NotFound => ("/problems/not-found", 404, "no live task has this key"),
+            Self::NotFound => ("/problems/not-found", 404, "there is no such task"),
             Self::Done => ("/problems/done", 404, "the task is done"),
             Self::NoJob => ("/problems/no-job", 404, "there is no such job"),
             Self::NoSchedule => ("/problems/no-schedule", 404, "there is no such schedule"),
@@ -215,7 +215,7 @@ impl ProblemKind {
                 "Make `expire_after` longer, or the task due earlier.",
             ),
             Self::NotFound => (
-                "No live task has this key: there was none, it was cancelled, or it ended longer ago than the queue's history reaches.",
+                "No live task has this key, or no dead one this number: there was none, it was cancelled, or it ended longer ago than the queue's history reaches.",
                 "For a worker or canceller there is nothing left to do. For `mode=replace`, put with another mode.",
             ),
             Self::Done => (

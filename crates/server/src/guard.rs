@@ -58,11 +58,12 @@ impl Guard {
     /// [`TokenFileError`].
     pub(crate) fn open(fixed: Tokens, path: Option<PathBuf>) -> Result<Self, TokenFileError> {
         let watch = |path: PathBuf| {
-            warn_if_others_read(&path);
             let last = Mutex::new(Tokens::default());
             Watched::open("the tokens", move || {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                *last = read(&path)?.with_quotas_of(&last);
+                let tokens = read(&path)?.with_quotas_of(&last);
+                warn(&path, &tokens, &last);
+                *last = tokens;
                 Ok::<_, TokenFileError>(last.clone())
             })
         };
@@ -130,6 +131,17 @@ impl Guard {
             }
         }
         Ok(grant)
+    }
+}
+
+/// Says it in the log if tokens of the file are not as secret as they should be, and were not so before.
+fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
+    if tokens.plain() > 0 && before.plain() == 0 {
+        warn_if_others_read(path);
+    }
+    if tokens.short() > before.short() {
+        let (file, short) = (path.display(), tokens.short());
+        tracing::warn!(%file, short, "there are short tokens in this file, which may be guessed; `tickwheel token` makes one that is not");
     }
 }
 

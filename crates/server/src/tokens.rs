@@ -39,9 +39,18 @@ const TOKENS_MAX: usize = 1_000;
 /// # Ok::<(), tickwheel_server::TokensError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Tokens(Vec<(Hash, Grant)>);
+pub struct Tokens {
+    known: Vec<(Hash, Grant)>,
+    /// How many stood there themselves, and not their hashes.
+    plain: usize,
+    /// How many of these are too easy to guess.
+    short: usize,
+}
 
 type Hash = [u8; 32];
+
+/// What a hash begins with, where a token could stand.
+const HASHED: &str = "sha256:";
 
 /// What the bearer of a token may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,17 +131,23 @@ impl Tokens {
             }
             let wrong = |what: String| TokensError { line: index + 1, what };
             let (hash, grant) = token(line).map_err(wrong)?;
-            if tokens.0.iter().any(|(known, _)| *known == hash) {
+            let word = line.split_whitespace().next().unwrap_or_default();
+            let plain = Some(word).filter(|word| !word.to_ascii_lowercase().starts_with(HASHED));
+            if tokens.known.iter().any(|(known, _)| *known == hash) {
                 return Err(wrong(
                     "the token stands here a second time; leave one of the two out".to_owned(),
                 ));
             }
-            if tokens.0.len() >= TOKENS_MAX {
+            if tokens.known.len() >= TOKENS_MAX {
                 return Err(wrong(format!("a server takes at most {TOKENS_MAX} tokens")));
             }
-            tokens.0.push((hash, grant));
+            tokens.known.push((hash, grant));
+            if let Some(plain) = plain {
+                tokens.plain += 1;
+                tokens.short += usize::from(plain.len() < TOKEN_BYTES_ADVISED);
+            }
         }
-        if tokens.0.is_empty() {
+        if tokens.known.is_empty() {
             let what = "there is no token; write one a line".to_owned();
             return Err(TokensError { line: text.lines().count().max(1), what });
         }
@@ -141,8 +156,8 @@ impl Tokens {
 
     /// The same, and what was used up of the limits of those that stay as they were.
     pub(crate) fn with_quotas_of(mut self, before: &Self) -> Self {
-        for (hash, grant) in &mut self.0 {
-            let stays = before.0.iter().find(|(known, old)| known == hash && old.quota == grant.quota);
+        for (hash, grant) in &mut self.known {
+            let stays = before.known.iter().find(|(known, old)| known == hash && old.quota == grant.quota);
             if let Some((_, old)) = stays {
                 grant.quota.clone_from(&old.quota);
             }
@@ -153,20 +168,30 @@ impl Tokens {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.known.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.known.is_empty()
+    }
+
+    /// How many stood in the text themselves, and not their hashes: whoever reads the text has them.
+    pub(crate) fn plain(&self) -> usize {
+        self.plain
+    }
+
+    /// How many of these are shorter than is advised, and may be guessed.
+    pub(crate) fn short(&self) -> usize {
+        self.short
     }
 
     /// What the bearer of this one may do; `None`: it is not known. It takes as long whichever it is.
     pub(crate) fn grant(&self, token: &[u8]) -> Option<Grant> {
         let hash: Hash = Sha256::digest(token).into();
         let mut found = None;
-        for (known, grant) in &self.0 {
+        for (known, grant) in &self.known {
             let differs = known.iter().zip(hash).fold(0, |differs, (a, b)| differs | (a ^ b));
             if differs == 0 {
                 found = Some(grant);
@@ -189,7 +214,7 @@ pub fn hashed(token: &str) -> String {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.len())
+        write!(f, "Tokens({})", self.known.len())
     }
 }
 
@@ -227,7 +252,7 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
     let mut words = line.split_whitespace();
     let token = words.next().unwrap_or_default();
     let lower = token.to_ascii_lowercase();
-    let hash = match lower.strip_prefix("sha256:") {
+    let hash = match lower.strip_prefix(HASHED) {
         Some(digits) => hash_of_hex(digits).ok_or("`sha256:` is followed by 64 hex digits")?,
         None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
             return Err("the token comes first, before `rights=` and the rest".to_owned());
@@ -349,6 +374,14 @@ mod tests {
         };
         assert!(!left("another\nt rate=1/d rights=read"), "another line forgives nobody");
         assert!(left("t rate=1/h"), "another limit begins anew");
+    }
+
+    #[test]
+    fn what_is_not_as_secret_as_it_should_be_is_counted() {
+        let hash = hashed("a");
+        let read = |text: &str| Tokens::parse(text).map(|tokens| (tokens.plain(), tokens.short()));
+        assert_eq!(read(&hash.to_uppercase()), Ok((0, 0)));
+        assert_eq!(read("secret\n0123456789abcdefghijkl rights=read\n"), Ok((2, 1)));
     }
 
     #[test]
