@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Serve(serve::Serve),
-    Put(put::Put),
+    Put(Box<put::Put>),
     Get(get::Get),
     Ls(ls::Ls),
     Cancel(cancel::Cancel),

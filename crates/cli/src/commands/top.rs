@@ -140,11 +140,15 @@ impl Top {
         match (&seen.figures, rates) {
             (Err(why), _) => lines.push(format!("no figures: {why}")),
             (Ok(_), None) => lines.extend(["...".to_owned(), String::new()]),
-            (Ok(figures), Some(rates)) => lines.extend([rates.line(), figures.line(rates)]),
+            (Ok(figures), Some(rates)) => {
+                let both = [rates.line(), figures.line(rates)];
+                lines.extend(both.iter().flat_map(|line| wrapped(line, width.into())));
+            }
         }
-        lines.extend([String::new(), head()]);
+        let names = names_of(width.into());
+        lines.extend([String::new(), head(names)]);
         let room = usize::from(height).saturating_sub(lines.len() + 2).max(1);
-        lines.extend(seen.queues.iter().take(room).map(row));
+        lines.extend(seen.queues.iter().take(room).map(|counts| row(counts, names)));
         if seen.queues.len() > room {
             lines.push(format!("and {} more queues", seen.queues.len() - room));
         }
@@ -160,21 +164,73 @@ impl Top {
 }
 
 const COUNTS: [&str; 4] = ["SCHEDULED", "READY", "LEASED", "DEAD"];
+/// A count of a billion less one fits, and a space before it.
+const COUNT_WIDTH: usize = 10;
+const HELD_WIDTH: usize = 10;
 
-fn head() -> String {
-    let counts: String = COUNTS.iter().map(|name| format!("{name:>12}")).collect();
-    format!("{:<32}{counts}", "QUEUE")
+/// How wide the column of names is on a screen this wide.
+fn names_of(width: usize) -> usize {
+    width.saturating_sub(COUNTS.len() * COUNT_WIDTH + HELD_WIDTH).clamp(12, 60)
 }
 
-fn row(counts: &QueueCounts) -> String {
+fn head(names: usize) -> String {
+    let counts: String = COUNTS.iter().map(|name| format!("{name:>COUNT_WIDTH$}")).collect();
+    format!("{:<names$}{counts}", "QUEUE")
+}
+
+fn row(counts: &QueueCounts, names: usize) -> String {
     let QueueCounts { queue, scheduled, ready, leased, dead, paused, draining } = counts;
     let numbers: String =
-        [scheduled, ready, leased, dead].iter().map(|count| format!("{count:>12}")).collect();
+        [scheduled, ready, leased, dead].iter().map(|count| format!("{count:>COUNT_WIDTH$}")).collect();
     let held = match (paused, draining) {
         (true, _) => "  paused",
         (false, true) => "  draining",
         (false, false) => "",
     };
-    let name = console::truncate_str(queue, 31, "~");
-    format!("{name:<32}{numbers}{held}")
+    let name = console::truncate_str(queue, names - 1, "~");
+    format!("{name:<names$}{numbers}{held}")
+}
+
+/// A line as lines that fit, broken where it has two spaces or more.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in line.split("  ").map(str::trim).filter(|part| !part.is_empty()) {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 2 + part.chars().count() <= width => {
+                last.push_str("  ");
+                last.push_str(part);
+            }
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eighty_columns_are_enough() {
+        let counts = QueueCounts {
+            queue: "q".repeat(200),
+            scheduled: 999_999_999,
+            ready: 12,
+            leased: 3,
+            dead: 0,
+            paused: false,
+            draining: true,
+        };
+        let names = names_of(80);
+        let row = row(&counts, names);
+        assert!(row.chars().count() <= 80 && row.ends_with("0  draining"), "{row}");
+        assert_eq!(head(names).find("SCHEDULED"), row.find("999999999"), "one below the other");
+        let line = "in a second: puts 1.0  fired 20000  leased 20000   oldest due for 1 s";
+        assert_eq!(
+            wrapped(line, 46),
+            ["in a second: puts 1.0  fired 20000", "  leased 20000  oldest due for 1 s"]
+        );
+        assert_eq!(wrapped(line, 1).len(), 4, "narrower than a word, each has a line");
+    }
 }
