@@ -60,6 +60,10 @@ pub struct Coverage {
     pub lists: u64,
     /// Forecasts compared.
     pub forecasts: u64,
+    /// Rates laid down, and pauses that end by themselves.
+    pub gates: u64,
+    /// Times a server that slept was looked at while a lease waited in it.
+    pub waits: u64,
     /// Pairs of recoveries compared.
     pub twins: u64,
     /// Damaged copies opened.
@@ -133,6 +137,8 @@ impl AddAssign for Coverage {
         self.stalls += other.stalls;
         self.lists += other.lists;
         self.forecasts += other.forecasts;
+        self.gates += other.gates;
+        self.waits += other.waits;
         self.twins += other.twins;
         self.damages += other.damages;
         self.lies += other.lies;
@@ -162,8 +168,8 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
-            self.planned, self.mishaps, self.lost, self.undelivered, self.retries
+            "rates and timed pauses {}, sleeps with a lease waiting {}; schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            self.gates, self.waits, self.planned, self.mishaps, self.lost, self.undelivered, self.retries
         )?;
         let all_crashes = self.crashes + self.crashes_in_recovery;
         writeln!(

@@ -313,7 +313,9 @@ impl Oracle {
         let names: Vec<String> = self.queues.keys().cloned().collect();
         let mono_ms = self.clock.mono(self.clock.now());
         for queue in self.queues.values_mut() {
-            queue.handed.may_be_empty(mono_ms);
+            if queue.lost_leases.iter().any(|op| op.id.0 == id) {
+                queue.handed.may_be_empty(mono_ms);
+            }
             queue.limits.settled(id, self.stamp);
             queue.paused.settled(id, self.stamp);
             queue.drained.settled(id, self.stamp);
@@ -503,6 +505,10 @@ impl Oracle {
                 self.within_limits(op, &found)?;
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;
+                if !found.is_empty() {
+                    let mono_ms = self.clock.mono(op.to);
+                    self.queues.entry(name.clone()).or_default().handed.may_be_empty(mono_ms);
+                }
                 found.into_iter().map(|one| (0, one.key.clone(), Answer::Delivered(vec![one]))).collect()
             }
             (Verb::List, Answer::Listed(views)) => {

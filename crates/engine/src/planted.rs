@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -40,6 +40,7 @@ pub const NAMES: [&str; 21] = [
     "rate-forgotten",
     "gate-forgotten",
     "start-forgotten",
+    "end-forgotten",
     "forecast-of-the-past",
 ];
 

@@ -191,6 +191,18 @@ pub enum Verb {
     Counts,
 }
 
+impl Verb {
+    /// Whether it lays down something that time opens again.
+    #[must_use]
+    pub fn is_gate(&self) -> bool {
+        match self {
+            Self::Settle(limits) => limits.rate.is_some(),
+            Self::Pause(pause) => matches!(pause, Pause::For(_)),
+            _ => false,
+        }
+    }
+}
+
 /// What a client hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {

@@ -3,23 +3,24 @@
 use super::{Oracle, Verdict};
 
 impl Oracle {
-    /// A forecast of a queue was taken while no call was open: from this instant on, in buckets of so many milliseconds.
+    /// A forecast of a queue, or of all, was taken while no call was open: from this instant on, in buckets of so many milliseconds.
     ///
     /// # Errors
     /// It begins elsewhere, or counts tasks that cannot be, or does not count some that are.
-    pub fn forecast(&self, name: &str, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
+    pub fn forecast(&self, name: Option<&str>, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
         let wall = self.clock.0[self.clock.now()].1;
-        let broken = |what| Err(self.broken(name, None, ("counts", what)));
+        let broken = |what| Err(self.broken(name.unwrap_or("(all)"), None, ("counts", what)));
         let width = i64::try_from(width_ms).unwrap_or(i64::MAX);
         if from != wall - wall.rem_euclid(width) {
             return broken(format!("a forecast by {width_ms} ms begins at {from}, and it is {wall}"));
         }
-        let Some(queue) = self.queues.get(name) else { return Ok(()) };
+        let meant = || self.queues.iter().filter(|(queue, _)| name.is_none_or(|name| name == *queue));
+        let unknown: usize = meant().map(|(_, queue)| queue.lost_keys).sum();
         let mut start = from;
         for (bucket, &count) in counts.iter().enumerate() {
             let end = start.saturating_add(width);
-            let (mut least, mut most) = (0, queue.lost_keys as u64);
-            for book in queue.keys.values() {
+            let (mut least, mut most) = (0, unknown as u64);
+            for book in meant().flat_map(|(_, queue)| queue.keys.values()) {
                 let (must, may) = book.due_within(start.max(wall + 1), end - 1, &self.clock);
                 least += u64::from(must);
                 most += u64::from(may);

@@ -36,12 +36,11 @@ impl Handed {
         self.may_be_empty(mono_ms);
     }
 
-    /// A lease was answered with these.
+    /// A lease was answered with these. What is left in the bucket is not known yet: that it held them says nothing of how many more.
     pub(super) fn granted(&mut self, op: &Op, tokens: Vec<String>, clock: &Clock) {
         if self.grants.len() == GRANTS_MAX {
             self.grants.remove(0);
         }
-        self.may_be_empty(clock.mono(op.to));
         self.grants.push(Grant { called: op.called, from_ms: clock.mono(op.from), tokens });
     }
 

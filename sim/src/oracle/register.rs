@@ -2,6 +2,9 @@
 
 use super::call::CallId;
 
+/// So many are remembered that are gone. No call is open while so many are laid down on its queue.
+const GONE_KEPT: usize = 64;
+
 /// One value, and those it may have had.
 #[derive(Clone, Debug)]
 pub(super) struct Register<T> {
@@ -37,10 +40,13 @@ impl<T: Copy + Default> Register<T> {
         for entry in self.entries.iter_mut().filter(|entry| entry.set < called) {
             entry.gone = entry.gone.min(stamp);
         }
-        // Nobody asks for what was gone long ago.
-        let gone = self.entries.iter().filter(|entry| entry.gone < u64::MAX).count();
-        if gone > 32 {
-            self.entries.retain(|entry| entry.gone == u64::MAX);
+        // Nobody asks for what was gone long ago; for what is gone since, a call that was open then.
+        let mut gone: Vec<u64> =
+            self.entries.iter().map(|entry| entry.gone).filter(|gone| *gone < u64::MAX).collect();
+        if gone.len() > 2 * GONE_KEPT {
+            gone.sort_unstable();
+            let oldest = gone[gone.len() - GONE_KEPT];
+            self.entries.retain(|entry| entry.gone >= oldest);
         }
     }
 

@@ -495,6 +495,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_comes_before_the_start_or_behind_the_end() {
+        let rota = begun(Plan { start: Some(2_000), end: Some(4_000), ..PLAN });
+        assert_eq!(promise(rota.clone().delivered("s", &made(1_000, 5))), "P2");
+        assert_eq!(promise(rota.clone().delivered("s", &made(5_000, 5))), "limits");
+        for at in [2_000, 4_000] {
+            rota.clone().delivered("s", &made(at, 5)).expect("both are instants of it");
+        }
+        for next in [1_000, 5_000] {
+            assert_eq!(
+                promise(rota.caught_up("s", &shown(1, next), 500)),
+                "limits",
+                "{next} is shown as next"
+            );
+        }
+        let over = Shown { next: None, ..shown(3, 0) };
+        rota.caught_up("s", &over, 4_500).expect("its end is over");
+        let rota = begun(Plan { end: Some(90_000), ..PLAN });
+        assert_eq!(promise(rota.caught_up("s", &over, 4_500)), "P3", "there is more to come");
+    }
+
+    #[test]
     fn turns_are_taken() {
         let mut rota = begun(Plan { early: Early::Skip, ..PLAN });
         rota.delivered("s", &made(1_000, 5)).expect("right");

@@ -70,9 +70,12 @@ impl World {
     fn let_go(&mut self) -> Step {
         for queue in self.workload.queues().to_vec() {
             self.insist(&queue, Verb::Pause(Pause::Off))?;
-            // Nobody waits at a rate then, so nobody would be woken by one.
-            if self.rng.chance(70) || self.options.rate_percent > 0 {
+            if self.rng.chance(70) {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
+            } else if self.options.rate_percent > 0 {
+                // Nobody waits at a rate now, so nobody would be woken by one.
+                let limits = Limits { in_flight: Some(2), per_group: Some(1), ..Limits::default() };
+                self.insist(&queue, Verb::Settle(limits))?;
             }
         }
         Ok(())

@@ -124,6 +124,7 @@ impl World {
     pub(super) fn open_call(&mut self, call: Call) -> CallId {
         self.next_call += 1;
         self.coverage.calls += 1;
+        self.coverage.gates += u64::from(call.verb.is_gate());
         let id = CallId(self.next_call);
         self.trace.event(format_args!("{id:?} {call:?}"));
         self.oracle.called(id, call.clone());

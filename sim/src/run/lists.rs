@@ -51,13 +51,15 @@ impl World {
         self.oracle.answered(id, Answer::Listed(rows))
     }
 
-    /// Has a forecast made of a queue.
+    /// Has a forecast made of a queue, or of all: the planner's tasks are in none of the oracle's.
     pub(super) fn forecast_one(&mut self) -> Step {
         let queues = self.workload.queues();
         let queue = queues[self.forecasts.index(queues.len())].clone();
+        let of_all = self.options.schedules_percent == 0 && self.forecasts.chance(25);
+        let queue = Some(queue).filter(|_| !of_all);
         let width_ms = self.forecasts.pick(&[1, 7, 1_000, 60_000, 3_600_000, 86_400_000]);
         let buckets = self.forecasts.pick(&[1, 10, 200]);
-        let forecast = Forecast { queue: Some(words::queue(&queue)), width_ms, buckets };
+        let forecast = Forecast { queue: queue.as_deref().map(words::queue), width_ms, buckets };
         let Some(ProductAnswer::Forecast(Ok(seen))) = self.call_through(Command::Forecast(forecast))? else {
             return Ok(());
         };
@@ -65,12 +67,12 @@ impl World {
             return Ok(());
         }
         self.coverage.forecasts += 1;
-        self.trace.event(format_args!("a forecast of {queue} by {width_ms} ms is {seen:?}"));
+        self.trace.event(format_args!("a forecast of {queue:?} by {width_ms} ms is {seen:?}"));
         if seen.counts.len() != buckets {
             let what = format!("{buckets} buckets were asked for, and there are {}", seen.counts.len());
             return Err(Violation { promise: "counts", what, story: Vec::new() });
         }
-        self.oracle.forecast(&queue, seen.from.as_ms(), width_ms, &seen.counts)
+        self.oracle.forecast(queue.as_deref(), seen.from.as_ms(), width_ms, &seen.counts)
     }
 
     /// Makes one call that the oracle does not see, and waits for its answer. `None`: the server died.

@@ -45,7 +45,9 @@ impl World {
                 let (queue, key) = (queue.to_owned(), key.to_owned());
                 return Err(self.overslept(&queue, &key, wake));
             }
-            if let Some((queue, key)) = self.oracle.keeps_waiting(&self.arrived_waits()) {
+            let waiting = self.arrived_waits();
+            self.coverage.waits += u64::from(!waiting.is_empty());
+            if let Some((queue, key)) = self.oracle.keeps_waiting(&waiting) {
                 let what = "a lease waits, and the server sleeps".to_owned();
                 return Err(self.oracle.accuse(queue, key, "P3", what));
             }

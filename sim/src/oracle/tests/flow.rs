@@ -85,6 +85,12 @@ fn a_rate_is_not_passed_and_holds_nothing_up_for_longer() {
         play.pass(104);
         Ok(play.lease(1, vec![]))
     });
+    breaks("P4", |play| {
+        two_due(play)?;
+        play.call(None, limited_to(Rate { burst: 2, ..ONE_IN_100 }), Answer::Laid)?;
+        play.pass(300);
+        Ok(play.lease(2, vec![found("a", 1, WALL, "t1")]))
+    });
 }
 
 /// A lease waits from here on. What the oracle says of a server that sleeps.
@@ -135,12 +141,13 @@ fn a_forecast_counts_what_falls_due() {
             play.put("c", WALL, ready("c", 3, 7, WALL))?;
             play.put("d", DUE + 1_000, view("d", 4, 8, DUE + 1_000))?;
             play.pass(9_500);
-            Ok(play.oracle.forecast("q", DUE - 1_000, 1_000, &counts))
+            Ok(play.oracle.forecast(Some("q"), DUE - 1_000, 1_000, &counts))
         }
     };
     holds(|play| story([0, 2, 1])(play)?);
     breaks("counts", story([1, 2, 1]));
     breaks("counts", story([0, 1, 1]));
     breaks("counts", story([0, 2, 2]));
-    breaks("counts", |play| Ok(play.oracle.forecast("q", WALL + 1, 1_000, &[])));
+    breaks("counts", |play| Ok(play.oracle.forecast(Some("unused"), WALL, 1_000, &[0, 1])));
+    breaks("counts", |play| Ok(play.oracle.forecast(None, WALL + 1, 1_000, &[])));
 }
