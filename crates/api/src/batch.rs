@@ -5,6 +5,7 @@ use crate::bad_request::BadRequest;
 use crate::cancel::CancelOutcome;
 use crate::json::{self, Members, Shape, find_text};
 use crate::problem::Problem;
+use crate::problem_kind::ProblemKind;
 use crate::put::{LATER, PatchBody, PutBody};
 use crate::query::{MODES, PutMode};
 use crate::value;
@@ -268,6 +269,12 @@ impl BatchResult {
     pub fn problem(key: Option<String>, problem: Problem) -> Self {
         let status = problem.status;
         Self { key, status, version: None, due_at_ms: None, result: None, problem: Some(Box::new(problem)) }
+    }
+
+    /// Why it was refused; `None` if it was not, or by a kind that this version does not know.
+    pub fn refusal(&self) -> Option<ProblemKind> {
+        let of_cancel = || self.result.and_then(CancelOutcome::problem_kind);
+        self.problem.as_ref().map_or_else(of_cancel, |problem| problem.kind())
     }
 
     /// The line, with its line end.

@@ -1,5 +1,6 @@
 //! The definite answers to a cancel.
 
+use crate::ProblemKind;
 use serde::{Deserialize, Serialize};
 
 /// What a cancel found. Exactly one of them, decided at one point in time.
@@ -31,6 +32,16 @@ impl CancelOutcome {
             Self::Leased => "leased",
             Self::Done => "done",
             Self::NotFound => "not_found",
+        }
+    }
+
+    /// The problem that it is for whoever asked; `None` if it took effect.
+    pub fn problem_kind(self) -> Option<ProblemKind> {
+        match self {
+            Self::Cancelled | Self::Revoked => None,
+            Self::Leased => Some(ProblemKind::Leased),
+            Self::Done => Some(ProblemKind::Done),
+            Self::NotFound => Some(ProblemKind::NotFound),
         }
     }
 

@@ -214,8 +214,8 @@ impl Batch {
     }
 
     fn send(&self, result: &BatchResult) {
-        if let Some(problem) = &result.problem {
-            self.caller.app.refusals.count_problem(problem);
+        if let Some(kind) = result.refusal() {
+            self.caller.app.refusals.count(kind);
         }
         // A client that left is noticed by `run`.
         let _sent = self.rows.send(Row::Result(result.to_line()));

@@ -83,7 +83,9 @@ impl Front {
 
     /// Something was refused before it became a request.
     pub(crate) fn refused(&self, problem: &Problem) {
-        self.refusals.count_problem(problem);
+        if let Some(kind) = problem.kind() {
+            self.refusals.count(kind);
+        }
     }
 
     /// Calls the handler; a panic of it is our mistake, and this caller's alone.

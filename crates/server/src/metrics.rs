@@ -122,7 +122,7 @@ impl Collector for Figures {
             None,
             &saturated(self.stats.waiting),
         )?;
-        let help = "What was refused, answers and lines of batches, by the type of the problem";
+        let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
         page.counters("refused", help, "problem", &self.refusals)?;
         page.health(&self.health)
     }

@@ -50,7 +50,7 @@ pub(crate) fn response(problem: &Problem) -> Response {
     let mut response = Response::new(Body::from(problem.to_json()));
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(kind) = ProblemKind::of_type(&problem.type_uri) {
+    if let Some(kind) = problem.kind() {
         // For whoever counts them.
         response.extensions_mut().insert(kind);
     }

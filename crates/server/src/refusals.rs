@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tickwheel_api::{Problem, ProblemKind};
+use tickwheel_api::ProblemKind;
 
 const KINDS: usize = ProblemKind::ALL.len();
 
-/// Counts of problems, in the order of [`ProblemKind::ALL`]: those of answers, and those of the lines of batches.
+/// Counts of problems, in the order of [`ProblemKind::ALL`]: those of answers, of the lines of batches, and of connections that never became a request.
 #[derive(Debug)]
 pub(crate) struct Refusals([AtomicU64; KINDS]);
 
@@ -22,13 +22,6 @@ impl Refusals {
         }
     }
 
-    /// One more of the kind of this problem.
-    pub(crate) fn count_problem(&self, problem: &Problem) {
-        if let Some(kind) = ProblemKind::of_type(&problem.type_uri) {
-            self.count(kind);
-        }
-    }
-
     /// Every kind by the last word of its type, and how often it was.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
@@ -38,7 +31,7 @@ impl Refusals {
 
 fn word(kind: ProblemKind) -> &'static str {
     let uri = kind.type_uri();
-    uri.rsplit(['/', '#', ':']).next().unwrap_or(uri)
+    uri.strip_prefix("/problems/").unwrap_or(uri)
 }
 
 #[cfg(test)]
@@ -49,7 +42,7 @@ mod tests {
     fn each_kind_has_a_count_and_a_word_of_its_own() {
         let refusals = Refusals::new();
         refusals.count(ProblemKind::Busy);
-        refusals.count_problem(&Problem::busy("wait", 1));
+        refusals.count(ProblemKind::Busy);
         let counts = refusals.counts();
         assert!(counts.contains(&("busy", 2)), "{counts:?}");
         assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 2);

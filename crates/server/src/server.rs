@@ -197,7 +197,7 @@ impl Server {
     /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         tracing::info!(listen = %self.local_addr, "serving");
-        let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
+        let (mut connections, mut turned_away) = (JoinSet::new(), JoinSet::new());
         let mut shutdown = pin!(shutdown);
         let (guard, tls) = (Arc::clone(&self.guard), self.tls.clone());
         let mut tokens = pin!(guard.keep_up());
@@ -213,7 +213,7 @@ impl Server {
                 () = &mut tokens => {}
                 () = &mut certificates => {}
                 accepted = self.listener.accept() => match accepted {
-                    Ok((socket, from)) => self.take(&mut connections, &mut refusals, socket, from),
+                    Ok((socket, from)) => self.take(&mut connections, &mut turned_away, socket, from),
                     Err(error) => {
                         tracing::warn!(%error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
@@ -221,7 +221,7 @@ impl Server {
                 },
                 // Ended connections leave the set, so that their number is that of the open ones.
                 Some(_) = connections.join_next() => {}
-                Some(_) = refusals.join_next() => {}
+                Some(_) = turned_away.join_next() => {}
             }
         }
         drop(self.listener);
@@ -246,7 +246,7 @@ impl Server {
     fn take(
         &self,
         connections: &mut JoinSet<()>,
-        refusals: &mut JoinSet<()>,
+        turned_away: &mut JoinSet<()>,
         socket: TcpStream,
         from: SocketAddr,
     ) {
@@ -274,8 +274,8 @@ impl Server {
         // Over TLS a refusal would cost a handshake.
         let problem = Problem::busy(why, 1);
         self.front.refused(&problem);
-        if refusals.len() < REFUSALS_MAX && self.tls.is_none() {
-            refusals.spawn(wire::refuse(socket, problem, TIMEOUTS));
+        if turned_away.len() < REFUSALS_MAX && self.tls.is_none() {
+            turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
         }
     }
 }

@@ -130,9 +130,7 @@ impl Tokens {
                 continue;
             }
             let wrong = |what: String| TokensError { line: index + 1, what };
-            let (hash, grant) = token(line).map_err(wrong)?;
-            let word = line.split_whitespace().next().unwrap_or_default();
-            let plain = Some(word).filter(|word| !word.to_ascii_lowercase().starts_with(HASHED));
+            let Said { hash, grant, plain_bytes } = said(line).map_err(wrong)?;
             if tokens.known.iter().any(|(known, _)| *known == hash) {
                 return Err(wrong(
                     "the token stands here a second time; leave one of the two out".to_owned(),
@@ -142,9 +140,9 @@ impl Tokens {
                 return Err(wrong(format!("a server takes at most {TOKENS_MAX} tokens")));
             }
             tokens.known.push((hash, grant));
-            if let Some(plain) = plain {
+            if let Some(bytes) = plain_bytes {
                 tokens.plain += 1;
-                tokens.short += usize::from(plain.len() < TOKEN_BYTES_ADVISED);
+                tokens.short += usize::from(bytes < TOKEN_BYTES_ADVISED);
             }
         }
         if tokens.known.is_empty() {
@@ -248,12 +246,20 @@ impl Grant {
     }
 }
 
-fn token(line: &str) -> Result<(Hash, Grant), String> {
+/// What a line says of a token.
+struct Said {
+    hash: Hash,
+    grant: Grant,
+    /// How long the token is, if it stands there itself.
+    plain_bytes: Option<usize>,
+}
+
+fn said(line: &str) -> Result<Said, String> {
     let mut words = line.split_whitespace();
     let token = words.next().unwrap_or_default();
     let lower = token.to_ascii_lowercase();
-    let hash = match lower.strip_prefix(HASHED) {
-        Some(digits) => hash_of_hex(digits).ok_or("`sha256:` is followed by 64 hex digits")?,
+    let (hash, plain_bytes) = match lower.strip_prefix(HASHED) {
+        Some(digits) => (hash_of_hex(digits).ok_or("`sha256:` is followed by 64 hex digits")?, None),
         None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
             return Err("the token comes first, before `rights=` and the rest".to_owned());
         }
@@ -266,7 +272,7 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
                 "a token has letters, digits and signs of ASCII only, for it goes into a header".to_owned()
             );
         }
-        None => Sha256::digest(token.as_bytes()).into(),
+        None => (Sha256::digest(token.as_bytes()).into(), Some(token.len())),
     };
     let mut grant = Grant::everything();
     let mut allowed = Allowed::default();
@@ -293,7 +299,7 @@ fn token(line: &str) -> Result<(Hash, Grant), String> {
     if allowed != Allowed::default() {
         grant.quota = Some(Arc::new(Quota::new(allowed)));
     }
-    Ok((hash, grant))
+    Ok(Said { hash, grant, plain_bytes })
 }
 
 fn hash_of_hex(digits: &str) -> Option<Hash> {

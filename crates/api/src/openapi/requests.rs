@@ -317,7 +317,11 @@ pub(super) fn schedule_members() -> Vec<Member> {
         may("every", duration(), "So far apart, 100 ms to 100 years."),
         may("fixed_delay", duration(), "So long after the end of the task before, 100 ms to 100 years."),
         may("start", time(), "At no instant before."),
-        may("end", time(), "At no instant after."),
+        may(
+            "end",
+            time(),
+            "At no instant after; instants that wait for their turn and are behind a new end are left out.",
+        ),
         may("count", integer(1, LIMIT_MAX), "So many tasks and then no more."),
         may("jitter", duration(), "Due up to so much later, by chance."),
         may(

@@ -45,7 +45,8 @@ fn metrics_follow_what_happened() {
     served.say("q", "nack", &[&tasks[1]["token"]]);
     served.advance("2h");
     served.call("GET", "/v1/queues/q/tasks/nobody", "");
-    served.call("POST", "/v1/queues/q/batch", "{}\n");
+    served.call("POST", "/v1/queues/q/batch", "{}\n{\"op\":\"cancel\",\"key\":\"nobody\"}\n");
+    served.call("POST", "/v1/queues/q/lease", "{");
     let page = served.call("GET", "/metrics", "");
     let format = page.header("content-type").expect("a type");
     assert!(format.starts_with("application/openmetrics-text"), "{format}");
@@ -62,7 +63,8 @@ fn metrics_follow_what_happened() {
         "tickwheel_fire_lateness_seconds_bucket{le=\"0.0\"} 3",
         "tickwheel_oldest_due_age_seconds 7200.0",
         "tickwheel_clock_offset_seconds 0.0",
-        "tickwheel_refused_total{problem=\"not-found\"} 1",
+        "tickwheel_refused_total{problem=\"not-found\"} 2",
+        "tickwheel_refused_total{problem=\"bad-request\"} 2",
         "tickwheel_refused_total{problem=\"busy\"} 0",
         "tickwheel_read_only 0",
         "tickwheel_mode{durability=\"memory\",clock=\"virtual\"} 1",
