@@ -78,7 +78,7 @@ impl Cli {
         let cli = of(&matches);
         let Command::Serve(serve) = &cli.command else { return Ok(cli) };
         let Some(path) = serve.config() else { return Ok(cli) };
-        let mut file = ConfigFile::read(path)?;
+        let mut file = ConfigFile::read(path).map_err(|error| serve.told(error))?;
         if let Some((_, said)) = matches.subcommand() {
             file.yield_to(said);
         }

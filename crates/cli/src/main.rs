@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     match cli::Cli::read().and_then(cli::Cli::run) {
         Ok(code) => code,
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<output::Told>() => ExitCode::FAILURE,
         Err(error) => {
             output::complain(&error);
             ExitCode::FAILURE

@@ -1,9 +1,9 @@
 //! Spans on their way to a collector, by OpenTelemetry's protocol over HTTP. Only with the feature `otlp`: it brings many crates, and few need it.
 
 #[cfg(feature = "otlp")]
-pub(crate) use with::open;
+pub(crate) use with::{check, open};
 #[cfg(not(feature = "otlp"))]
-pub(crate) use without::open;
+pub(crate) use without::{check, open};
 
 #[cfg(not(feature = "otlp"))]
 mod without {
@@ -19,11 +19,17 @@ mod without {
 
     /// # Errors
     /// This build has no export.
-    pub(crate) fn open(_: &str) -> Result<(SpanSink, Export)> {
+    pub(crate) fn check(_: &str) -> Result<()> {
         bail!(
             "--otlp-endpoint: this program was built without the export of spans; \
              `cargo install --path crates/cli --features otlp` builds one with it"
         )
+    }
+
+    /// # Errors
+    /// This build has no export.
+    pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
+        Err(check(url).expect_err("no URL passes"))
     }
 }
 
@@ -63,15 +69,24 @@ mod with {
         }
     }
 
+    /// Whether this can be a collector's URL.
+    ///
+    /// # Errors
+    /// It is none of HTTP.
+    pub(crate) fn check(url: &str) -> Result<()> {
+        ensure!(
+            url.starts_with("http://") || url.starts_with("https://"),
+            "--otlp-endpoint: `{url}` begins neither with `http://` nor with `https://`"
+        );
+        Ok(())
+    }
+
     /// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. Whether it is there shows when there is something to send.
     ///
     /// # Errors
     /// The URL is none of HTTP.
     pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
-        ensure!(
-            url.starts_with("http://") || url.starts_with("https://"),
-            "--otlp-endpoint: `{url}` begins neither with `http://` nor with `https://`"
-        );
+        check(url)?;
         let url = format!("{}/v1/traces", url.trim_end_matches('/').trim_end_matches("/v1/traces"));
         let agent = Agent::config_builder().timeout_global(Some(EXPORT_TIME_MAX)).http_status_as_error(false);
         let exporter = SpanExporter::builder()

@@ -1,5 +1,7 @@
 //! What people and programs see: data on stdout as a table or as JSON, talk on stderr.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use anyhow::{Context, Result};
@@ -115,8 +117,27 @@ fn hint(problem: &Problem) -> Option<&str> {
     }
 }
 
+/// The error of a program that has said already what went wrong.
+#[derive(Debug)]
+pub(crate) struct Told;
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("told already")
+    }
+}
+
+impl Error for Told {}
+
+/// The causes of an error in one line, without itself.
+pub(crate) fn causes(error: &anyhow::Error) -> String {
+    let whole = chain(error);
+    let rest = whole.strip_prefix(&error.to_string()).unwrap_or(&whole);
+    rest.strip_prefix(": ").unwrap_or(rest).to_owned()
+}
+
 /// An error and its causes in one line. Many errors quote their cause; what has been said is not said again.
-pub(crate) fn chain(error: &anyhow::Error) -> String {
+fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

@@ -10,7 +10,7 @@ use tickwheel_api::client::Stored;
 use tickwheel_api::{Due, MomentBody, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
 
 use super::payload::{Payload, text_of};
-use super::retry::Retry;
+use super::retry::TaskRetry;
 use crate::output::{Format, Row};
 use crate::remote::Remote;
 use crate::values;
@@ -65,7 +65,7 @@ struct When {
     /// Due so long from now, such as 250ms, 30m, 1h30m or 15d
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
-    /// Due at this time, RFC 3339 or milliseconds since 1970 [without --in and --at: now]
+    /// Due at this time, RFC 3339 or milliseconds since 1970 [without any of these: now]
     #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
     at_ms: Option<i64>,
     /// Due after the server's delay level N, counted from 1 (see `tickwheel serve --levels`)
@@ -73,7 +73,7 @@ struct When {
     level: Option<u32>,
     /// Due at each of these instants, one after the other, with the payload of each: a list such as
     /// `[{"at": "2030-01-01T00:00:00Z", "payload": {"price": 9}}]`, or @FILE, or @- for stdin
-    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["payload", "payload_file"])]
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["payload", "payload_file", "content_type"])]
     timeline: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Given {
     #[arg(long, value_name = "GROUP", value_parser = values::group)]
     group: Option<String>,
     #[command(flatten)]
-    retry: Retry,
+    retry: TaskRetry,
     /// Dead so long after this, unless a worker has the task then or has finished it
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     expire_after: Option<u64>,
@@ -115,7 +115,7 @@ impl Given {
     /// The retry policy makes no sense.
     pub(super) fn terms(self) -> Result<Terms> {
         let Self { tags, priority, group, retry, expire_after } = self;
-        Ok(Terms { tags, priority, group, retry: retry.over(None)?, expire_after_ms: expire_after })
+        Ok(Terms { tags, priority, group, retry: retry.policy()?, expire_after_ms: expire_after })
     }
 }
 

@@ -10,7 +10,7 @@ use tickwheel_api::{
     RetryBody, SettingsBody, duration, time,
 };
 
-use super::retry::Retry;
+use super::retry::QueueRetry;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
@@ -86,8 +86,8 @@ struct Set {
     /// The lease of workers who name none
     #[arg(long = "default-lease", alias = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
     default_lease_ms: Option<Setting<u64>>,
-    #[command(flatten, next_help_heading = "Options for tasks that name no retry policy")]
-    retry: Retry,
+    #[command(flatten)]
+    retry: QueueRetry,
     /// So many ended tasks are remembered
     #[arg(long, value_name = "N", value_parser = history_keys)]
     history_keys: Option<Setting<u64>>,

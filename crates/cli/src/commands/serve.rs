@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::otlp;
-use crate::output::{STDOUT, chain};
+use crate::output::{STDOUT, Told, causes};
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
@@ -109,16 +109,16 @@ enum LogFormat {
     Json,
 }
 
+/// What the variable holds, if it is set.
+fn variable() -> Option<String> {
+    env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty())
+}
+
 /// The token that the variable holds; it is valid for everything.
 fn token_of_variable(token: &str) -> Result<Tokens> {
     if token.split_whitespace().count() != 1 {
         bail!(
             "{TOKEN_VARIABLE} takes one token; more of them, and those with rights and scopes, go into --token-file"
-        );
-    }
-    if token.len() < TOKEN_BYTES_ADVISED {
-        tracing::warn!(
-            "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
         );
     }
     Tokens::parse(token).with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
@@ -153,24 +153,26 @@ impl Serve {
     /// # Errors
     /// It cannot start.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        log_to_stderr(&self.log, self.log_format)?;
         let json = self.log_format == LogFormat::Json;
+        self.try_run().map_err(|error| if json { told_as_json(&error) } else { error })
+    }
+
+    /// Takes over an error of before the start, in the form of the log.
+    pub(crate) fn told(&self, error: anyhow::Error) -> anyhow::Error {
+        if self.log_format == LogFormat::Json { told_as_json(&error) } else { error }
+    }
+
+    fn try_run(self) -> Result<ExitCode> {
+        log_to_stderr(&self.log, self.log_format)?;
         end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
         // A recovery that was told to stop half way need not be waited for: it changes nothing that a crash could not.
         runtime.shutdown_background();
-        match served {
-            // Whoever reads the log by a program reads this by it, too.
-            Err(error) if json => {
-                tracing::error!(error = %chain(&error), "failed to start");
-                Ok(ExitCode::FAILURE)
-            }
-            served => served.map(|()| ExitCode::SUCCESS),
-        }
+        served.map(|()| ExitCode::SUCCESS)
     }
 
-    /// What the server is told; nothing is opened or looked at for it.
+    /// What the server is told, by the options and by the token in the environment; nothing is opened for it.
     ///
     /// # Errors
     /// The options contradict each other.
@@ -180,10 +182,10 @@ impl Serve {
             (false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
         };
         let Beanstalk::Off = self.beanstalk;
-        let tokens = match env::var(TOKEN_VARIABLE) {
-            Ok(token) if !token.is_empty() => token_of_variable(&token)?,
-            _ => Tokens::default(),
-        };
+        let tokens = variable().map_or_else(|| Ok(Tokens::default()), |token| token_of_variable(&token))?;
+        if let Some(url) = &self.otlp_endpoint {
+            otlp::check(url)?;
+        }
         let tls = match (self.tls_cert.clone(), self.tls_key.clone()) {
             (Some(certificates), Some(key)) => Some(TlsFiles { certificates, key }),
             (None, None) => None,
@@ -216,6 +218,11 @@ impl Serve {
             let lost = if self.ack == Ack::Os { "of the machine" } else { "of the server or of the machine" };
             tracing::warn!(
                 "calls are answered before they are synced: a crash {lost} may take the last moments"
+            );
+        }
+        if variable().is_some_and(|token| token.len() < TOKEN_BYTES_ADVISED) {
+            tracing::warn!(
+                "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
             );
         }
         let Config { listen, insecure, .. } = config;
@@ -331,6 +338,16 @@ fn filter(text: &str) -> Result<String, String> {
             "{error}; write error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`"
         )
     })
+}
+
+/// Says why the program ends, as a line of the log whatever its filter leaves out. Nobody has to say it again.
+fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).json().flatten_event(true).finish();
+    tracing::subscriber::with_default(log, || match causes(error) {
+        why if why.is_empty() => tracing::error!("{error}"),
+        why => tracing::error!(error = why, "{error}"),
+    });
+    Told.into()
 }
 
 fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {

@@ -40,6 +40,9 @@ fn a_server_does_what_its_file_says_unless_the_command_line_says_otherwise() {
     for what in ["2 faults", "line 1: `ack`", "[possible values: fsync, os, memory]", "line 3: `listen`"] {
         assert!(refused.code == 1 && refused.err.contains(what), "{what}: {}", refused.err);
     }
+    std::fs::write(&file, "otlp_endpoint = \"collector\"\n").expect("written");
+    let refused = run(&["config", "--check", path]);
+    assert!(refused.code == 1 && refused.err.contains("--otlp-endpoint"), "{}", refused.err);
     std::fs::write(&file, "tls_key = \"key.pem\"\n").expect("written");
     let refused = run(&["config", "--check", path]);
     assert!(refused.code == 1 && refused.err.contains("add --tls-cert"), "{}", refused.err);
@@ -83,9 +86,21 @@ fn a_call_is_sent_again_until_the_server_is_there() {
 
 #[test]
 fn a_start_that_fails_is_told_as_the_log_is_written() {
-    let refused = run(&["serve", "--memory", "--listen", "0.0.0.0:0", "--log-format", "json"]);
-    let last = refused.err.lines().last().expect("a line");
-    let told: serde_json::Value = serde_json::from_str(last).expect(last);
-    assert_eq!((refused.code, &told["message"]), (1, &"failed to start".into()));
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("--insecure")), "{told}");
+    let told = |words: &[&str]| {
+        let refused = run(&[&["serve", "--memory", "--log-format", "json"], words].concat());
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+        let last = refused.err.lines().last().expect("a line");
+        serde_json::from_str::<serde_json::Value>(last).expect(last)
+    };
+    // Whatever is left out of the log, this is not.
+    for filter in ["warn", "off", "tickwheel_server=debug"] {
+        let told = told(&["--listen", "0.0.0.0:0", "--log", filter]);
+        assert_eq!((&told["message"], &told["level"]), (&"failed to start".into(), &"ERROR".into()));
+        assert!(
+            told["error"].as_str().is_some_and(|error| error.starts_with("other machines can")),
+            "{told}"
+        );
+    }
+    let told = told(&["--config", "no-such-file.toml"]);
+    assert!(told["message"].as_str().is_some_and(|what| what.contains("no-such-file.toml")), "{told}");
 }
