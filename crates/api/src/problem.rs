@@ -419,8 +419,8 @@ impl Problem {
 
     /// 429: a put would add a task, and the queues of its token have all they may.
     pub fn token_full() -> Self {
-        // Tasks take their time to end, and nobody knows how long.
-        Self::busy("the queues of the token have all the tasks that it allows", 30)
+        // They are counted once a second; nobody knows how long tasks take to end.
+        Self::busy("the queues of the token have all the tasks that it allows", 5)
             .with_hint("wait until some are done, or ask whoever runs the server for more; changing those there are is allowed")
     }
 

@@ -61,36 +61,70 @@ impl RetryBody {
     }
 
     fn read(raw: &RawValue) -> Result<Self, BadRequest> {
+        Self::default().over(raw)
+    }
+
+    /// This policy after a patch in the member `path`: what it names replaces what was, `null` gives the default back, the rest stays. What follows
+    /// from others where nobody names it still does: `max` from `base`, and `jitter` from `backoff`, of which each has its own.
+    /// `None`: by nothing but `null` all was taken away.
+    pub(crate) fn patched(self, path: &str, raw: &RawValue) -> Result<Option<Self>, BadRequest> {
+        let after = self.over(raw).map_err(|refused| inside(path, refused))?;
+        let members = Members::of_value(raw, &SHAPE, "").map_err(|refused| inside(path, refused))?;
+        let mut named = SHAPE.known.iter().filter_map(|name| members.get(name)).peekable();
+        let taken_away = named.peek().is_some() && named.all(is_null) && after == Self::default();
+        Ok((!taken_away).then_some(after))
+    }
+
+    fn over(self, raw: &RawValue) -> Result<Self, BadRequest> {
         let hint = "write an object, for example `{\"max_attempts\": 5}`";
         let members = Members::of_value(raw, &SHAPE, hint)?;
-        let mut retry = Self::default();
-        if let Some(raw) = members.get("max_attempts") {
+        let usual = Self::default();
+        let max_attempts = named(&members, "max_attempts", |raw| {
             let max = value::integer("max_attempts", raw, 1..=u64::from(ATTEMPTS_MAX))?;
-            retry.max_attempts = Some(u32::try_from(max).expect("it is within the limit"));
+            Ok(u32::try_from(max).expect("it is within the limit"))
+        })?;
+        let kind = named(&members, "backoff", |raw| {
+            value::word("backoff", raw, &[("exponential", true), ("fixed", false)])
+        })?;
+        let base = named(&members, "base", |raw| value::duration_ms("base", raw))?;
+        let max = named(&members, "max", |raw| value::duration_ms("max", raw))?;
+        let part = named(&members, "jitter", jitter)?;
+        let exponential = kind.map_or(self.exponential, |kind| kind.unwrap_or(usual.exponential));
+        let base_ms = base.map_or(self.base_ms, |base| base.unwrap_or(usual.base_ms));
+        // Nobody has named it if it is what follows from the first wait.
+        let follows = self.max_ms == usual.max_ms.max(self.base_ms);
+        let max_ms = match max {
+            Some(Some(max_ms)) => max_ms,
+            None if !follows => self.max_ms,
+            _ => usual.max_ms.max(base_ms),
+        };
+        if max_ms < base_ms {
+            let [max, base] = [max_ms, base_ms].map(duration::format);
+            let what = format!("{max} is shorter than the first wait of {base}");
+            return Err(BadRequest::member("max", what, "make `max` at least as long as `base`"));
         }
-        if let Some(raw) = members.get("backoff") {
-            retry.exponential = value::word("backoff", raw, &[("exponential", true), ("fixed", false)])?;
-            if !retry.exponential {
-                retry.jitter_percent = 0;
-            }
-        }
-        if let Some(raw) = members.get("base") {
-            retry.base_ms = value::duration_ms("base", raw)?;
-            retry.max_ms = retry.max_ms.max(retry.base_ms);
-        }
-        if let Some(raw) = members.get("max") {
-            retry.max_ms = value::duration_ms("max", raw)?;
-            if retry.max_ms < retry.base_ms {
-                let [max, base] = [retry.max_ms, retry.base_ms].map(duration::format);
-                let what = format!("{max} is shorter than the first wait of {base}");
-                return Err(BadRequest::member("max", what, "make `max` at least as long as `base`"));
-            }
-        }
-        if let Some(raw) = members.get("jitter") {
-            retry.jitter_percent = jitter(raw)?;
-        }
-        Ok(retry)
+        let jitter_percent = match part {
+            Some(Some(percent)) => percent,
+            None if exponential == self.exponential => self.jitter_percent,
+            _ if exponential => JITTER_PERCENT_DEFAULT,
+            _ => 0,
+        };
+        let max_attempts = max_attempts.unwrap_or(self.max_attempts);
+        Ok(Self { max_attempts, exponential, base_ms, max_ms, jitter_percent })
     }
+}
+
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+/// A member: not there, `null`, or what it says.
+fn named<T>(
+    members: &Members<'_>,
+    name: &str,
+    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
+) -> Result<Option<Option<T>>, BadRequest> {
+    members.get(name).map(|raw| if is_null(raw) { Ok(None) } else { read(raw).map(Some) }).transpose()
 }
 
 /// `true` is half, `false` none, a number from 0 to 1 that part.

@@ -103,7 +103,7 @@ impl SettingsBody {
     }
 
     /// These settings after a patch: a member that it has replaces the one that was, `null` gives the default back, the others stay. Another
-    /// `rate` without a `burst` has the usual one.
+    /// `rate` without a `burst` has the usual one. Of `retry` and `history` the members are taken one by one, too.
     ///
     /// # Errors
     ///
@@ -111,9 +111,10 @@ impl SettingsBody {
     pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
         let burst = self.burst.filter(|_| members.get("rate").is_none());
-        let lease = |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
+        let lease =
+            |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX).map(Some);
         let count = |name: &'static str, max, before: Option<u64>| {
-            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max))
+            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max).map(Some))
         };
         let body = Self {
             max_in_flight: count("max_in_flight", LIMIT_MAX, self.max_in_flight)?,
@@ -122,12 +123,16 @@ impl SettingsBody {
                 LIMIT_MAX,
                 self.max_in_flight_per_group,
             )?,
-            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw))?,
+            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw).map(Some))?,
             burst: count("burst", RATE_TASKS_MAX, burst)?,
             max_backlog: count("max_backlog", LIMIT_MAX, self.max_backlog)?,
             default_lease_ms: patched(&members, "default_lease", self.default_lease_ms, lease)?,
-            retry: patched(&members, "retry", self.retry, |raw| RetryBody::of("retry", raw))?,
-            history: patched(&members, "history", self.history, HistoryBody::of)?,
+            retry: patched(&members, "retry", self.retry, |raw| {
+                self.retry.unwrap_or_default().patched("retry", raw)
+            })?,
+            history: patched(&members, "history", self.history, |raw| {
+                self.history.unwrap_or_default().patched(raw).map(Some)
+            })?,
         };
         if body.burst.is_some() && body.rate.is_none() {
             let hint = "add the rate, for example `\"rate\": \"5/s\"`";
@@ -147,32 +152,31 @@ fn patched<T>(
     members: &Members<'_>,
     name: &str,
     before: Option<T>,
-    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
+    read: impl FnOnce(&RawValue) -> Result<Option<T>, BadRequest>,
 ) -> Result<Option<T>, BadRequest> {
     match members.get(name) {
         None => Ok(before),
         Some(raw) if raw.get() == "null" => Ok(None),
-        Some(raw) => read(raw).map(Some),
+        Some(raw) => read(raw),
     }
 }
 
 impl HistoryBody {
-    fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        Self::read(raw).map_err(|refused| inside("history", refused))
+    fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
+        self.over(raw).map_err(|refused| inside("history", refused))
     }
 
-    fn read(raw: &RawValue) -> Result<Self, BadRequest> {
+    fn over(self, raw: &RawValue) -> Result<Self, BadRequest> {
         const SHAPE: Shape = Shape { known: &["keep", "keys"], later: &[], elsewhere: &[] };
         let hint = "write an object, for example `{\"keep\": \"24h\", \"keys\": 100000}`";
         let members = Members::of_value(raw, &SHAPE, hint)?;
-        let mut history = Self::default();
-        if let Some(raw) = members.get("keep") {
-            history.keep_ms = value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX)?;
-        }
-        if let Some(raw) = members.get("keys") {
-            history.keys = value::integer("keys", raw, 0..=HISTORY_KEYS_MAX)?;
-        }
-        Ok(history)
+        let (usual, before) = (Self::default(), self);
+        let keep = |raw: &_| value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX).map(Some);
+        let keys = |raw: &_| value::integer("keys", raw, 0..=HISTORY_KEYS_MAX).map(Some);
+        Ok(Self {
+            keep_ms: patched(&members, "keep", Some(before.keep_ms), keep)?.unwrap_or(usual.keep_ms),
+            keys: patched(&members, "keys", Some(before.keys), keys)?.unwrap_or(usual.keys),
+        })
     }
 }
 
@@ -250,6 +254,39 @@ mod tests {
         assert_eq!((faster.rate.map(|rate| rate.tasks), faster.burst), (Some(6), None));
         let without = faster.patched(br#"{"rate":null}"#).expect("settings");
         assert_eq!((without.rate, without.default_lease_ms), (None, Some(300_000)));
+    }
+
+    #[test]
+    fn of_a_policy_and_of_the_history_a_patch_changes_what_it_names() {
+        let patched =
+            |before: &SettingsBody, text: &str| before.clone().patched(text.as_bytes()).expect(text);
+        let five = patched(&SettingsBody::default(), r#"{"retry":{"max_attempts":5},"history":{"keys":7}}"#);
+        let usual = RetryBody::default();
+        assert_eq!(five.retry, Some(RetryBody { max_attempts: Some(5), ..usual }));
+        let fixed = patched(&five, r#"{"retry":{"backoff":"fixed","base":"20m"},"history":{"keep":"1h"}}"#);
+        let [base_ms, longer_ms] = [1_200_000, 2_400_000];
+        let wanted = RetryBody {
+            max_attempts: Some(5),
+            exponential: false,
+            base_ms,
+            max_ms: base_ms,
+            jitter_percent: 0,
+        };
+        assert_eq!(fixed.retry, Some(wanted));
+        assert_eq!(fixed.history, Some(HistoryBody { keep_ms: 3_600_000, keys: 7 }));
+        let longer = patched(&fixed, r#"{"retry":{"base":"40m"}}"#).retry.expect("a policy");
+        assert_eq!((longer.base_ms, longer.max_ms), (longer_ms, longer_ms), "nobody named the longest");
+        let back = patched(&fixed, r#"{"retry":{"base":null,"backoff":null,"max_attempts":null}}"#);
+        assert_eq!(back.retry, None, "nothing is left of it");
+        let again = patched(&five, r#"{"retry":{"backoff":"exponential","max_attempts":null}}"#);
+        assert_eq!(again.retry, Some(usual), "somebody wants the usual one");
+        let by_chance = patched(&fixed, r#"{"retry":{"jitter":0.2}}"#);
+        let same = patched(&by_chance, r#"{"retry":{"backoff":"fixed"}}"#);
+        assert_eq!(same.retry.map(|retry| retry.jitter_percent), Some(20), "the kind is as it was");
+        let other = patched(&by_chance, r#"{"retry":{"backoff":"exponential"}}"#);
+        assert_eq!(other.retry.map(|retry| (retry.jitter_percent, retry.max_ms)), Some((50, base_ms)));
+        let refused = fixed.patched(br#"{"retry":{"max":"1s"}}"#).expect_err("too short").to_string();
+        assert!(refused.contains("`retry.max`: 1s is shorter"), "{refused}");
     }
 
     #[test]

@@ -419,7 +419,7 @@ fn queues() -> Vec<Operation> {
             "PATCH",
             path,
             ADMIN,
-            "Lays down some settings of a queue; what is not named stays",
+            "Lays down some settings of a queue, and of `retry` and `history` some members; what is not named stays",
         )
         .body("Settings")
         .gives(200, "Queue", "The queue.")

@@ -82,8 +82,8 @@ pub(super) fn requests() -> Vec<Schema> {
             "History",
             "How much is remembered of tasks that ended, whichever ends first.",
             vec![
-                may("keep", duration(), "For so long, at most 365 days. Default: 24 h."),
-                may("keys", integer(0, HISTORY_KEYS_MAX), "The last so many. Default: 100,000."),
+                may("keep", or_null(duration()), "For so long, at most 365 days. Default: 24 h."),
+                may("keys", or_null(integer(0, HISTORY_KEYS_MAX)), "The last so many. Default: 100,000."),
             ],
         ),
         retry(),
@@ -166,7 +166,7 @@ fn terms(gone: fn(Value) -> Value) -> Vec<Member> {
         may(
             "expire_after",
             gone(duration()),
-            "Given up so long after it is due, unless a worker has it. Default: never.",
+            "Given up so long after this request, of a schedule's tasks so long after their instants, unless a worker has it then. Default: never.",
         ),
     ]
 }
@@ -286,19 +286,29 @@ fn settings() -> Schema {
 fn retry() -> Schema {
     Schema::request(
         "Retry",
-        "After a failure it waits, and after so many attempts the task is dead.",
+        "After a failure it waits, and after so many attempts the task is dead. `null` is the default.",
         vec![
-            may("max_attempts", integer(1, ATTEMPTS_MAX.into()), "Dead after so many. Default: never."),
+            may(
+                "max_attempts",
+                or_null(integer(1, ATTEMPTS_MAX.into())),
+                "Dead after so many. Default: never.",
+            ),
             may(
                 "backoff",
-                one_of(&["exponential", "fixed"]),
+                or_null(one_of(&["exponential", "fixed"])),
                 "Whether the wait doubles. Default: `exponential`.",
             ),
-            may("base", duration(), "The first wait. Default: 1 s."),
-            may("max", duration(), "The longest wait. Default: 10 min, or `base` if that is longer."),
+            may("base", or_null(duration()), "The first wait. Default: 1 s."),
+            may(
+                "max",
+                or_null(duration()),
+                "The longest wait. Default: 10 min, or `base` if that is longer.",
+            ),
             may(
                 "jitter",
-                json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "boolean" }] }),
+                or_null(
+                    json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "boolean" }] }),
+                ),
                 "Such a part of the wait is left out by chance. Default: 0.5, and 0 if it is fixed.",
             ),
         ],

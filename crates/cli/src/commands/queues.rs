@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tickwheel_api::{
-    HistoryBody, LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError,
-    RetryBody, SettingsBody, duration, time,
+    LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError, duration, time,
 };
 
 use super::retry::QueueRetry;
@@ -130,10 +129,7 @@ impl Queues {
                 return Ok(ExitCode::SUCCESS);
             }
             Some(Verb::Show(name)) => client.queue(&name.queue)?,
-            Some(Verb::Set(set)) => {
-                let before = client.queue(&set.name.queue)?.settings;
-                client.reconfigure(&set.name.queue, set.patch(before)?)?
-            }
+            Some(Verb::Set(set)) => client.reconfigure(&set.name.queue, set.patch())?,
             Some(Verb::Pause(pause)) => {
                 client.pause(&pause.name.queue, &PauseBody { for_ms: pause.for_ms })?
             }
@@ -147,11 +143,8 @@ impl Queues {
 
 impl Set {
     /// What is named, as the server takes it: others may change what is not.
-    ///
-    /// # Errors
-    /// What is named does not go together with what stands.
-    fn patch(&self, before: SettingsBody) -> Result<Vec<u8>> {
-        let mut patch = serde_json::Map::new();
+    fn patch(&self) -> Vec<u8> {
+        let mut patch = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
             patch.extend(value.map(|value| (name.to_owned(), value)));
         };
@@ -165,27 +158,14 @@ impl Set {
         put("max_backlog", number(self.max_backlog));
         let lease = |ms| Value::from(duration::format(ms));
         put("default_lease", self.default_lease_ms.map(|to| to.value().map_or(Value::Null, lease)));
-        put("retry", self.retry.over(before.retry)?.map(retry));
-        let history = before.history.unwrap_or_default();
-        let usual = HistoryBody::default();
-        let history = HistoryBody {
-            keys: self.history_keys.map_or(history.keys, |to| to.value().unwrap_or(usual.keys)),
-            keep_ms: self.history_keep_ms.map_or(history.keep_ms, |to| to.value().unwrap_or(usual.keep_ms)),
-        };
-        if self.history_keys.is_some() || self.history_keep_ms.is_some() {
-            let value = if history == usual { Ok(Value::Null) } else { serde_json::to_value(history) };
-            put("history", Some(value.expect("plain JSON")));
-        }
-        Ok(serde_json::to_vec(&patch).expect("plain JSON"))
+        put("retry", self.retry.patch());
+        let mut history = Map::new();
+        history.extend(number(self.history_keys).map(|keys| ("keys".to_owned(), keys)));
+        let keep = self.history_keep_ms.map(|to| to.value().map_or(Value::Null, lease));
+        history.extend(keep.map(|keep| ("keep".to_owned(), keep)));
+        put("history", (!history.is_empty()).then_some(Value::Object(history)));
+        serde_json::to_vec(&patch).expect("plain JSON")
     }
-}
-
-/// A retry policy. Nothing but the usual is none.
-fn retry(policy: RetryBody) -> Value {
-    if policy == RetryBody::default() {
-        return Value::Null;
-    }
-    serde_json::to_value(policy).expect("plain JSON")
 }
 
 impl Row for QueueCounts {

@@ -43,7 +43,8 @@ impl TaskRetry {
             backoff_max: self.backoff_max.map(Setting::To),
             backoff_jitter: self.backoff_jitter.map(Setting::To),
         };
-        named.over(None)
+        let Some(policy) = named.patch() else { return Ok(None) };
+        serde_json::from_value(policy).map(Some).context("the back-off makes no sense")
     }
 }
 
@@ -82,47 +83,21 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 impl QueueRetry {
-    /// The policy that is `before` with what is named in its place; `None` if nothing is named.
-    ///
-    /// # Errors
-    /// Its members do not go together.
-    pub(super) fn over(&self, before: Option<RetryBody>) -> Result<Option<RetryBody>> {
-        let before = before.unwrap_or_default();
-        let usual = RetryBody::default();
-        let Value::Object(mut policy) = serde_json::to_value(before).expect("plain JSON") else {
-            unreachable!("a policy is an object")
-        };
-        if before.max_ms == usual.max_ms.max(before.base_ms) {
-            // Nobody has named it: it follows from the first wait.
-            policy.remove("max");
-        }
-        let mut is_named = false;
-        let mut put = |name: &str, said: Option<Option<Value>>, policy: &mut Map<String, Value>| {
-            let Some(to) = said else { return };
-            is_named = true;
-            match to {
-                Some(value) => policy.insert(name.to_owned(), value),
-                None => policy.remove(name),
-            };
+    /// The members that are named, as a patch of settings takes them; `None` if none is.
+    pub(super) fn patch(&self) -> Option<Value> {
+        let mut members = Map::new();
+        let mut put = |name: &str, said: Option<Value>| {
+            members.extend(said.map(|value| (name.to_owned(), value)));
         };
         let ms = |named: Option<Setting<u64>>| {
-            named.map(|to| to.value().map(|ms| Value::from(duration::format(ms))))
+            named.map(|to| to.value().map_or(Value::Null, |ms| duration::format(ms).into()))
         };
-        put("max_attempts", self.max_attempts.map(|to| to.value().map(Value::from)), &mut policy);
-        let kind = self.backoff.map(|to| to.value().unwrap_or(EXPONENTIAL));
-        if kind.is_some_and(|kind| (kind == EXPONENTIAL) != before.exponential) {
-            // Each kind has its own.
-            policy.remove("jitter");
-        }
-        put("backoff", self.backoff.map(|to| to.value().map(Value::from)), &mut policy);
-        put("base", ms(self.backoff_base), &mut policy);
-        put("max", ms(self.backoff_max), &mut policy);
-        put("jitter", self.backoff_jitter.map(|to| to.value().map(Value::from)), &mut policy);
-        if !is_named {
-            return Ok(None);
-        }
-        let policy = Value::Object(policy).to_string();
-        serde_json::from_str(&policy).map(Some).context("the back-off makes no sense")
+        put("max_attempts", self.max_attempts.map(|to| to.value().into()));
+        put("backoff", self.backoff.map(|to| to.value().into()));
+        put("base", ms(self.backoff_base));
+        put("max", ms(self.backoff_max));
+        put("jitter", self.backoff_jitter.map(|to| to.value().into()));
+        (!members.is_empty()).then_some(Value::Object(members))
     }
 }
 
@@ -133,59 +108,54 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct OfTask {
+        #[command(flatten)]
+        retry: TaskRetry,
+    }
+
+    #[derive(Parser)]
+    struct OfQueue {
         #[command(flatten)]
         retry: QueueRetry,
     }
 
-    fn over(words: &str, before: Option<RetryBody>) -> Result<Option<RetryBody>> {
-        let words = ["program"].into_iter().chain(words.split_whitespace());
-        Line::try_parse_from(words)?.retry.over(before)
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        ["program"].into_iter().chain(text.split_whitespace())
+    }
+
+    fn policy(text: &str) -> Result<Option<RetryBody>> {
+        OfTask::try_parse_from(words(text))?.retry.policy()
     }
 
     #[test]
-    fn what_is_named_takes_the_place_of_what_was() {
+    fn a_task_has_a_whole_policy_or_none() {
         let usual = RetryBody::default();
-        assert_eq!(over("", Some(usual)).expect("nothing is named"), None);
-        let five = over("--max-attempts 5", None).expect("a policy");
-        assert_eq!(five, Some(RetryBody { max_attempts: Some(5), ..usual }));
-        let fixed = over("--backoff fixed --backoff-base 20m", five).expect("a policy").expect("is named");
-        let wanted = RetryBody {
-            exponential: false,
-            base_ms: 1_200_000,
-            max_ms: 1_200_000,
-            jitter_percent: 0,
-            ..five.expect("above")
-        };
-        assert_eq!(fixed, wanted, "a longer wait makes the longest longer");
+        assert_eq!(policy("").expect("nothing is named"), None);
         assert_eq!(
-            over("--max-attempts none --backoff none --backoff-base none --backoff-max none", Some(fixed))
-                .expect("a policy"),
-            Some(usual)
+            policy("--max-attempts 5").expect("one"),
+            Some(RetryBody { max_attempts: Some(5), ..usual })
         );
-        let longer =
-            over("--backoff-base 40m", Some(fixed)).expect("nobody named the longest").expect("is named");
-        assert_eq!((longer.base_ms, longer.max_ms), (2_400_000, 2_400_000));
-        let shorter = over("--backoff-base 1s --backoff exponential", Some(longer)).expect("a policy");
-        assert_eq!(
-            shorter,
-            Some(RetryBody { max_attempts: Some(5), ..usual }),
-            "and grows to what it grows to by default"
-        );
-        let by_chance = RetryBody { jitter_percent: 20, ..fixed };
-        let same = over("--backoff fixed", Some(by_chance)).expect("a policy").expect("is named");
-        assert_eq!(same.jitter_percent, 20, "the kind is as it was");
-        let never_by_chance = over("--backoff-jitter 0", None).expect("a policy").expect("is named");
-        assert_eq!(never_by_chance.jitter_percent, 0);
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        let said = |words: &str| format!("{:#}", over(words, None).expect_err(words));
+        let fixed = policy("--backoff fixed --backoff-base 20m").expect("one").expect("is named");
+        assert_eq!((fixed.exponential, fixed.max_ms, fixed.jitter_percent), (false, 1_200_000, 0));
+        let said = |text: &str| format!("{:#}", policy(text).expect_err(text));
         assert!(said("--backoff linear").contains("exponential or fixed"));
         assert!(said("--backoff-jitter 2").contains("from 0 to 1"));
         assert!(
             said("--backoff-base 1m --backoff-max 1s").contains("1s is shorter than the first wait of 1m")
+        );
+    }
+
+    #[test]
+    fn of_a_queue_what_is_named_is_sent() {
+        let patch = |text: &str| {
+            let line = OfQueue::try_parse_from(words(text)).expect(text);
+            line.retry.patch().map(|value| value.to_string())
+        };
+        assert_eq!(patch(""), None);
+        let said = patch("--max-attempts none --backoff fixed --backoff-base 20m --backoff-jitter 0.5");
+        assert_eq!(
+            said.as_deref(),
+            Some(r#"{"backoff":"fixed","base":"20m","jitter":0.5,"max_attempts":null}"#)
         );
     }
 }
