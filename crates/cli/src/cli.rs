@@ -30,7 +30,8 @@ First steps:
   tickwheel lease close --wait 20s                  what a worker does
   tickwheel ack close TOKEN                         and what it does after the work
 
-`tickwheel COMMAND --help` has examples for each command."
+`tickwheel COMMAND --help` has examples for each command. The exit code is 0 if it worked, 1 if it did not, and 2 if the command line
+makes no sense."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -39,6 +39,9 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct ConfigFile(Vec<(String, String)>);
 
+/// Far more than every key takes; somebody has named another file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Options that say how to run and not how to serve.
 const NOT_IN_A_FILE: [&str; 3] = ["config", "help", "version"];
 
@@ -66,6 +69,7 @@ fn setting(option: &Arg) -> Setting {
             "token_file" => "/etc/tickwheel/tokens",
             "tls_cert" => "/etc/tickwheel/cert.pem",
             "tls_key" => "/etc/tickwheel/key.pem",
+            "otlp_endpoint" => "http://127.0.0.1:4318",
             id => id,
         }),
     };
@@ -87,6 +91,13 @@ impl ConfigFile {
     /// It cannot be read, is no TOML, or has keys that are not known or values that their options do not take: all of them are named.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let place = || format!("failed to take the configuration from {}", path.display());
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        if bytes > FILE_BYTES_MAX {
+            return Err(anyhow::anyhow!(
+                "it has {bytes} bytes, and a configuration has at most {FILE_BYTES_MAX}"
+            ))
+            .with_context(place);
+        }
         let text = std::fs::read_to_string(path).with_context(place)?;
         Self::parse(&text).with_context(place)
     }
@@ -125,7 +136,8 @@ impl ConfigFile {
     /// Its keys contradict each other, or what they say is not enough.
     pub(crate) fn check(&self) -> Result<()> {
         let command = self.apply(without_empty_variables(Cli::command()));
-        let matches = command.try_get_matches_from(["tickwheel", "serve"])?;
+        let matches =
+            command.try_get_matches_from(["tickwheel", "serve"]).map_err(|error| in_one_line(&error))?;
         let said = matches.subcommand_matches("serve").expect("it was named");
         Serve::from_arg_matches(said)?.settled().map(|_| ())
     }
@@ -172,16 +184,19 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
     let option = serve.get_arguments().find(|option| option.get_id() == key).expect("it is one of them");
     let name = option.get_long().expect("each has a long name").to_owned();
     let words = ["serve".to_owned(), format!("--{name}={text}")];
-    if let Err(error) = serve.try_get_matches_from(words) {
-        let shown = error.to_string();
-        // The fault, and what would be right; not how the command line is used.
-        let lines =
-            shown.lines().take_while(|line| !line.starts_with("For more") && !line.starts_with("Usage"));
-        let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
-        let why = lines.join(" ");
-        bail!("`{key}`: {}", why.strip_prefix("error: ").unwrap_or(&why));
+    match serve.try_get_matches_from(words) {
+        Ok(_) => Ok(text),
+        Err(error) => bail!("`{key}`: {}", in_one_line(&error)),
     }
-    Ok(text)
+}
+
+/// What is wrong with the command line, and what would be right; not how it is used.
+fn in_one_line(error: &clap::Error) -> anyhow::Error {
+    let shown = error.to_string();
+    let lines = shown.lines().take_while(|line| !line.starts_with("For more") && !line.starts_with("Usage"));
+    let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let why = lines.join(" ");
+    anyhow::anyhow!("{}", why.strip_prefix("error: ").unwrap_or(&why))
 }
 
 #[cfg(test)]

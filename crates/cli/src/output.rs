@@ -93,7 +93,7 @@ pub(crate) fn complain(error: &anyhow::Error) {
         _ => None,
     });
     match problem {
-        None => say(&format!("error: {}", chain(error))),
+        None => say(&format!("error: {}", readable(&chain(error)))),
         Some(problem) => {
             say(&format!("error: {}", problem.detail));
             if let Some(hint) = hint(problem) {
@@ -115,6 +115,11 @@ fn hint(problem: &Problem) -> Option<&str> {
     } else {
         problem.hint.as_deref()
     }
+}
+
+/// What may have come from a file: its control characters could move the cursor or worse. It may have several lines.
+fn readable(text: &str) -> String {
+    text.lines().map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 /// The error of a program that has said already what went wrong.

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tickwheel_api::{LeaseBody, LeasedTask, time};
+use tickwheel_api::client::Client;
+use tickwheel_api::{LeaseBody, LeasedTask, QueueCounts, time};
 
 use crate::output::{Format, Row, payload_cell, say};
 use crate::remote::Remote;
@@ -46,14 +47,29 @@ impl Lease {
     /// No server.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let body = LeaseBody { max: self.max, lease_ms: self.lease_ms, wait_ms: self.wait_ms };
-        let tasks = self.remote.client()?.lease(&self.queue, &body)?;
+        let client = self.remote.client()?;
+        let tasks = client.lease(&self.queue, &body)?;
         if tasks.is_empty() {
             let hint = if self.wait_ms == 0 { "; --wait 20s waits for one" } else { "" };
-            say(&format!("no task of {} is ready{hint}", self.queue));
+            let held = held_up(&client, &self.queue);
+            say(&held.unwrap_or_else(|| format!("no task of {} is ready{hint}", self.queue)));
         } else {
             self.format.print(tasks)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Why nothing came though there may be something, if that can be said: whoever leases need not have the right to look.
+fn held_up(client: &Client, queue: &str) -> Option<String> {
+    let seen = client.queue(queue).ok()?;
+    let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();
+    match seen.counts {
+        QueueCounts { paused: true, .. } => Some(format!("{queue} is paused{until}")),
+        QueueCounts { ready: 0, .. } => None,
+        QueueCounts { ready, .. } => Some(format!(
+            "{ready} tasks of {queue} are ready, and its limits hold them up: see `tickwheel queues show {queue}`"
+        )),
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) struct Given {
     group: Option<String>,
     #[command(flatten)]
     retry: TaskRetry,
-    /// Dead so long after this, unless a worker has the task then or has finished it
+    /// Dead so long after the put (of a schedule: after the task's instant), unless a worker has the task then or has finished it
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     expire_after: Option<u64>,
 }
@@ -125,8 +125,9 @@ fn timeline(text: String) -> Result<Vec<MomentBody>> {
         Some(file) => text_of(file)?,
         None => (text.into_bytes(), "--timeline".to_owned()),
     };
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let list: &RawValue =
-        serde_json::from_slice(&text).with_context(|| format!("what {place} gives is no JSON"))?;
+        serde_json::from_slice(text).with_context(|| format!("what {place} gives is no JSON"))?;
     let body = format!(r#"{{"timeline":{list}}}"#);
     match PutBody::parse(body.as_bytes()) {
         Ok(body) => Ok(body.timeline),
