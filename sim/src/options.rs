@@ -86,12 +86,14 @@ pub struct Options {
     pub bounds_percent: u64,
     /// Steps in a thousand at which a forecast is taken, if nobody waits.
     pub forecast_permille: u64,
+    /// Percent of the puts that expire, have a back-off, or are debounced.
+    pub terms_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 39] = [
+const FIELDS: [Field; 40] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -131,6 +133,7 @@ const FIELDS: [Field; 39] = [
     ("rate-percent", |o| &mut o.rate_percent),
     ("bounds-percent", |o| &mut o.bounds_percent),
     ("forecast-permille", |o| &mut o.forecast_permille),
+    ("terms-percent", |o| &mut o.terms_percent),
 ];
 
 impl Options {
@@ -178,6 +181,7 @@ impl Options {
             rate_percent: rng.pick(&[0, 40]),
             bounds_percent: rng.pick(&[0, 40]),
             forecast_permille: rng.pick(&[0, 20]),
+            terms_percent: rng.pick(&[0, 15, 50]),
         }
     }
 

@@ -63,8 +63,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Answer, Call, CallId, Delivery, Due, Limits, Mode, Pause, Rate, State, TokenAnswer, Verb, View, group_of,
-    max_attempts_of, priority_of,
+    Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, Limits, Mode, Pause, Rate, State, TokenAnswer, Verb,
+    View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};
@@ -91,6 +91,8 @@ pub struct Oracle {
     /// Counts the ends of calls: the order of the history.
     stamp: u64,
     stopping: bool,
+    /// At times the server may not have the room to write down what time does.
+    lacks_room: bool,
     queues: BTreeMap<String, Queue>,
     /// Open calls, each with its keys (and which of its tokens leads there).
     open: BTreeMap<CallId, (Op, Vec<(usize, String)>)>,
@@ -144,6 +146,7 @@ impl Oracle {
             clock: Clock(vec![(mono_ms, wall_ms)]),
             stamp: 0,
             stopping: false,
+            lacks_room: false,
             queues: BTreeMap::new(),
             open: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -151,6 +154,11 @@ impl Oracle {
             calls: BTreeMap::new(),
             story: Vec::new(),
         }
+    }
+
+    /// From now on the server may lack the room to write down what time does to tasks.
+    pub fn room_is_short(&mut self) {
+        self.lacks_room = true;
     }
 
     /// A clock moved; the wall clock may go back.
@@ -503,6 +511,7 @@ impl Oracle {
                     queue.handed.granted(op, tokens, &self.clock);
                 }
                 self.within_limits(op, &found)?;
+                self.in_its_time(op, &found)?;
                 self.delivered(op, *max, *lease_ms, &found)?;
                 self.in_order(op, *max, &found)?;
                 if !found.is_empty() {
@@ -585,7 +594,7 @@ impl Oracle {
     /// By priority, then first due first, then first put first; and no task stays behind that was ready all the while.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
-        let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain()?.put_by);
+        let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain(&self.clock)?.put_by);
         type Line = ((u32, i64), Option<CallId>);
         let before = |a: Line, b: Line| match (a.1, b.1) {
             (Some(first), Some(then)) if a.0 == b.0 => self.calls[&first].1 < self.calls[&then].0,
@@ -606,7 +615,7 @@ impl Oracle {
         // Another call that is open here may have taken a task.
         for (key, book) in queue.keys.iter().filter(|_| queue.wide.is_empty()) {
             let here = found.iter().any(|one| one.key == *key);
-            let task = book.certain().filter(|task| !here && task.ready == Some(true));
+            let task = book.certain(&self.clock).filter(|task| !here && task.ready == Some(true));
             let Some(task) = task else { continue };
             let what = format!("ready, but not in {found:?}: {task:?}");
             if found.len() < max && room {

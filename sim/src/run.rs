@@ -305,6 +305,7 @@ impl World {
         self.trace.event(format_args!("the disk has room for {space:?} bytes"));
         self.coverage.full += u64::from(self.starved);
         self.disk.set_space(space);
+        self.oracle.room_is_short();
     }
 
     fn hang(&self, what: &str) -> Violation {

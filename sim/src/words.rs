@@ -44,10 +44,16 @@ fn payload(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// No wait: the instant of a task that failed is its own.
+/// Nothing is left to chance: of a wait the oracle knows how long it is.
 fn retry(number: u64) -> Option<product::Retry> {
-    let max_attempts = Some(oracle::max_attempts_of(number)?);
-    Some(product::Retry { max_attempts, backoff: None })
+    let backoff = oracle::backoff_of(number).map(|(base_ms, doubles)| product::Backoff {
+        doubles,
+        base_ms,
+        max_ms: oracle::BACKOFF_MS_MAX,
+        jitter_percent: 0,
+    });
+    let max_attempts = oracle::max_attempts_of(number);
+    (backoff.is_some() || max_attempts.is_some()).then_some(product::Retry { max_attempts, backoff })
 }
 
 /// What every put of this key is traced by: half of them by something.
@@ -124,6 +130,7 @@ fn view(task: &product::TaskView) -> View {
             Some(task.retry),
         ),
         attempt: task.attempt,
+        expire_at: task.expire_at.map(product::Timestamp::as_ms),
     }
 }
 
@@ -139,7 +146,8 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
     };
     match &call.verb {
         Verb::Put { due, payload: number, mode, if_match, revoke } => {
-            let Given { body, terms } = Given::of(*number);
+            let Given { body, mut terms } = Given::of(*number);
+            terms.expire_after_ms = oracle::expire_after_of(*number);
             // What may add no task replaces one, too.
             let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;
             product::Command::Put(product::Put {
@@ -155,6 +163,9 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                     oracle::Mode::Replace if may_add => product::PutMode::Replace,
                     oracle::Mode::Replace => product::PutMode::Upsert,
                     oracle::Mode::Once => product::PutMode::Once,
+                    oracle::Mode::Debounce { max_wait_ms } => {
+                        product::PutMode::Debounce { max_wait_ms: *max_wait_ms }
+                    }
                 },
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),

@@ -23,6 +23,7 @@ pub(crate) struct Workload {
     holds_percent: u64,
     drain_percent: u64,
     rate_percent: u64,
+    terms_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -50,6 +51,7 @@ impl Workload {
             holds_percent: options.holds_percent,
             drain_percent: options.drain_percent,
             rate_percent: options.rate_percent,
+            terms_percent: options.terms_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -207,6 +209,12 @@ impl Workload {
             Mode::Replace,
             Mode::Once,
         ]);
+        let mode = match mode {
+            Mode::Upsert if self.draws_terms() => {
+                Mode::Debounce { max_wait_ms: self.rng.pick(&[None, Some(0), Some(50), Some(1_000)]) }
+            }
+            mode => mode,
+        };
         if mode == Mode::Once {
             let verb = Verb::Put { due, payload, mode, if_match: None, revoke: false };
             return Call { queue, key, verb };
@@ -271,7 +279,16 @@ impl Workload {
             5 => 2,
             _ => 0,
         };
-        (max_attempts << 40) + 2 * self.payloads + u64::from(self.rng.chance(self.big_percent))
+        let number = (max_attempts << 40) + 2 * self.payloads + u64::from(self.rng.chance(self.big_percent));
+        match self.draws_terms() {
+            true => number + (self.rng.below(8) << 44) + (self.rng.below(4) << 47),
+            false => number,
+        }
+    }
+
+    /// Nothing is drawn where it has no say.
+    fn draws_terms(&mut self) -> bool {
+        self.terms_percent > 0 && self.rng.chance(self.terms_percent)
     }
 
     fn due(&mut self, wall_ms: i64) -> Due {

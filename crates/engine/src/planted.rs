@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 25] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -41,6 +41,9 @@ pub const NAMES: [&str; 22] = [
     "gate-forgotten",
     "start-forgotten",
     "end-forgotten",
+    "expiry-forgotten",
+    "row-forgotten",
+    "backoff-forgotten",
     "forecast-of-the-past",
 ];
 

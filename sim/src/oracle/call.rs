@@ -81,6 +81,33 @@ pub fn max_attempts_of(payload: u64) -> Option<u32> {
     }
 }
 
+/// How long after its put a task is given up, by the number of its payload, milliseconds; `None`: never.
+pub fn expire_after_of(payload: u64) -> Option<u64> {
+    match payload >> 44 & 7 {
+        0 => None,
+        1 => Some(1),
+        2 => Some(20),
+        3 => Some(300),
+        4 => Some(2_000),
+        5 => Some(70_000),
+        _ => Some(86_400_000),
+    }
+}
+
+/// The first wait after a nack without a delay, milliseconds, and whether it doubles with each attempt, by the number of the payload;
+/// `None`: it does not wait.
+pub fn backoff_of(payload: u64) -> Option<(u64, bool)> {
+    match payload >> 47 & 3 {
+        0 => None,
+        1 => Some((7, false)),
+        2 => Some((7, true)),
+        _ => Some((1_000, true)),
+    }
+}
+
+/// No wait of a back-off is longer, milliseconds.
+pub const BACKOFF_MS_MAX: u64 = 5_000;
+
 /// How a put treats a live task of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -92,6 +119,11 @@ pub enum Mode {
     Replace,
     /// Leave it alone, live or dead, and show it; make one if there is none, but not if the last was acked: [`Answer::Done`].
     Once,
+    /// As upsert, but due so long after the first put of the row at the latest, milliseconds.
+    Debounce {
+        /// `None`: no matter how long.
+        max_wait_ms: Option<u64>,
+    },
 }
 
 /// One call of a client.
@@ -294,6 +326,8 @@ pub struct View {
     pub payload: u64,
     /// Leases begun so far (one that a crash cut off does not count).
     pub attempt: u32,
+    /// When it is given up, wall instant, ms.
+    pub expire_at: Option<i64>,
 }
 
 /// The state of a live task.

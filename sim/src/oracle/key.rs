@@ -122,9 +122,8 @@ impl Key {
         self.settled.extend(self.lost.iter().map(|op| op.id.0));
         self.settle(clock);
         let worlds = take(&mut self.worlds);
-        let expired: Vec<World> =
-            worlds.iter().filter_map(|world| world.after_expiry(clock.now(), clock)).collect();
-        self.merge(worlds.into_iter().chain(expired).flat_map(|world| world.restart(down, clock)));
+        let worlds: Vec<World> = worlds.iter().flat_map(|world| world.in_time(clock.now(), clock)).collect();
+        self.merge(worlds.into_iter().flat_map(|world| world.restart(down, clock)));
     }
 
     /// Is all judged, and can nothing happen by itself but the passing of time? Asked when a lease or a count
@@ -134,9 +133,12 @@ impl Key {
     }
 
     /// The task of a quiet key, if only one is possible.
-    pub(super) fn certain(&self) -> Option<&Task> {
+    pub(super) fn certain(&self, clock: &Clock) -> Option<&Task> {
         let task = self.worlds.first().filter(|_| self.quiet())?.task.as_ref()?;
-        self.worlds.iter().all(|world| world.task.as_ref() == Some(task)).then_some(task)
+        let is_it = |world: &World| {
+            world.task.as_ref() == Some(task) && world.after_death(clock.now(), clock).is_none()
+        };
+        self.worlds.iter().all(is_it).then_some(task)
     }
 
     /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.
@@ -145,13 +147,7 @@ impl Key {
             None => 1,
             Some(task) if task.leased => {
                 let by_wall = excuse == Excuse::LeaseByWall && task.ended_by_wall(clock.now(), clock);
-                let over = world.after_expiry(clock.now(), clock);
-                match over {
-                    Some(over) if over.task.is_none() => 8 | 1,
-                    Some(_) => 8 | 4,
-                    None if by_wall => 8 | 4,
-                    None => 8,
-                }
+                if by_wall { 8 | 4 } else { 8 }
             }
             Some(task) => {
                 let ready = match (task.clone().become_ready(clock.now(), clock), excuse) {
@@ -162,14 +158,15 @@ impl Key {
                 ready | if task.ready == Some(true) { 0 } else { 2 }
             }
         };
-        self.worlds.iter().fold(0, |bits, world| bits | states(world))
+        let worlds = self.worlds.iter().flat_map(|world| world.in_time(clock.now(), clock));
+        worlds.fold(0, |bits, world| bits | states(&world))
     }
 
     /// How many dead tasks a count may find of this key, at least or at most.
     pub(super) fn graves(&self, clock: &Clock, most: bool) -> usize {
-        let expired = |world: &World| world.after_expiry(clock.now(), clock).map_or(0, |over| over.graves());
+        let latest = |world: &World| world.in_time(clock.now(), clock).iter().map(World::graves).max();
         let of = self.worlds.iter().map(|world| match most {
-            true => world.graves().max(expired(world)),
+            true => latest(world).unwrap_or(0),
             false => world.graves(),
         });
         let found = if most { of.max() } else { of.min() };
@@ -178,7 +175,7 @@ impl Key {
 
     /// Why the server may sleep too long: until these instants, though its task needs it before.
     pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
-        let task = self.certain().filter(|task| task.waits_for_certain(clock))?;
+        let task = self.certain(clock).filter(|task| task.waits_for_certain(clock))?;
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
     }
 
@@ -186,7 +183,17 @@ impl Key {
     pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
         let wall = clock.0[clock.now()].1;
         let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
-        self.certain().is_some_and(is_ready)
+        self.certain(clock).is_some_and(is_ready)
+    }
+
+    /// Whether its task had been given up for certain when nothing of `op` had happened yet, if nobody had it.
+    pub(super) fn had_expired(&self, op: &Op, clock: &Clock) -> bool {
+        let low = clock.walls(op.from, op.to).0;
+        let over = |world: &World| {
+            let task = world.task.as_ref().filter(|task| !task.leased);
+            task.and_then(|task| task.expires).is_some_and(|(_, last)| last <= low)
+        };
+        self.quiet() && self.worlds.iter().all(over)
     }
 
     /// Whether the key has a task that is due between these instants, both included: for certain, and at all.
@@ -196,10 +203,10 @@ impl Key {
         }
         let due = |world: &World| world.task.as_ref().map(|task| task.due);
         let may = |world: &World| due(world).is_some_and(|(first, last)| first <= high && low <= last);
-        // If its lease is over by now, that may have been its last attempt.
+        // If its lease is over by now, that may have been its last attempt; and it may have expired.
         let must = |world: &World| {
             due(world).is_some_and(|(first, last)| low <= first && last <= high)
-                && world.after_expiry(clock.now(), clock).is_none()
+                && world.in_time(clock.now(), clock).len() == 1
         };
         (self.worlds.iter().all(must), self.worlds.iter().any(may))
     }

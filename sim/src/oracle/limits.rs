@@ -66,7 +66,7 @@ impl Oracle {
             return broken(format!("{in_flight} in flight, {most:?} allowed: {held:?} and {found:?}"));
         }
         let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
-        let others = others.iter().filter_map(|(_, book)| book.certain()).map(|task| task.payload);
+        let others = others.iter().filter_map(|(_, book)| book.certain(&self.clock)).map(|task| task.payload);
         // A group may have had more before the limit was laid down; but then it gets no more.
         let given: BTreeSet<u64> = found.iter().filter_map(|one| group_of(one.payload)).collect();
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
@@ -79,6 +79,21 @@ impl Oracle {
                 broken(format!("{count} of group {group} in flight, {most:?} allowed: {found:?}"))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Nothing is handed out that had expired, unless for want of room it could not be written down.
+    pub(super) fn in_its_time(&self, op: &Op, found: &[Delivery]) -> Verdict {
+        let queue = &self.queues[&op.call.queue];
+        let late = found
+            .iter()
+            .find(|one| queue.keys.get(&one.key).is_some_and(|book| book.had_expired(op, &self.clock)));
+        match late.filter(|_| !self.lacks_room) {
+            None => Ok(()),
+            Some(one) => {
+                let what = format!("handed out after it had expired: {one:?}");
+                Err(self.broken(&op.call.queue, Some(&one.key), ("limits", what)))
+            }
         }
     }
 

@@ -415,7 +415,16 @@ impl World {
         };
         let attempt = task.ended + u32::from(task.lease.is_some());
         let (key, due_at) = (key.to_owned(), task.due);
-        View { key, id: task.id, version: task.version, state, due_at, payload: task.payload, attempt }
+        View {
+            key,
+            id: task.id,
+            version: task.version,
+            state,
+            due_at,
+            payload: task.payload,
+            attempt,
+            expire_at: None,
+        }
     }
 
     /// The owner takes a task back.

@@ -122,7 +122,16 @@ fn put(due: i64, payload: u64) -> Verb {
 
 /// A scheduled task that was never leased; its payload is 100 times its id.
 fn view(key: &str, id: u64, version: u64, due_at: i64) -> View {
-    View { key: key.to_owned(), id, version, state: State::Scheduled, due_at, payload: id * 100, attempt: 0 }
+    View {
+        key: key.to_owned(),
+        id,
+        version,
+        state: State::Scheduled,
+        due_at,
+        payload: id * 100,
+        attempt: 0,
+        expire_at: None,
+    }
 }
 
 fn ready(key: &str, id: u64, version: u64, due_at: i64) -> View {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::mem::take;
 use std::rc::Rc;
 
-use super::call::{Answer, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View, max_attempts_of};
+use super::call::{
+    Answer, BACKOFF_MS_MAX, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View, backoff_of,
+    expire_after_of, max_attempts_of,
+};
 use super::clock::{Clock, Moment};
 
 /// A promise, and how it was broken.
@@ -60,6 +63,12 @@ pub(super) struct Task {
     pub(super) due: (i64, i64),
     /// The nearest instant, yet to come then, that its owner has replaced by another.
     pub(super) was_due: Option<i64>,
+    /// When the first of a row of debounced puts came, the earliest and the latest.
+    put_at: (i64, i64),
+    /// When it is given up, the earliest and the latest.
+    pub(super) expires: Option<(i64, i64)>,
+    /// When that was set at the earliest.
+    born: Moment,
     /// When `due` was set at the earliest, or the restart since then.
     since: Moment,
     pub(super) payload: u64,
@@ -99,8 +108,7 @@ impl World {
     /// The worlds in which `op` took effect next, a lease's end before it included; or why its
     /// answer cannot be. Without an answer: only the worlds that it changes.
     pub(super) fn step(&self, op: &Op, clock: &Clock) -> Vec<Result<World, Broken>> {
-        let bases = [Some(self.clone()), self.after_expiry(op.to, clock)];
-        let after = bases.into_iter().flatten().map(|base| {
+        let after = self.in_time(op.to, clock).into_iter().map(|base| {
             let mut world = base.clone();
             match world.take(op, clock) {
                 Ok(true) if op.said.is_some() => Some(Ok(world)),
@@ -114,6 +122,26 @@ impl World {
             }
         });
         after.flatten().collect()
+    }
+
+    /// This world, and those that time alone may have made of it by `to`.
+    pub(super) fn in_time(&self, to: Moment, clock: &Clock) -> Vec<World> {
+        let mut worlds = vec![self.clone()];
+        worlds.extend(self.after_expiry(to, clock));
+        let given_up: Vec<World> = worlds.iter().filter_map(|world| world.after_death(to, clock)).collect();
+        worlds.extend(given_up);
+        worlds
+    }
+
+    /// This world after its task was given up because it had expired, if that can have happened by `to`. What is in a worker's hands is not.
+    pub(super) fn after_death(&self, to: Moment, clock: &Clock) -> Option<World> {
+        let task = self.task.as_ref().filter(|task| !task.leased)?;
+        let (first, _) = task.expires?;
+        (clock.walls(task.born, to).1 >= first).then(|| {
+            let mut world = self.clone();
+            world.dead = world.task.take();
+            world
+        })
     }
 
     /// This world after its lease ended by time, if that can have happened by `to`.
@@ -197,15 +225,29 @@ impl World {
             Verb::Put { mode: Mode::Create, .. } if self.task.is_some() => is(Answer::Live),
             Verb::Put { mode: Mode::Replace, .. } if self.task.is_none() => is(Answer::NotFound),
             Verb::Put { revoke: false, .. } if leased => is(Answer::Leased),
-            Verb::Put { due, payload, revoke, .. } => {
+            Verb::Put { due, payload, revoke, mode, .. } => {
                 self.take_back(*revoke);
+                let now = clock.walls(op.from, op.to);
+                let after = |(low, high): (i64, i64), ms| {
+                    (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms))
+                };
+                let mut due = instant(due.unwrap_or(Due::In(0)), op, clock);
+                let mut put_at = now;
+                if let (Mode::Debounce { max_wait_ms }, Some(task)) = (mode, &self.task) {
+                    put_at = task.put_at;
+                    let last = after(put_at, max_wait_ms.unwrap_or(u64::MAX));
+                    due = (due.0.min(last.0), due.1.min(last.1));
+                }
                 let created = self.task.is_none();
                 self.buried.extend(self.dead.take());
                 let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
                 self.revoked_before.extend(self.revoked.take_if(|_| created));
                 self.task = Some(Task {
                     id: self.task.as_ref().and_then(|task| task.id),
-                    due: instant(due.unwrap_or(Due::In(0)), op, clock),
+                    due,
+                    put_at,
+                    expires: expire_after_of(*payload).map(|ms| after(now, ms)),
+                    born: op.from,
                     was_due,
                     since: op.from,
                     payload: *payload,
@@ -306,7 +348,7 @@ impl World {
         };
         self.buried.extend(self.dead.take());
         (task.id, task.version, task.leases_ended) = (Some(id), None, 0);
-        (task.lease, task.leased, task.was_due) = (None, false, None);
+        (task.lease, task.leased, task.was_due, task.expires) = (None, false, None, None);
         task.due_again(Due::In(0), op, clock);
         self.task = Some(task);
         self.stored(false, op, clock)
@@ -356,8 +398,13 @@ impl World {
             (Some(task), Verb::Nack { delay_ms, .. }) => {
                 task.wait(1, Some(true));
                 self.give_up();
-                if let (Some(task), Some(delay_ms)) = (&mut self.task, delay_ms) {
-                    task.due_again(Due::In(*delay_ms), op, clock);
+                if let Some(task) = &mut self.task
+                    && let Some(ms) = delay_ms.or_else(|| task.backoff_ms())
+                {
+                    task.due_again(Due::In(ms), op, clock);
+                    // It is not put off beyond the moment at which it is given up.
+                    let last = task.expires.unwrap_or((i64::MAX, i64::MAX));
+                    task.due = (task.due.0.min(last.0), task.due.1.min(last.1));
                 }
                 &[Nacked]
             }
@@ -397,6 +444,7 @@ impl World {
     /// A view of the live task: compare what is known, learn what is not.
     fn see(&mut self, view: &View, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         self.learn(view.id, Some(view.version), view.due_at, view.payload, "P1")?;
+        self.task.as_mut().expect("it was compared").expires_at(view.expire_at)?;
         let task = self.task.as_mut().expect("a view is compared with a live task only");
         match (view.state, task.leased) {
             (State::Ready, false) => task.become_ready(op.to, clock)?,
@@ -535,6 +583,23 @@ impl Task {
         lease.is_some_and(|lease| {
             clock.mono(to) < lease.until && clock.walls(lease.since, to).1 >= lease.wall_until
         })
+    }
+
+    /// A view shows when it is given up.
+    fn expires_at(&mut self, shown: Option<i64>) -> Result<(), Broken> {
+        match (self.expires, shown) {
+            (None, None) => {}
+            (Some((first, last)), Some(at)) if (first..=last).contains(&at) => self.expires = Some((at, at)),
+            _ => return Err(("P1", format!("given up at {shown:?}, but {self:?}"))),
+        }
+        Ok(())
+    }
+
+    /// How long it waits after an attempt that was given back, by its policy.
+    fn backoff_ms(&self) -> Option<u64> {
+        let (base_ms, doubles) = backoff_of(self.payload)?;
+        let times = if doubles { self.leases_ended.saturating_sub(1).min(30) } else { 0 };
+        Some((base_ms << times).min(BACKOFF_MS_MAX))
     }
 
     fn attempt(&self, shown: Option<u32>) -> Result<bool, Broken> {

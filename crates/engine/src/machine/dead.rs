@@ -87,7 +87,8 @@ impl Engine {
     fn due_again(&self, now: Now, task: &Task, attempts: u32, lapse: &Lapse) -> Option<Timestamp> {
         let due_at = match lapse.due_at {
             None if lapse.how == Failed::Nacked => {
-                let backoff = self.retry_of(task).backoff?;
+                let backoff =
+                    self.retry_of(task).backoff.filter(|_| !crate::planted::is("backoff-forgotten"))?;
                 let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
                 self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)
             }
@@ -157,6 +158,7 @@ impl Engine {
         {
             self.expiries.pop_first();
             match self.entries.by_id(id) {
+                Some(_) if crate::planted::is("expiry-forgotten") => {}
                 Some(slot) => self.expire_one(slot, now),
                 None => self.expire_stub(id, queue),
             }

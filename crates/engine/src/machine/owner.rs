@@ -97,7 +97,9 @@ impl Engine {
             self.instant(now, Due::At(last.at)).map_err(|TooFar| PutError::TooFar { limit_ms })?;
         }
         let mut put_at = now.wall;
-        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
+        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live)
+            && !crate::planted::is("row-forgotten")
+        {
             put_at = self.entries.get(slot).task.put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
