@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 37] = [
+pub const BUGS: [Bug; 38] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -57,6 +57,7 @@ pub const BUGS: [Bug; 37] = [
     bug("start-forgotten", &["P2"]),
     bug("end-forgotten", &["limits"]),
     bug("expiry-forgotten", &["limits"]),
+    bug("expiry-lost-at-step", &["limits"]),
     bug("row-forgotten", &["P1"]),
     bug("backoff-forgotten", &["P2", "P4"]),
     bug("forecast-of-the-past", &["counts"]),

@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 26] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -42,6 +42,7 @@ pub const NAMES: [&str; 25] = [
     "start-forgotten",
     "end-forgotten",
     "expiry-forgotten",
+    "expiry-lost-at-step",
     "row-forgotten",
     "backoff-forgotten",
     "forecast-of-the-past",

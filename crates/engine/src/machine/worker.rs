@@ -376,6 +376,11 @@ impl Engine {
             task.lease_fence = fence;
             task.lease = None;
         });
+        // Its expiry may have passed while it was leased: then there is no next instant.
+        if !crate::planted::is("expiry-lost-at-step") {
+            let task = Arc::clone(&self.entries.get(slot).task);
+            self.watch_expiry(&task);
+        }
         self.place(slot, now);
     }
 

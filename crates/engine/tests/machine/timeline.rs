@@ -59,6 +59,21 @@ fn a_failed_instant_is_tried_again_and_the_next_begins_anew() {
 }
 
 #[test]
+fn a_timeline_that_expired_in_a_workers_hands_goes_no_further() {
+    for next in [20, 10_000] {
+        let mut world = World::new();
+        let terms = Terms { expire_after_ms: Some(100), ..Terms::default() };
+        world.put(Put { terms, ..plan(&[(0, "a"), (next, "b")]) }).expect("taken");
+        let leased = world.lease(1, 60_000);
+        world.pass_ms(150);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked, "what somebody has may be finished");
+        assert_eq!(world.get("price:7").expect("kept for people").state, State::Dead, "next at {next}");
+        world.pass_ms(20_000);
+        assert_eq!(world.lease(1, 1_000), []);
+    }
+}
+
+#[test]
 fn a_timeline_is_replaced_as_a_whole() {
     let mut world = World::new();
     world.put(plan(&[(0, "a"), (10, "b")])).expect("taken");
