@@ -64,7 +64,7 @@ use std::mem::take;
 
 pub use self::call::{
     Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, Limits, Mode, Pause, Rate, State, TokenAnswer, Verb,
-    View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of,
+    View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};

@@ -44,6 +44,23 @@ fn payload(number: u64) -> Vec<u8> {
     bytes
 }
 
+/// The timeline that begins at this instant. Each instant has the same payload.
+fn timeline(first: i64, number: u64) -> Vec<product::Moment> {
+    let (count, gap_ms) = oracle::steps_of(number).unwrap_or((0, 0));
+    let at = |step: u64| first.saturating_add_unsigned(step * gap_ms);
+    let moments = (0..count).map(|step| product::Moment {
+        at: product::Timestamp::from_ms(at(step)).unwrap_or(product::Timestamp::MAX),
+        payload: payload(number),
+        content_type: product::Body::bytes([]).content_type,
+    });
+    moments.collect()
+}
+
+/// Whether it is none, or that of a task with this number.
+fn is_timeline(moments: &[product::Moment], number: u64) -> bool {
+    moments.first().is_none_or(|first| moments == timeline(first.at.as_ms(), number))
+}
+
 /// Nothing is left to chance: of a wait the oracle knows how long it is.
 fn retry(number: u64) -> Option<product::Retry> {
     let backoff = oracle::backoff_of(number).map(|(base_ms, doubles)| product::Backoff {
@@ -72,6 +89,8 @@ fn number(
     shown: Option<Option<product::Retry>>,
 ) -> u64 {
     let number = body.payload.first_chunk().copied().map(u64::from_be_bytes);
+    let mut body = body.clone();
+    let timeline = std::mem::take(&mut body.timeline);
     let terms = |number| product::Terms {
         priority,
         group: group.cloned(),
@@ -81,8 +100,11 @@ fn number(
     // Anything else was never put: a number that no call has says so.
     let (key, trace) = traced;
     let traced_well = trace_of(key.as_str()).as_ref() == trace;
-    let is_it =
-        |number: u64| traced_well && Given::of(number) == Given { body: body.clone(), terms: terms(number) };
+    let is_it = |number: u64| {
+        traced_well
+            && is_timeline(&timeline, number)
+            && Given::of(number) == Given { body: body.clone(), terms: terms(number) }
+    };
     number.filter(|&number| is_it(number)).unwrap_or(u64::MAX)
 }
 
@@ -146,7 +168,10 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
     };
     match &call.verb {
         Verb::Put { due, payload: number, mode, if_match, revoke } => {
-            let Given { body, mut terms } = Given::of(*number);
+            let Given { mut body, mut terms } = Given::of(*number);
+            if let (Some(oracle::Due::At(first)), Some(_)) = (due, oracle::steps_of(*number)) {
+                body.timeline = timeline(*first, *number);
+            }
             terms.expire_after_ms = oracle::expire_after_of(*number);
             // What may add no task replaces one, too.
             let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;

@@ -281,7 +281,9 @@ impl Workload {
         };
         let number = (max_attempts << 40) + 2 * self.payloads + u64::from(self.rng.chance(self.big_percent));
         match self.draws_terms() {
-            true => number + (self.rng.below(8) << 44) + (self.rng.below(4) << 47),
+            true => {
+                number + (self.rng.below(8) << 44) + (self.rng.below(4) << 47) + (self.rng.below(4) << 50)
+            }
             false => number,
         }
     }

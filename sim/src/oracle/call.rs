@@ -105,6 +105,17 @@ pub fn backoff_of(payload: u64) -> Option<(u64, bool)> {
     }
 }
 
+/// How many instants a task has that is put to be due at one, and how far apart they are, milliseconds, by the number of its payload; `None`: the
+/// one.
+pub fn steps_of(payload: u64) -> Option<(u64, u64)> {
+    match payload >> 50 & 3 {
+        0 => None,
+        1 => Some((2, 5)),
+        2 => Some((3, 400)),
+        _ => Some((2, 3_600_000)),
+    }
+}
+
 /// No wait of a back-off is longer, milliseconds.
 pub const BACKOFF_MS_MAX: u64 = 5_000;
 

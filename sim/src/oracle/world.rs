@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::call::{
     Answer, BACKOFF_MS_MAX, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View, backoff_of,
-    expire_after_of, max_attempts_of,
+    expire_after_of, max_attempts_of, steps_of,
 };
 use super::clock::{Clock, Moment};
 
@@ -63,12 +63,16 @@ pub(super) struct Task {
     pub(super) due: (i64, i64),
     /// The nearest instant, yet to come then, that its owner has replaced by another.
     pub(super) was_due: Option<i64>,
+    /// The instants of its timeline that come after this one.
+    steps: Vec<i64>,
     /// When the first of a row of debounced puts came, the earliest and the latest.
     put_at: (i64, i64),
     /// When it is given up, the earliest and the latest.
     pub(super) expires: Option<(i64, i64)>,
     /// When that was set at the earliest.
     born: Moment,
+    /// When it was due before its last attempt was given back: if it had expired by then it died as it was.
+    was_due_before: Option<(i64, i64)>,
     /// When `due` was set at the earliest, or the restart since then.
     since: Moment,
     pub(super) payload: u64,
@@ -231,6 +235,10 @@ impl World {
                 let after = |(low, high): (i64, i64), ms| {
                     (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms))
                 };
+                let steps = match due {
+                    Some(due) => steps_from(*due, *payload),
+                    None => Vec::new(),
+                };
                 let mut due = instant(due.unwrap_or(Due::In(0)), op, clock);
                 let mut put_at = now;
                 if let (Mode::Debounce { max_wait_ms }, Some(task)) = (mode, &self.task) {
@@ -245,6 +253,7 @@ impl World {
                 self.task = Some(Task {
                     id: self.task.as_ref().and_then(|task| task.id),
                     due,
+                    steps,
                     put_at,
                     expires: expire_after_of(*payload).map(|ms| after(now, ms)),
                     born: op.from,
@@ -401,7 +410,9 @@ impl World {
                 if let Some(task) = &mut self.task
                     && let Some(ms) = delay_ms.or_else(|| task.backoff_ms())
                 {
+                    let before = task.due;
                     task.due_again(Due::In(ms), op, clock);
+                    task.was_due_before = task.expires.map(|_| before);
                     // It is not put off beyond the moment at which it is given up.
                     let last = task.expires.unwrap_or((i64::MAX, i64::MAX));
                     task.due = (task.due.0.min(last.0), task.due.1.min(last.1));
@@ -412,8 +423,16 @@ impl World {
                 task.grant(Some(token.clone()), *lease_ms, op, clock);
                 &[Extended]
             }
-            (Some(_), _) => {
-                self.end(true);
+            (Some(task), _) => {
+                if task.steps.is_empty() {
+                    self.end(true);
+                } else {
+                    // The work of one instant is done: the next begins anew.
+                    let next = task.steps.remove(0);
+                    task.wait(0, Some(false));
+                    task.leases_ended = 0;
+                    task.due_again(Due::At(next), op, clock);
+                }
                 &[Acked]
             }
         }
@@ -462,7 +481,10 @@ impl World {
 
     /// A view of the dead task: compare what is known, learn what is not.
     fn see_dead(&mut self, view: &View) -> Result<bool, Broken> {
-        let live = self.task.replace(self.dead.take().expect("it is dead"));
+        let mut dead = self.dead.take().expect("it is dead");
+        let as_before = |(first, last): &(i64, i64)| (*first..=*last).contains(&view.due_at);
+        dead.due = dead.was_due_before.filter(as_before).unwrap_or(dead.due);
+        let live = self.task.replace(dead);
         let learnt = self.learn(view.id, Some(view.version), view.due_at, view.payload, "P4");
         self.dead = std::mem::replace(&mut self.task, live);
         learnt?;
@@ -548,6 +570,7 @@ impl Task {
     /// A new instant for a waiting task.
     fn due_again(&mut self, due: Due, op: &Op, clock: &Clock) {
         (self.due, self.since, self.ready) = (instant(due, op, clock), op.from, Some(false));
+        self.was_due_before = None;
     }
 
     fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
@@ -623,6 +646,12 @@ impl Task {
         self.ready = Some(true);
         Ok(())
     }
+}
+
+/// The instants that follow the first of a timeline.
+fn steps_from(first: Due, payload: u64) -> Vec<i64> {
+    let (Due::At(at), Some((count, gap_ms))) = (first, steps_of(payload)) else { return Vec::new() };
+    (1..count).map(|step| at.saturating_add_unsigned(step * gap_ms)).collect()
 }
 
 /// The span in which `due` falls.
