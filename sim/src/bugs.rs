@@ -57,7 +57,7 @@ pub const BUGS: [Bug; 38] = [
     bug("start-forgotten", &["P2"]),
     bug("end-forgotten", &["limits"]),
     bug("expiry-forgotten", &["limits"]),
-    bug("expiry-lost-at-step", &["limits"]),
+    bug("step-forgotten", &["P1", "P3"]),
     bug("row-forgotten", &["P1"]),
     bug("backoff-forgotten", &["P2", "P4"]),
     bug("forecast-of-the-past", &["counts"]),

@@ -42,7 +42,7 @@ pub const NAMES: [&str; 26] = [
     "start-forgotten",
     "end-forgotten",
     "expiry-forgotten",
-    "expiry-lost-at-step",
+    "step-forgotten",
     "row-forgotten",
     "backoff-forgotten",
     "forecast-of-the-past",

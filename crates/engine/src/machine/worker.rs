@@ -342,7 +342,8 @@ impl Engine {
         match verb {
             Verb::Ack => {
                 self.stats.acked_total += 1;
-                match self.entries.get(slot).task.next_moment().map(|moment| moment.at) {
+                let next = self.entries.get(slot).task.next_moment();
+                match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
                     Some(at) => self.step_on(now, slot, at),
                     None => self.end(now, slot, Outcome::Done),
                 }
@@ -377,10 +378,8 @@ impl Engine {
             task.lease = None;
         });
         // Its expiry may have passed while it was leased: then there is no next instant.
-        if !crate::planted::is("expiry-lost-at-step") {
-            let task = Arc::clone(&self.entries.get(slot).task);
-            self.watch_expiry(&task);
-        }
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.watch_expiry(&task);
         self.place(slot, now);
     }
 
