@@ -377,10 +377,11 @@ impl Engine {
             task.lease_fence = fence;
             task.lease = None;
         });
-        // Its expiry may have passed while it was leased: then there is no next instant.
         let task = Arc::clone(&self.entries.get(slot).task);
         self.watch_expiry(&task);
         self.place(slot, now);
+        // Its expiry may have passed while it was leased: then there is no next instant, and whoever waits does not get it.
+        self.expire_one(slot, now);
     }
 
     /// Keeps a lease for longer; one of an earlier life is taken up again.
