@@ -86,7 +86,7 @@ pub struct Options {
     pub bounds_percent: u64,
     /// Steps in a thousand at which a forecast is taken, if nobody waits.
     pub forecast_permille: u64,
-    /// Percent of the puts that expire, have a back-off, or are debounced.
+    /// Percent of the puts that expire, have a back-off or a timeline, or are debounced.
     pub terms_percent: u64,
 }
 

@@ -66,13 +66,8 @@ impl RetryBody {
 
     /// This policy after a patch in the member `path`: what it names replaces what was, `null` gives the default back, the rest stays. What follows
     /// from others where nobody names it still does: `max` from `base`, and `jitter` from `backoff`, of which each has its own.
-    /// `None`: by nothing but `null` all was taken away.
-    pub(crate) fn patched(self, path: &str, raw: &RawValue) -> Result<Option<Self>, BadRequest> {
-        let after = self.over(raw).map_err(|refused| inside(path, refused))?;
-        let members = Members::of_value(raw, &SHAPE, "").map_err(|refused| inside(path, refused))?;
-        let mut named = SHAPE.known.iter().filter_map(|name| members.get(name)).peekable();
-        let taken_away = named.peek().is_some() && named.all(is_null) && after == Self::default();
-        Ok((!taken_away).then_some(after))
+    pub(crate) fn patched(self, path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
+        self.over(raw).map_err(|refused| inside(path, refused))
     }
 
     fn over(self, raw: &RawValue) -> Result<Self, BadRequest> {

@@ -128,7 +128,7 @@ impl SettingsBody {
             max_backlog: count("max_backlog", LIMIT_MAX, self.max_backlog)?,
             default_lease_ms: patched(&members, "default_lease", self.default_lease_ms, lease)?,
             retry: patched(&members, "retry", self.retry, |raw| {
-                self.retry.unwrap_or_default().patched("retry", raw)
+                self.retry.unwrap_or_default().patched("retry", raw).map(Some)
             })?,
             history: patched(&members, "history", self.history, |raw| {
                 self.history.unwrap_or_default().patched(raw).map(Some)
@@ -277,7 +277,8 @@ mod tests {
         let longer = patched(&fixed, r#"{"retry":{"base":"40m"}}"#).retry.expect("a policy");
         assert_eq!((longer.base_ms, longer.max_ms), (longer_ms, longer_ms), "nobody named the longest");
         let back = patched(&fixed, r#"{"retry":{"base":null,"backoff":null,"max_attempts":null}}"#);
-        assert_eq!(back.retry, None, "nothing is left of it");
+        assert_eq!(back.retry, Some(usual));
+        assert_eq!(patched(&back, r#"{"retry":null}"#).retry, None);
         let again = patched(&five, r#"{"retry":{"backoff":"exponential","max_attempts":null}}"#);
         assert_eq!(again.retry, Some(usual), "somebody wants the usual one");
         let by_chance = patched(&fixed, r#"{"retry":{"jitter":0.2}}"#);

@@ -161,7 +161,7 @@ fn terms(gone: fn(Value) -> Value) -> Vec<Member> {
         may(
             "retry",
             gone(of("Retry")),
-            "How often and how soon it is tried again. Default: that of the queue.",
+            "How often and how soon it is tried again, as a whole: a member that is not named has its default. Default: that of the queue.",
         ),
         may(
             "expire_after",
@@ -272,7 +272,7 @@ pub(super) fn settings_members() -> Vec<Member> {
         may(
             "retry",
             or_null(of("Retry")),
-            "The policy of tasks without one. Default: tried for ever, at once.",
+            "The policy of tasks without one. Default: tried for ever, at once. In a `PATCH` each member by itself: `max` follows `base` and `jitter` follows `backoff` unless they are named, and `null` for the whole is no policy.",
         ),
         may("history", or_null(of("History")), "How long `done` can be told from `not_found`."),
     ]

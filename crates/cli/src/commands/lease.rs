@@ -64,12 +64,16 @@ impl Lease {
 fn held_up(client: &Client, queue: &str) -> Option<String> {
     let seen = client.queue(queue).ok()?;
     let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();
+    let settings = &seen.settings;
+    let limited = settings.rate.is_some()
+        || settings.max_in_flight.is_some()
+        || settings.max_in_flight_per_group.is_some();
     match seen.counts {
         QueueCounts { paused: true, .. } => Some(format!("{queue} is paused{until}")),
-        QueueCounts { ready: 0, .. } => None,
-        QueueCounts { ready, .. } => Some(format!(
-            "{ready} tasks of {queue} are ready, and its limits hold them up: see `tickwheel queues show {queue}`"
+        QueueCounts { ready, .. } if ready > 0 && limited => Some(format!(
+            "{ready} of {queue} ready, and its limits hold them up: see `tickwheel queues show {queue}`"
         )),
+        _ => None,
     }
 }
 

@@ -37,6 +37,7 @@ impl TaskRetry {
     /// Its members do not go together.
     pub(super) fn policy(&self) -> Result<Option<RetryBody>> {
         let named = QueueRetry {
+            retry: None,
             max_attempts: self.max_attempts.map(Setting::To),
             backoff: self.backoff.map(Setting::To),
             backoff_base: self.backoff_base.map(Setting::To),
@@ -51,6 +52,10 @@ impl TaskRetry {
 /// The policy of a queue, of which each member can be changed by itself.
 #[derive(Args, Debug)]
 pub(super) struct QueueRetry {
+    /// `none`: no policy at all, and what failed is ready again at once
+    #[arg(long, value_name = "none", value_parser = nothing, help_heading = OF_QUEUE,
+        conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
+    retry: Option<()>,
     /// Dead after so many attempts, leases that ran out among them
     #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts), help_heading = OF_QUEUE)]
     max_attempts: Option<Setting<u32>>,
@@ -60,12 +65,20 @@ pub(super) struct QueueRetry {
     /// How long the first wait is [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_base: Option<Setting<u64>>,
-    /// How long the longest wait is [default: 10m]
+    /// How long the longest wait is [default: 10m, or as long as the first]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_max: Option<Setting<u64>>,
     /// Up to so much of a wait is left out by chance, from 0 to 1 [default: 0.5, and 0 if it is fixed]
     #[arg(long, value_name = "PART", value_parser = |text: &str| values::setting(text, part), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_jitter: Option<Setting<f64>>,
+}
+
+fn nothing(text: &str) -> Result<(), String> {
+    if text == "none" {
+        Ok(())
+    } else {
+        Err("it takes none; the other options name the members of a policy".to_owned())
+    }
 }
 
 const EXPONENTIAL: &str = "exponential";
@@ -83,8 +96,11 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 impl QueueRetry {
-    /// The members that are named, as a patch of settings takes them; `None` if none is.
+    /// The members that are named, as a patch of settings takes them, or `null` for no policy; `None` if nothing is named.
     pub(super) fn patch(&self) -> Option<Value> {
+        if self.retry.is_some() {
+            return Some(Value::Null);
+        }
         let mut members = Map::new();
         let mut put = |name: &str, said: Option<Value>| {
             members.extend(said.map(|value| (name.to_owned(), value)));
@@ -151,7 +167,8 @@ mod tests {
             let line = OfQueue::try_parse_from(words(text)).expect(text);
             line.retry.patch().map(|value| value.to_string())
         };
-        assert_eq!(patch(""), None);
+        assert_eq!((patch(""), patch("--retry none").as_deref()), (None, Some("null")));
+        assert!(OfQueue::try_parse_from(words("--retry 5")).is_err());
         let said = patch("--max-attempts none --backoff fixed --backoff-base 20m --backoff-jitter 0.5");
         assert_eq!(
             said.as_deref(),

@@ -323,8 +323,7 @@ fn a_back_off_is_said_of_a_task_or_of_a_queue() {
         "what is not named stays: {}",
         more.out
     );
-    let usual =
-        ["--max-attempts", "none", "--backoff", "none", "--backoff-base", "none", "--backoff-max", "none"];
+    let usual = ["--retry", "none"];
     let usual = world.run(&[&["queues", "set", "calls"], &usual[..]].concat());
     assert!(usual.code == 0 && !usual.out.contains("backoff"), "{} {}", usual.out, usual.err);
     let refused = world.run(&["queues", "set", "calls", "--backoff-base", "1h", "--backoff-max", "1m"]);
