@@ -37,6 +37,7 @@
 
 mod bad_request;
 mod batch;
+pub mod beanstalk;
 mod bulk;
 mod cancel;
 #[cfg(feature = "client")]

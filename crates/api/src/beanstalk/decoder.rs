@@ -1,0 +1,291 @@
+//! Commands out of the bytes of a connection, however these are cut into pieces.
+
+use super::command::{Command, Event, Fault, JobTerms};
+use super::line::{self, Line};
+use super::{LINE_BYTES_MAX, LONG_LINE_BYTES_MAX};
+
+/// A body takes so much memory before any of it has come; a client that only announces one takes no more.
+const BODY_BYTES_AT_FIRST: usize = 64 << 10;
+
+const END: &[u8] = b"\r\n";
+
+/// Reads one connection. It holds what is not whole yet: a line, or the body of a put, at most [`Decoder::new`]'s bytes of it.
+#[derive(Debug)]
+pub struct Decoder {
+    job_bytes_max: u32,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// A line that has not ended.
+    Line(Vec<u8>),
+    /// The rest of a line that is too long; `cr`: its last byte may be the first of its end.
+    Dropped {
+        cr: bool,
+    },
+    Body(Body),
+    /// So many bytes of a body that is too big.
+    TooBig {
+        left: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Body {
+    key: Option<String>,
+    terms: JobTerms,
+    /// With its end.
+    bytes: Vec<u8>,
+    left: usize,
+}
+
+impl Decoder {
+    /// A connection that has said nothing yet; a job may have so many bytes.
+    pub fn new(job_bytes_max: u32) -> Self {
+        Self { job_bytes_max, state: State::Line(Vec::new()) }
+    }
+
+    /// The next event, off the front of `input`. `None`: all of it is read, and there is no whole one.
+    ///
+    /// Costs one copy of a body, into the memory that the event has.
+    pub fn next(&mut self, input: &mut &[u8]) -> Option<Event> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Line(Vec::new())) {
+                State::Line(begun) => {
+                    if let Some(event) = self.line(begun, input)? {
+                        return Some(event);
+                    }
+                }
+                State::Dropped { cr } => return self.dropped(cr, input),
+                State::Body(body) => return self.body(body, input),
+                State::TooBig { left } => return self.too_big(left, input),
+            }
+        }
+    }
+
+    /// `None`: there is no whole line. `Some(None)`: another state goes on.
+    fn line(&mut self, mut begun: Vec<u8>, input: &mut &[u8]) -> Option<Option<Event>> {
+        let event = if begun.is_empty()
+            && let Some(ends) = end_of(&input[..input.len().min(LINE_BYTES_MAX)])
+        {
+            let (line, rest) = input.split_at(ends);
+            *input = &rest[END.len()..];
+            self.said(line)
+        } else {
+            let most = if line::may_be_long(&begun) { LONG_LINE_BYTES_MAX } else { LINE_BYTES_MAX };
+            let looked = begun.len().saturating_sub(1);
+            let (more, rest) = input.split_at(input.len().min(most - begun.len()));
+            begun.extend_from_slice(more);
+            if let Some(ends) = end_of(&begun[looked..]).map(|at| looked + at) {
+                // What was taken beyond the end is still the input's.
+                let taken = more.len() - (begun.len() - ends - END.len());
+                *input = &input[taken..];
+                begun.truncate(ends);
+                self.said(&begun)
+            } else {
+                *input = rest;
+                let longer = begun.len() == LINE_BYTES_MAX && line::may_be_long(&begun);
+                if begun.len() < most || longer {
+                    let goes_on = !input.is_empty();
+                    self.state = State::Line(begun);
+                    return goes_on.then_some(None);
+                }
+                self.state = State::Dropped { cr: begun.ends_with(b"\r") };
+                return Some(None);
+            }
+        };
+        Some(event)
+    }
+
+    /// A whole line; `None`: a body follows.
+    fn said(&mut self, line: &[u8]) -> Option<Event> {
+        match line::read(line) {
+            Ok(Line::Whole(command)) => Some(Event::Command(command)),
+            Err(fault) => Some(Event::Fault(fault)),
+            Ok(Line::BodyFollows { bytes, .. }) if bytes > self.job_bytes_max => {
+                self.state = State::TooBig { left: u64::from(bytes) + END.len() as u64 };
+                None
+            }
+            Ok(Line::BodyFollows { key, terms, bytes }) => {
+                let left = usize::try_from(bytes).expect("a limit fits into memory") + END.len();
+                let bytes = Vec::with_capacity(left.min(BODY_BYTES_AT_FIRST));
+                self.state = State::Body(Body { key, terms, bytes, left });
+                None
+            }
+        }
+    }
+
+    fn dropped(&mut self, cr: bool, input: &mut &[u8]) -> Option<Event> {
+        if cr && let Some(rest) = input.strip_prefix(b"\n") {
+            *input = rest;
+            return Some(Event::Fault(Fault::BadFormat));
+        }
+        if let Some(ends) = end_of(input) {
+            *input = &input[ends + END.len()..];
+            return Some(Event::Fault(Fault::BadFormat));
+        }
+        let cr = if input.is_empty() { cr } else { input.ends_with(b"\r") };
+        self.state = State::Dropped { cr };
+        *input = &[];
+        None
+    }
+
+    fn body(&mut self, mut body: Body, input: &mut &[u8]) -> Option<Event> {
+        let (come, rest) = input.split_at(input.len().min(body.left));
+        *input = rest;
+        body.bytes.extend_from_slice(come);
+        body.left -= come.len();
+        if body.left > 0 {
+            self.state = State::Body(body);
+            return None;
+        }
+        let Body { key, terms, bytes: mut body, .. } = body;
+        if !body.ends_with(END) {
+            return Some(Event::Fault(Fault::ExpectedCrlf));
+        }
+        body.truncate(body.len() - END.len());
+        Some(Event::Command(match key {
+            Some(key) => Command::PutKey { key, terms, body },
+            None => Command::Put { terms, body },
+        }))
+    }
+
+    fn too_big(&mut self, left: u64, input: &mut &[u8]) -> Option<Event> {
+        let come = usize::try_from(left).map_or(input.len(), |left| input.len().min(left));
+        *input = &input[come..];
+        let left = left - come as u64;
+        if left > 0 {
+            self.state = State::TooBig { left };
+            return None;
+        }
+        Some(Event::Fault(Fault::JobTooBig))
+    }
+}
+
+/// Where CR LF stands. A bare LF is part of a line.
+fn end_of(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(END.len()).position(|two| two == END)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(decoder: &mut Decoder, mut input: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(event) = decoder.next(&mut input) {
+            events.push(event);
+        }
+        assert_eq!(input, b"", "all of it is read");
+        events
+    }
+
+    fn of(text: &[u8]) -> Vec<Event> {
+        all(&mut Decoder::new(8), text)
+    }
+
+    fn put(body: &[u8]) -> Event {
+        let terms = JobTerms { priority: 1, when: super::super::When::AfterMs(0), ttr_s: 9 };
+        Event::Command(Command::Put { terms, body: body.to_vec() })
+    }
+
+    #[test]
+    fn bodies_are_bytes() {
+        assert_eq!(of(b"put 1 0 9 3\r\n\r\n\0\r\n"), [put(b"\r\n\0")]);
+        assert_eq!(of(b"put 1 0 9 0\r\n\r\nquit\r\n"), [put(b""), Event::Command(Command::Quit)]);
+        assert_eq!(of(b"put 1 0 9 8\r\n12345678\r\n"), [put(b"12345678")], "as big as may be");
+    }
+
+    #[test]
+    fn after_a_fault_the_next_command_is_read() {
+        let (fault, stats) = (Event::Fault, Event::Command(Command::Stats));
+        assert_eq!(of(b"put 1 0 9 9\r\n123456789\r\nstats\r\n"), [fault(Fault::JobTooBig), stats.clone()]);
+        // So many bytes as were announced, and two, and then a command.
+        assert_eq!(of(b"put 1 0 9 2\r\n1234stats\r\n"), [fault(Fault::ExpectedCrlf), stats.clone()]);
+        // The body of a put that was refused is read as commands.
+        let read = of(b"put 1 0 9 x\r\nstats\r\n\r\n");
+        assert_eq!(read, [fault(Fault::BadFormat), stats.clone(), fault(Fault::UnknownCommand)]);
+        assert_eq!(of(b"a\nb\r\nstats\r\n"), [fault(Fault::UnknownCommand), stats]);
+    }
+
+    #[test]
+    fn a_line_is_long_enough_or_too_long_by_one_byte() {
+        let line = |verb: &str, bytes: usize| format!("{verb}{}\r\n", "x".repeat(bytes - verb.len() - 2));
+        let faults = |text: String| of(text.as_bytes());
+        assert_eq!(faults(line("", 224)), [Event::Fault(Fault::UnknownCommand)]);
+        for bytes in [225, 226, 227, 5_000] {
+            let then = line("", bytes) + "stats\r\n";
+            let wanted = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
+            assert_eq!(faults(then), wanted, "{bytes} bytes");
+        }
+        // Of the verbs with a key it may be longer: the key is not, but that is another fault.
+        let spaces = |bytes: usize| format!("delay-key k{}1s\r\n", " ".repeat(bytes - 15));
+        assert_eq!(spaces(1_024).len(), 1_024);
+        assert!(matches!(faults(spaces(1_024))[..], [Event::Command(Command::DelayKey { .. })]));
+        assert_eq!(faults(spaces(1_025)), [Event::Fault(Fault::BadFormat)]);
+    }
+
+    #[test]
+    fn a_body_that_is_only_announced_takes_little_memory() {
+        let mut decoder = Decoder::new(16 << 20);
+        assert_eq!(all(&mut decoder, b"put 1 0 9 16777216\r\nabc"), []);
+        let State::Body(body) = &decoder.state else { panic!("{decoder:?}") };
+        assert!(body.bytes.capacity() <= BODY_BYTES_AT_FIRST);
+    }
+
+    /// Lines that are commands, lines that nearly are, bodies that fit and that do not.
+    fn said() -> impl Strategy<Value = Vec<u8>> {
+        let word = prop::sample::select(vec![
+            "put 1 0 9 3\r\nabc\r\n",
+            "put 1 0 9 3\r\nabcd\r\n",
+            "put 1 0 9 9\r\n123456789\r\n",
+            "put 1 0 9 0\r\n\r\n",
+            "put 1",
+            "put-key k 1 1s 9 2\r\nab\r\n",
+            "delay-key k 5",
+            "stats",
+            "reserve",
+            "quit",
+            "delete 7",
+            "\r",
+            "\n",
+            "\r\n",
+            "\r\r\n",
+            " ",
+            "\0",
+            "use a",
+            "peek-ready",
+        ]);
+        let word = word.prop_map(|text| text.as_bytes().to_vec());
+        let long = (200_usize..1_100).prop_map(|bytes| vec![b'x'; bytes]);
+        let long_key =
+            (200_usize..1_100).prop_map(|bytes| [b"peek-key ".to_vec(), vec![b'x'; bytes]].concat());
+        let any = prop::collection::vec(any::<u8>(), 0..20);
+        let part = prop_oneof![8 => word, 2 => Just(b"\r\n".to_vec()), 1 => long, 1 => long_key, 1 => any];
+        prop::collection::vec(part, 0..30).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        /// However the bytes are cut into packets, they say the same; and nothing panics.
+        #[test]
+        fn packets_make_no_difference(text in said(), cuts in prop::collection::vec(0_usize..300, 0..40)) {
+            let whole = of(&text);
+            let (mut decoder, mut rest, mut events) = (Decoder::new(8), &text[..], Vec::new());
+            for cut in cuts {
+                let (packet, after) = rest.split_at(cut.min(rest.len()));
+                events.extend(all(&mut decoder, packet));
+                rest = after;
+            }
+            events.extend(all(&mut decoder, rest));
+            prop_assert_eq!(&events, &whole);
+            let (mut decoder, mut events) = (Decoder::new(8), Vec::new());
+            for byte in &text {
+                events.extend(all(&mut decoder, &[*byte]));
+            }
+            prop_assert_eq!(events, whole);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! One line of a client, without its end.
+
+use super::command::{Command, Fault, JobTerms, Tube, When};
+use crate::duration;
+
+/// The longest key, in bytes.
+const KEY_BYTES_MAX: usize = 256;
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Whole(Command),
+    /// So many bytes follow, and CR LF.
+    BodyFollows {
+        key: Option<String>,
+        terms: JobTerms,
+        bytes: u32,
+    },
+}
+
+/// Whether the line may be longer than others: its verb is none of beanstalkd's.
+pub(super) fn may_be_long(line: &[u8]) -> bool {
+    let verb = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+    verb.len() < line.len()
+        && verb.ends_with(b"-key")
+        && matches!(verb, b"put-key" | b"delete-key" | b"delay-key" | b"peek-key" | b"stats-key")
+}
+
+pub(super) fn read(line: &[u8]) -> Result<Line, Fault> {
+    if line.contains(&0) {
+        return Err(Fault::BadFormat);
+    }
+    let verb_ends = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    let (verb, rest) = line.split_at(verb_ends);
+    let mut words = Words(rest);
+    let command = match (verb, rest.is_empty()) {
+        (b"reserve", true) => Some(Command::Reserve { timeout_s: None }),
+        (b"peek-ready", true) => Some(Command::PeekReady),
+        (b"peek-delayed", true) => Some(Command::PeekDelayed),
+        (b"peek-buried", true) => Some(Command::PeekBuried),
+        (b"list-tubes", true) => Some(Command::ListTubes),
+        (b"list-tubes-watched", true) => Some(Command::ListTubesWatched),
+        (b"list-tube-used", true) => Some(Command::ListTubeUsed),
+        (b"stats", true) => Some(Command::Stats),
+        // Beanstalkd looks at the beginnings of these verbs only.
+        _ if line.starts_with(b"quit") => Some(Command::Quit),
+        (_, true) => return Err(unknown(line)),
+        (b"put", _) => return words.job(None).ok_or(Fault::BadFormat),
+        (b"put-key", _) => {
+            let key = words.key().ok_or(Fault::BadFormat)?;
+            return words.job(Some(key)).ok_or(Fault::BadFormat);
+        }
+        (b"use", _) => words.last_tube().map(Command::Use),
+        (b"watch", _) => words.last_tube().map(Command::Watch),
+        (b"ignore", _) => words.last_tube().map(Command::Ignore),
+        (b"stats-tube", _) => words.last_tube().map(Command::StatsTube),
+        (b"reserve-with-timeout", _) => words.timeout().map(|timeout_s| Command::Reserve { timeout_s }),
+        (b"reserve-job", _) => words.number().map(Command::ReserveJob),
+        (b"reserve-batch", _) => words.batch(),
+        (b"delete", _) => words.number().map(Command::Delete),
+        (b"touch", _) => words.number().map(Command::Touch),
+        (b"peek", _) => words.number().map(Command::Peek),
+        (b"kick-job", _) => words.number().map(Command::KickJob),
+        (b"stats-job", _) => words.number().map(Command::StatsJob),
+        (b"kick", _) => words.short().map(Command::Kick),
+        (b"release", _) => words.release(),
+        (b"bury", _) => words.bury(),
+        (b"pause-tube", _) => words.pause(),
+        (b"delete-key", _) => words.key().map(Command::DeleteKey),
+        (b"peek-key", _) => words.key().map(Command::PeekKey),
+        (b"stats-key", _) => words.key().map(Command::StatsKey),
+        (b"delay-key", _) => words.delay(),
+        _ => return Err(unknown(line)),
+    };
+    match command {
+        Some(Command::Quit) => Ok(Line::Whole(Command::Quit)),
+        Some(command) if words.0.is_empty() => Ok(Line::Whole(command)),
+        _ => Err(Fault::BadFormat),
+    }
+}
+
+/// Of these verbs beanstalkd looks at the beginning only, and then finds fault with the rest.
+const BEGINNINGS: [&[u8]; 8] = [
+    b"reserve",
+    b"peek-ready",
+    b"peek-delayed",
+    b"peek-buried",
+    b"stats",
+    b"list-tubes",
+    b"list-tube-used",
+    b"pause-tube",
+];
+
+fn unknown(line: &[u8]) -> Fault {
+    match BEGINNINGS.iter().any(|verb| line.starts_with(verb)) {
+        true => Fault::BadFormat,
+        false => Fault::UnknownCommand,
+    }
+}
+
+/// What stands behind a verb; it begins with the space.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    /// The next word; `spaces`: any number of them may stand before it.
+    fn word(&mut self, spaces: bool) -> Option<&'a [u8]> {
+        let mut rest = self.0.strip_prefix(b" ")?;
+        while let (true, Some(more)) = (spaces, rest.strip_prefix(b" ")) {
+            rest = more;
+        }
+        let ends = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(ends);
+        self.0 = rest;
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// Digits, and nothing else.
+    fn number(&mut self) -> Option<u64> {
+        let word = self.word(true)?;
+        let digits = word.iter().all(u8::is_ascii_digit);
+        str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
+    }
+
+    /// A number of 32 bits.
+    fn short(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    fn last_tube(&mut self) -> Option<Tube> {
+        Tube::new(self.word(false)?)
+    }
+
+    fn key(&mut self) -> Option<String> {
+        let word = self.word(false)?;
+        let is_key = word.len() <= KEY_BYTES_MAX && word.iter().all(u8::is_ascii_graphic);
+        is_key.then(|| String::from_utf8(word.to_vec()).expect("it is ASCII"))
+    }
+
+    /// Seconds; a duration with its unit; or `@` and milliseconds since 1970.
+    fn when(&mut self) -> Option<When> {
+        let word = str::from_utf8(self.word(true)?).ok()?;
+        if let Some(at) = word.strip_prefix('@') {
+            let digits = at.bytes().all(|byte| byte.is_ascii_digit());
+            return Some(When::AtMs(at.parse().ok().filter(|_| digits)?));
+        }
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            let seconds: u32 = word.parse().ok()?;
+            return Some(When::AfterMs(u64::from(seconds) * 1_000));
+        }
+        duration::parse(word).ok().map(When::AfterMs)
+    }
+
+    fn job(&mut self, key: Option<String>) -> Option<Line> {
+        let priority = self.short()?;
+        let when = match key {
+            Some(_) => self.when()?,
+            None => When::AfterMs(u64::from(self.short()?) * 1_000),
+        };
+        let (ttr_s, bytes) = (self.short()?.max(1), self.short()?);
+        self.0.is_empty().then_some(Line::BodyFollows {
+            key,
+            terms: JobTerms { priority, when, ttr_s },
+            bytes,
+        })
+    }
+
+    /// `-1`, which waits for ever in beanstalkd, is how some clients say that.
+    fn timeout(&mut self) -> Option<Option<u32>> {
+        if self.0.trim_ascii_start() == b"-1" {
+            self.0 = b"";
+            return Some(None);
+        }
+        self.short().map(Some)
+    }
+
+    fn batch(&mut self) -> Option<Command> {
+        Some(Command::ReserveBatch { max: self.short()?, timeout_s: self.short()? })
+    }
+
+    fn release(&mut self) -> Option<Command> {
+        Some(Command::Release { id: self.number()?, priority: self.short()?, delay_s: self.short()? })
+    }
+
+    fn bury(&mut self) -> Option<Command> {
+        Some(Command::Bury { id: self.number()?, priority: self.short()? })
+    }
+
+    fn delay(&mut self) -> Option<Command> {
+        Some(Command::DelayKey { key: self.key()?, when: self.when()? })
+    }
+
+    /// The one verb that takes spaces before the name of a tube.
+    fn pause(&mut self) -> Option<Command> {
+        Some(Command::PauseTube { tube: Tube::new(self.word(true)?)?, pause_s: self.short()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(line: &str) -> Option<Fault> {
+        read(line.as_bytes()).err()
+    }
+
+    fn command(line: &str) -> Command {
+        match read(line.as_bytes()) {
+            Ok(Line::Whole(command)) => command,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    /// Each was asked of beanstalkd 1.12.
+    #[test]
+    fn what_beanstalkd_refuses_is_refused_by_the_same_word() {
+        for line in [
+            "reservex",
+            "reserve ",
+            "stats x",
+            "statsfoo",
+            "stats-jobx 1",
+            "list-tubesx",
+            "list-tube-usedx",
+            "peek-readyx",
+            "peek-ready x",
+            "pause-tubex",
+            "pause-tube default",
+            "pause-tube default 1 ",
+            "use a b",
+            "use  a",
+            "use -a",
+            "use a ",
+            "watch ",
+            "delete 1 ",
+            "delete 1 2",
+            "delete x",
+            "delete -1",
+            "delete +1",
+            "delete 18446744073709551616",
+            "touch 1 1",
+            "release 1 0",
+            "release 1 0 0 ",
+            "bury 1",
+            "bury 1 0 0",
+            "put 0 0 1 1 ",
+            "put 0 0 1",
+            "put 0 0 1 -1",
+            "put 0 0 1 0x",
+            "put 4294967296 0 1 1",
+            "put 1 2 3 4 5",
+            "put 0 0 1 1\n",
+            "ignore x y",
+            "reserve-with-timeout",
+            "reserve-job",
+            "reserve-job 5 ",
+            "stats-tube",
+            "stats-tube ",
+            "stats-tube x y",
+            "stats-tube -x",
+            "stats-job",
+            "stats-job x",
+            "list-tubes ",
+            "use a\nb",
+            "use a\0b",
+        ] {
+            assert_eq!(fault(line), Some(Fault::BadFormat), "{line:?}");
+        }
+        for line in [
+            "watch",
+            "use",
+            "ignore",
+            "put",
+            "delete",
+            "release",
+            "bury",
+            "touch",
+            "peek",
+            "kick",
+            "kick-job",
+            "PUT 0 0 1 1",
+            " stats",
+            "",
+            "peekx",
+            "delete\t1",
+            "put\t0 0 1 0",
+        ] {
+            assert_eq!(fault(line), Some(Fault::UnknownCommand), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn where_beanstalkd_is_lax_by_mistake_it_is_not_followed() {
+        for line in [
+            "kick +1",
+            "kick 1x",
+            "kick 99999999999",
+            "reserve-with-timeout 0x",
+            "reserve-with-timeout -1x",
+            "reserve-with-timeout 0 ",
+        ] {
+            assert_eq!(fault(line), Some(Fault::BadFormat), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_it_takes_is_taken() {
+        let tube = |name: &str| Tube::new(name.as_bytes()).expect(name);
+        for (line, wanted) in [
+            ("reserve", Command::Reserve { timeout_s: None }),
+            ("reserve-with-timeout  0", Command::Reserve { timeout_s: Some(0) }),
+            ("reserve-with-timeout -1", Command::Reserve { timeout_s: None }),
+            ("delete  01", Command::Delete(1)),
+            ("delete 18446744073709551615", Command::Delete(u64::MAX)),
+            ("release 1 4294967295 7", Command::Release { id: 1, priority: u32::MAX, delay_s: 7 }),
+            ("bury  1  0", Command::Bury { id: 1, priority: 0 }),
+            ("use a-+/;.$_()", Command::Use(tube("a-+/;.$_()"))),
+            ("pause-tube  default  1", Command::PauseTube { tube: tube("default"), pause_s: 1 }),
+            ("peek-buried", Command::PeekBuried),
+            ("quit", Command::Quit),
+            ("quit now", Command::Quit),
+            ("quitx", Command::Quit),
+            ("kick 5", Command::Kick(5)),
+            ("stats", Command::Stats),
+        ] {
+            assert_eq!(command(line), wanted, "{line}");
+        }
+        let longest = "t".repeat(200);
+        assert_eq!(command(&format!("watch {longest}")), Command::Watch(tube(&longest)));
+        assert_eq!(fault(&format!("watch {longest}t")), Some(Fault::BadFormat));
+        let put = read(b"put  0  1  0  65535");
+        let terms = JobTerms { priority: 0, when: When::AfterMs(1_000), ttr_s: 1 };
+        assert_eq!(put, Ok(Line::BodyFollows { key: None, terms, bytes: 65_535 }), "a ttr of 0 is 1");
+    }
+
+    #[test]
+    fn verbs_with_a_key_take_times_of_every_form() {
+        let when = |text: &str| match read(format!("put-key order:1 5 {text} 60 2").as_bytes()) {
+            Ok(Line::BodyFollows { key, terms, bytes: 2 }) => {
+                assert_eq!((key.as_deref(), terms.priority, terms.ttr_s), (Some("order:1"), 5, 60));
+                Some(terms.when)
+            }
+            Err(Fault::BadFormat) => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(when("3"), Some(When::AfterMs(3_000)));
+        assert_eq!(when("250ms"), Some(When::AfterMs(250)));
+        assert_eq!(when("1.5s"), Some(When::AfterMs(1_500)));
+        assert_eq!(when("15d"), Some(When::AfterMs(15 * 86_400_000)));
+        assert_eq!(when("@1893456000000"), Some(When::AtMs(1_893_456_000_000)));
+        for text in ["", "-1", "@", "@-1", "@1s", "3x", "4294967296"] {
+            assert_eq!(when(text), None, "{text}");
+        }
+        assert_eq!(
+            command("delay-key k 1h"),
+            Command::DelayKey { key: "k".to_owned(), when: When::AfterMs(3_600_000) }
+        );
+        assert_eq!(command("delete-key order:1"), Command::DeleteKey("order:1".to_owned()));
+        assert_eq!(command("reserve-batch 10 0"), Command::ReserveBatch { max: 10, timeout_s: 0 });
+        assert_eq!(fault("delete-key ü"), Some(Fault::BadFormat));
+        assert_eq!(fault(&format!("peek-key {}", "k".repeat(257))), Some(Fault::BadFormat));
+        assert_eq!(fault("delete-key"), Some(Fault::UnknownCommand));
+        assert!(may_be_long(b"put-key k"), "and its line may be longer");
+        assert!(!may_be_long(b"put-key") && !may_be_long(b"put 0 0"));
+    }
+}

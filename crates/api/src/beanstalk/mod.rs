@@ -1,0 +1,37 @@
+//! The protocol of beanstalkd: commands out of bytes, and answers into bytes. Pure: no sockets, no clocks.
+//!
+//! As beanstalkd 1.12 speaks it, and stricter only where it is lax by mistake: `kick` takes no sign, no text behind the digits and no number
+//! beyond 32 bits, `reserve-with-timeout` no text either. Beyond it there are verbs with a key; 1.12 refuses all of them, so a client can try one and fall back.
+//!
+//! ```
+//! use tickwheel_api::beanstalk::{Command, Decoder, Event, Reply};
+//!
+//! let mut decoder = Decoder::new(65_535);
+//! let mut input = &b"put 10 0 60 5\r\nhello\r\nlist-tube-used\r\n"[..];
+//! let Some(Event::Command(Command::Put { terms, body })) = decoder.next(&mut input) else { panic!("a put") };
+//! assert_eq!((terms.priority, &body[..]), (10, &b"hello"[..]));
+//! assert_eq!(decoder.next(&mut input), Some(Event::Command(Command::ListTubeUsed)));
+//! assert_eq!(decoder.next(&mut input), None, "all of it is read");
+//!
+//! let mut answers = Vec::new();
+//! Reply::Inserted(1).write(&mut answers);
+//! assert_eq!(answers, b"INSERTED 1\r\n");
+//! ```
+
+mod command;
+mod decoder;
+mod line;
+mod reply;
+mod yaml;
+
+pub use command::{Command, Event, Fault, JobTerms, Tube, When};
+pub use decoder::Decoder;
+pub use reply::Reply;
+pub use yaml::{YamlList, YamlMap};
+
+/// A line of the protocol has at most so many bytes, CR LF among them.
+pub const LINE_BYTES_MAX: usize = 224;
+/// A line of a verb with a key, or of a batch, may have so many.
+pub const LONG_LINE_BYTES_MAX: usize = 1_024;
+/// The longest name of a tube.
+pub const TUBE_BYTES_MAX: usize = 200;

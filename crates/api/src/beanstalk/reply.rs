@@ -1,0 +1,147 @@
+//! What is answered.
+
+use std::io::Write;
+
+use super::command::{Fault, Tube};
+
+/// One answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply<'a> {
+    /// A job was put; its id.
+    Inserted(u64),
+    /// A live job of the key has new terms and a new body; its id.
+    Replaced(u64),
+    /// The tube that is used.
+    Using(&'a Tube),
+    /// A job for a worker.
+    Reserved {
+        /// Its id.
+        id: u64,
+        /// Its body.
+        body: &'a [u8],
+    },
+    /// So many jobs follow, each as [`Reserved`](Self::Reserved).
+    ReservedBatch(usize),
+    /// The job is in a worker's hands.
+    IsReserved,
+    /// One of the connection's own jobs has less than a second left.
+    DeadlineSoon,
+    /// Nothing came in time.
+    TimedOut,
+    /// It is gone.
+    Deleted,
+    /// It is due at another time.
+    Delayed,
+    /// It went back.
+    Released,
+    /// It is buried.
+    Buried,
+    /// It may take longer.
+    Touched,
+    /// So many tubes are watched.
+    Watching(usize),
+    /// It is the last tube that is watched.
+    NotIgnored,
+    /// What was looked for.
+    Found {
+        /// Its id.
+        id: u64,
+        /// Its body.
+        body: &'a [u8],
+    },
+    /// So many were kicked.
+    Kicked(u64),
+    /// It was kicked.
+    KickedOne,
+    /// The tube is paused.
+    Paused,
+    /// There is none.
+    NotFound,
+    /// Text: figures, or names.
+    Ok(&'a [u8]),
+    /// No new jobs are taken.
+    Draining,
+    /// There is no room.
+    OutOfMemory,
+    /// A mistake of the server.
+    InternalError,
+    /// What was sent is no command.
+    Fault(Fault),
+}
+
+impl Reply<'_> {
+    /// Writes it behind what is there.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Inserted(id) => line(out, format_args!("INSERTED {id}")),
+            Self::Replaced(id) => line(out, format_args!("REPLACED {id}")),
+            Self::Using(tube) => line(out, format_args!("USING {tube}")),
+            Self::Reserved { id, body } => job(out, "RESERVED", id, body),
+            Self::ReservedBatch(count) => line(out, format_args!("RESERVED-BATCH {count}")),
+            Self::IsReserved => word(out, "RESERVED"),
+            Self::DeadlineSoon => word(out, "DEADLINE_SOON"),
+            Self::TimedOut => word(out, "TIMED_OUT"),
+            Self::Deleted => word(out, "DELETED"),
+            Self::Delayed => word(out, "DELAYED"),
+            Self::Released => word(out, "RELEASED"),
+            Self::Buried => word(out, "BURIED"),
+            Self::Touched => word(out, "TOUCHED"),
+            Self::Watching(count) => line(out, format_args!("WATCHING {count}")),
+            Self::NotIgnored => word(out, "NOT_IGNORED"),
+            Self::Found { id, body } => job(out, "FOUND", id, body),
+            Self::Kicked(count) => line(out, format_args!("KICKED {count}")),
+            Self::KickedOne => word(out, "KICKED"),
+            Self::Paused => word(out, "PAUSED"),
+            Self::NotFound => word(out, "NOT_FOUND"),
+            Self::Ok(text) => {
+                line(out, format_args!("OK {}", text.len()));
+                ended(out, text);
+            }
+            Self::Draining => word(out, "DRAINING"),
+            Self::OutOfMemory => word(out, "OUT_OF_MEMORY"),
+            Self::InternalError => word(out, "INTERNAL_ERROR"),
+            Self::Fault(Fault::BadFormat) => word(out, "BAD_FORMAT"),
+            Self::Fault(Fault::UnknownCommand) => word(out, "UNKNOWN_COMMAND"),
+            Self::Fault(Fault::JobTooBig) => word(out, "JOB_TOO_BIG"),
+            Self::Fault(Fault::ExpectedCrlf) => word(out, "EXPECTED_CRLF"),
+        }
+    }
+}
+
+fn word(out: &mut Vec<u8>, word: &str) {
+    ended(out, word.as_bytes());
+}
+
+fn line(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("memory takes all");
+    ended(out, b"");
+}
+
+fn job(out: &mut Vec<u8>, word: &str, id: u64, body: &[u8]) {
+    line(out, format_args!("{word} {id} {}", body.len()));
+    ended(out, body);
+}
+
+fn ended(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_lines_and_some_have_a_body() {
+        let mut out = Vec::new();
+        Reply::Reserved { id: 7, body: b"a\r\nb" }.write(&mut out);
+        Reply::Ok(b"---\n").write(&mut out);
+        Reply::Kicked(3).write(&mut out);
+        Reply::KickedOne.write(&mut out);
+        Reply::Fault(Fault::ExpectedCrlf).write(&mut out);
+        assert_eq!(
+            out,
+            b"RESERVED 7 4\r\na\r\nb\r\nOK 4\r\n---\n\r\nKICKED 3\r\nKICKED\r\nEXPECTED_CRLF\r\n"
+        );
+    }
+}
