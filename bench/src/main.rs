@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod beanstalk;
 mod count;
 mod cpu;
 mod figures;
@@ -13,6 +14,8 @@ mod random;
 mod report;
 mod rss;
 mod sample;
+mod scratch;
+mod slope;
 mod store;
 mod table;
 mod timer;
@@ -43,6 +46,8 @@ enum Bench {
     Timer(timer::TimerArguments),
     /// The HTTP rim beside the queue alone: processor time for each task in batches, and how late tasks reach workers.
     Http(http::HttpArguments),
+    /// The door for clients of beanstalkd beside beanstalkd: throughput, lateness, memory, restarts, wake-ups.
+    Beanstalk(beanstalk::BeanstalkArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
     Table(TableArguments),
     /// Cost against the number of timers, as SVG, from the CSV of a run.
@@ -84,6 +89,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Wheel(arguments) => measured(|| wheel::run(&arguments)),
         Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Http(arguments) => measured(|| http::run(&arguments)),
+        Bench::Beanstalk(arguments) => measured(|| beanstalk::run(&arguments)),
         Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
             let figures = figures::Figures::load(&arguments.files)?;

@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 4] = [WHEELS, TIMERS, STORE, HTTP];
+pub(crate) static PAGES: [Page; 5] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
@@ -65,6 +65,43 @@ const HTTP: Page = Page {
     ],
     rows: &["server", "embedded", "control-sleep"],
     ratios: &[],
+};
+
+/// How many in a second, and how long each took.
+const PACE: &[(&str, &str)] =
+    &[("a second", "jobs_s"), ("p50 ms", "p50_ms"), ("p99 ms", "p99_ms"), ("p99.9 ms", "p99.9_ms")];
+
+const BEANSTALK: Page = Page {
+    name: "beanstalk",
+    tables: &[
+        Table {
+            title: "Puts of 200 bytes, 8 connections with 64 under way on each: how many in a second, and from sending to the answer",
+            workload: "beanstalk-put",
+            metrics: PACE,
+        },
+        Table {
+            title: "Put, reserve and delete, 8 connections with 32 jobs under way on each: jobs in a second, and from the first to the last of the three",
+            workload: "beanstalk-cycle",
+            metrics: PACE,
+        },
+        Table {
+            title: "Lateness in ms of so many jobs that are due evenly within ten seconds, 32 connections that put and 32 that wait",
+            workload: "beanstalk-lateness",
+            metrics: &[("p50", "p50_ms"), ("p99", "p99_ms"), ("p99.9", "p99.9_ms")],
+        },
+        Table {
+            title: "Resident bytes for one more job of 200 bytes that is due in days, and MB of all",
+            workload: "beanstalk-memory",
+            metrics: &[("bytes a job", "job_bytes"), ("MB", "all_mb")],
+        },
+        Table {
+            title: "So many of those: wake-ups in a second while nothing happens; ms from a start after SIGKILL to the first answer",
+            workload: "beanstalk-restart",
+            metrics: &[("wake-ups", "wakes_s"), ("start ms", "start_ms")],
+        },
+    ],
+    rows: &["tickwheel", "beanstalkd", "beanstalkd-sync", "beanstalkd-log"],
+    ratios: &[("tickwheel", "beanstalkd"), ("tickwheel", "beanstalkd-sync"), ("tickwheel", "beanstalkd-log")],
 };
 
 const WHEELS: Page = Page {
@@ -344,6 +381,9 @@ mod tests {
         let page = of_file(Path::new("docs/performance/timers.md")).expect("it is one");
         assert_eq!(page.name, "timers");
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
-        assert_eq!(error, "there are tables for wheels, timers, store, http, and none for docs/timer.md");
+        assert_eq!(
+            error,
+            "there are tables for wheels, timers, store, http, beanstalk, and none for docs/timer.md"
+        );
     }
 }

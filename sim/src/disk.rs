@@ -58,6 +58,8 @@ struct State {
     /// Bytes that all files may have together; `None` for no bound.
     space: Option<u64>,
     crashed: bool,
+    /// So many changes more may be made until somebody looks; `None`: any number.
+    changes_left: Option<u64>,
     calls: Calls,
 }
 
@@ -118,6 +120,17 @@ impl SimDisk {
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.lock_state().used_bytes()
+    }
+
+    /// From now on it is changed fewer times than this, or its machine dies; `None`: as often as wanted.
+    pub fn allow_changes(&self, times: Option<u64>) {
+        self.lock_state().changes_left = times;
+    }
+
+    /// Whether it was changed as often as it may be.
+    #[must_use]
+    pub fn has_no_changes_left(&self) -> bool {
+        self.lock_state().changes_left == Some(0)
     }
 
     /// Whether the machine has died at a [`Fault::Crash`] and was not started again.
@@ -199,6 +212,13 @@ impl SimDisk {
             |kind: io::ErrorKind, why: &str| DiskError::new(op, file, io::Error::new(kind, why.to_owned()));
         if state.crashed {
             return Err(failed(io::ErrorKind::Other, "the machine is dead"));
+        }
+        if let Some(left) = &mut state.changes_left {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                state.crashed = true;
+                return Err(failed(io::ErrorKind::Other, "more changes than may be made"));
+            }
         }
         match state.schedule.next(op) {
             Some(Fault::Crash) => {

@@ -88,12 +88,14 @@ pub struct Options {
     pub forecast_permille: u64,
     /// Percent of the puts that expire, have a back-off or a timeline, or are debounced.
     pub terms_percent: u64,
+    /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from nobody.
+    pub by_id_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 40] = [
+const FIELDS: [Field; 41] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -134,6 +136,7 @@ const FIELDS: [Field; 40] = [
     ("bounds-percent", |o| &mut o.bounds_percent),
     ("forecast-permille", |o| &mut o.forecast_permille),
     ("terms-percent", |o| &mut o.terms_percent),
+    ("by-id-percent", |o| &mut o.by_id_percent),
 ];
 
 impl Options {
@@ -182,6 +185,7 @@ impl Options {
             bounds_percent: rng.pick(&[0, 40]),
             forecast_permille: rng.pick(&[0, 20]),
             terms_percent: rng.pick(&[0, 15, 50]),
+            by_id_percent: rng.pick(&[0, 5, 20]),
         }
     }
 

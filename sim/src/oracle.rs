@@ -55,6 +55,7 @@ mod register;
 #[cfg(test)]
 mod rehearsal;
 pub mod rota;
+mod task;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -63,8 +64,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, Limits, Mode, Pause, Rate, State, TokenAnswer, Verb,
-    View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
+    Act, Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, How, Limits, Mode, Pause, Rate, State,
+    TokenAnswer, Verb, View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
 };
 use self::clock::Clock;
 use self::key::{Excuse, Key};
@@ -519,6 +520,10 @@ impl Oracle {
                     self.queues.entry(name.clone()).or_default().handed.may_be_empty(mono_ms);
                 }
                 found.into_iter().map(|one| (0, one.key.clone(), Answer::Delivered(vec![one]))).collect()
+            }
+            (Verb::ById { act: Act::Lease { lease_ms }, .. }, Answer::Delivered(found)) => {
+                self.delivered(op, 1, *lease_ms, &found)?;
+                parts.into_iter().map(|(part, key)| (part, key, Answer::Delivered(found.clone()))).collect()
             }
             (Verb::List, Answer::Listed(views)) => {
                 let mut rows = BTreeMap::new();

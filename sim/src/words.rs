@@ -115,6 +115,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         | product::Answer::Patch(Err(product::PatchError::Unavailable(why)))
         | product::Answer::Cancel(Err(product::CancelError::Unavailable(why)))
         | product::Answer::Redrive(Err(product::RedriveError::Unavailable(why)))
+        | product::Answer::ById(Err(product::ByIdError::Unavailable(why)))
         | product::Answer::Nack(Err(product::NackError::Unavailable(why)))
         | product::Answer::ChangeQueue(Err(product::QueueError::Unavailable(why)))
         | product::Answer::Ack(Err(why))
@@ -182,6 +183,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 due: due.map_or(product::Due::Now, due_of),
                 body,
                 terms,
+                ttr_ms: None,
                 mode: match mode {
                     oracle::Mode::Upsert => product::PutMode::Upsert,
                     oracle::Mode::Create => product::PutMode::Create,
@@ -195,6 +197,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 if_version: version(*if_match),
                 on_lease: on_lease(*revoke),
                 may_add,
+                asked_at: None,
             })
         }
         Verb::Get => product::Command::Get(product::Get { queue, key: named() }),
@@ -222,19 +225,34 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             on_lease: on_lease(*revoke),
         }),
         Verb::Redrive { id } => product::Command::Redrive(product::Redrive { queue, id: *id }),
+        Verb::ById { id, act } => {
+            let act = match *act {
+                oracle::Act::Get => product::Act::Get,
+                oracle::Act::Cancel => product::Act::Cancel,
+                oracle::Act::Run => product::Act::Run,
+                oracle::Act::Lease { lease_ms } => product::Act::Lease { lease_ms: Some(lease_ms) },
+            };
+            product::Command::ById(product::ById { id: *id, act, within: None, except: None })
+        }
         Verb::Lease { max, lease_ms } => product::Command::Lease(product::Lease {
-            queue,
             max: *max,
             lease_ms: Some(*lease_ms),
-            wait: false,
+            ..product::Lease::new(&queue)
         }),
         Verb::Ack { tokens: texts } => product::Command::Ack(product::Ack { queue, tokens: tokens(texts) }),
-        Verb::Nack { tokens: texts, delay_ms } => product::Command::Nack(product::Nack {
-            queue,
-            tokens: tokens(texts),
-            delay_ms: *delay_ms,
-            reason: None,
-        }),
+        Verb::Nack { tokens: texts, delay_ms, how } => {
+            let how = match how {
+                oracle::How::Returned => product::NackHow::Returned,
+                oracle::How::Gone => product::NackHow::Gone,
+                oracle::How::Buried => product::NackHow::Buried,
+            };
+            let tokens: Vec<product::Token> = tokens(texts);
+            product::Command::Nack(product::Nack {
+                how,
+                delay_ms: *delay_ms,
+                ..product::Nack::new(&queue, tokens)
+            })
+        }
         Verb::Extend { tokens: texts, lease_ms } => product::Command::Extend(product::Extend {
             queue,
             tokens: tokens(texts),
@@ -330,26 +348,23 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::RedriveError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
-        P::Lease(Ok(leased)) => A::Delivered(
-            leased
-                .iter()
-                .map(|one| oracle::Delivery {
-                    key: one.key.as_str().to_owned(),
-                    id: one.id,
-                    due_at: one.due_at.as_ms(),
-                    payload: number(
-                        (&one.key, one.trace.as_ref()),
-                        &one.body,
-                        one.priority,
-                        one.group.as_ref(),
-                        None,
-                    ),
-                    attempt: one.attempt,
-                    token: one.token.to_string(),
-                    lease_until: one.lease_until.as_ms(),
-                })
-                .collect(),
-        ),
+        P::ById(Ok(acted)) => match (acted, &call.verb) {
+            (product::Acted::Task(task), Verb::ById { act: oracle::Act::Run, .. }) => {
+                A::Stored { created: false, task: view(&task) }
+            }
+            (product::Acted::Task(task), _) => A::Task(view(&task)),
+            (product::Acted::Cancelled, _) => A::Cancelled,
+            (product::Acted::Leased(leased), _) => A::Delivered(vec![delivery(&leased)]),
+        },
+        P::ById(Err(error)) => match error {
+            product::ByIdError::NotFound => A::NotFound,
+            product::ByIdError::Leased => A::Leased,
+            product::ByIdError::Ready => A::Ready,
+            product::ByIdError::Live { .. } => A::Live,
+            product::ByIdError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
+        P::Lease(Ok(leased)) => A::Delivered(leased.iter().map(delivery).collect()),
         P::Ack(Ok(answers)) | P::Nack(Ok(answers)) | P::Extend(Ok(answers)) => A::Tokens(
             answers
                 .iter()
@@ -390,6 +405,19 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         | P::Schedules(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
+    }
+}
+
+fn delivery(one: &product::Leased) -> oracle::Delivery {
+    let payload = number((&one.key, one.trace.as_ref()), &one.body, one.priority, one.group.as_ref(), None);
+    oracle::Delivery {
+        key: one.key.as_str().to_owned(),
+        id: one.id,
+        due_at: one.due_at.as_ms(),
+        payload,
+        attempt: one.attempt,
+        token: one.token.to_string(),
+        lease_until: one.lease_until.as_ms(),
     }
 }
 

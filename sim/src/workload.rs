@@ -1,12 +1,14 @@
 //! What clients ask for: calls drawn near the edges where time goes wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Call, Due, Limits, Mode, Pause, Rate, State, Verb, View};
+use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, Verb, View};
 use crate::rng::Rng;
 
+/// So many tasks are remembered to be named by their ids.
+const SEEN_MAX: usize = 30;
 /// Keys in a crowd.
 const CROWD: u64 = 120;
 
@@ -24,6 +26,7 @@ pub(crate) struct Workload {
     drain_percent: u64,
     rate_percent: u64,
     terms_percent: u64,
+    by_id_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -34,6 +37,8 @@ pub(crate) struct Workload {
     due: BTreeMap<(String, String), i64>,
     /// Dead tasks that answers showed: queue, key, id.
     dead: Vec<(String, String, u64)>,
+    /// The tasks that answers showed last, dead or alive.
+    seen: VecDeque<(String, String, u64)>,
 }
 
 impl Workload {
@@ -52,12 +57,14 @@ impl Workload {
             drain_percent: options.drain_percent,
             rate_percent: options.rate_percent,
             terms_percent: options.terms_percent,
+            by_id_percent: options.by_id_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
             versions: BTreeMap::new(),
             due: BTreeMap::new(),
             dead: Vec::new(),
+            seen: VecDeque::new(),
         }
     }
 
@@ -70,6 +77,10 @@ impl Workload {
     /// An answer showed a task.
     pub(crate) fn saw(&mut self, queue: &str, task: &View) {
         let place = (queue.to_owned(), task.key.clone());
+        self.seen.push_back((queue.to_owned(), task.key.clone(), task.id));
+        if self.seen.len() > SEEN_MAX {
+            self.seen.pop_front();
+        }
         if task.state == State::Dead {
             self.dead.push((queue.to_owned(), task.key.clone(), task.id));
         }
@@ -104,6 +115,9 @@ impl Workload {
         let queue = self.queues[self.rng.index(self.queues.len())].clone();
         if self.holds_percent > 0 && self.rng.chance(self.holds_percent) {
             return self.hold(queue);
+        }
+        if self.by_id_percent > 0 && !self.seen.is_empty() && self.rng.chance(self.by_id_percent) {
+            return self.by_id();
         }
         if self.rng.chance(self.crowd_percent) {
             return self.one_of_crowd(queue, wall_ms);
@@ -223,6 +237,18 @@ impl Workload {
         Call { queue, key, verb: Verb::Put { due, payload, mode, if_match, revoke } }
     }
 
+    /// Any task that was shown lately, whatever has become of it.
+    fn by_id(&mut self) -> Call {
+        let (queue, key, id) = self.seen[self.rng.index(self.seen.len())].clone();
+        let act = match self.rng.below(8) {
+            0 => Act::Get,
+            1 => Act::Cancel,
+            2..5 => Act::Run,
+            _ => Act::Lease { lease_ms: self.rng.pick(&[1, 20, 1_000, 100_000]) },
+        };
+        Call { queue, key: Some(key), verb: Verb::ById { id, act } }
+    }
+
     /// Any dead task that was shown, which may have been redriven or lost its key since.
     fn redrive(&mut self, queue: String, key: Option<String>) -> Call {
         if self.dead.is_empty() {
@@ -255,7 +281,11 @@ impl Workload {
             0..11 => Verb::Ack { tokens },
             11..15 => {
                 let delay_ms = self.rng.chance(60).then(|| self.distance()).map(|ms| ms.min(500_000_000));
-                Verb::Nack { tokens, delay_ms }
+                let how = match self.by_id_percent > 0 {
+                    true => self.rng.pick(&[How::Returned, How::Returned, How::Gone, How::Buried]),
+                    false => How::Returned,
+                };
+                Verb::Nack { tokens, delay_ms, how }
             }
             _ => Verb::Extend { tokens, lease_ms: self.rng.pick(&[1, 20, 1_000]) },
         };

@@ -1,13 +1,12 @@
 //! All rounds of `http`, and the processes that they start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-
-use anyhow::Context;
 
 use super::{batches, burst, lateness, server};
 use crate::report::Report;
 use crate::sample::Sample;
+use crate::scratch::Scratch;
 
 /// How large and how often.
 #[derive(clap::Args, Debug)]
@@ -76,39 +75,25 @@ pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
             }
         };
         if wanted("batches") {
-            let scratch = Scratch::new(&base, round)?;
-            for sample in batches::both(&scratch.0, Duration::from_secs_f64(arguments.seconds))? {
+            let scratch =
+                Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
+            for sample in batches::both(scratch.path(), Duration::from_secs_f64(arguments.seconds))? {
                 take(sample.0, "http-batches", 1_000, sample.1);
             }
         }
         if wanted("lateness") {
-            let scratch = Scratch::new(&base, round)?;
-            let (ours, control) = lateness::measured(&scratch.0, arguments.pending, arguments.due)?;
+            let scratch =
+                Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
+            let (ours, control) = lateness::measured(scratch.path(), arguments.pending, arguments.due)?;
             take("server", "http-lateness", arguments.pending, ours);
             take("control-sleep", "http-lateness", arguments.pending, control);
         }
         if wanted("burst") {
-            let scratch = Scratch::new(&base, round)?;
-            take("server", "http-burst", arguments.burst, burst::measured(&scratch.0, arguments.burst)?);
+            let scratch =
+                Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
+            take("server", "http-burst", arguments.burst, burst::measured(scratch.path(), arguments.burst)?);
         }
         eprintln!("round {} of {}", round + 1, arguments.rounds);
     }
     Ok(report)
-}
-
-/// A folder that goes when this is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(base: &Path, round: u64) -> anyhow::Result<Self> {
-        let path = base.join(format!("tickwheel-bench-http-{}-{round}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

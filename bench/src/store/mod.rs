@@ -3,11 +3,11 @@
 //! - `subject`: the seam behind which every store stands. `record`: the tasks, made from their numbers.
 //! - `ours`, `peer`: the stores, one in each file. `writer`: the thread that commits for many clients in the peer.
 //! - `clients`: 64 threads that each wait for their answer, and what they wait on.
-//! - `raw`: the limit, the disk itself. `place`: the directory, its file system, its size. `written`: bytes written.
+//! - `raw`: the limit, the disk itself. `place`: the file system of a directory, its size. `written`: bytes written.
 //! - `feed`: batches made by a thread of their own; filling.
 //! - `batches`, `pairs`, `drain`, `lookup`, `window`, `worst`, `memory`, `life`, `reopen`: the workloads on a store.
 //! - `workload`: their names, S1 to S10, and which of them share a filled store. `visit`: those that do, in order.
-//! - `catalog`: the implementations by name. `run`: the rounds. `ratios`, `slope`, `goals`: what is made of the figures.
+//! - `catalog`: the implementations by name. `run`: the rounds. `ratios`, `goals`: what is made of the figures.
 //! - `plan`: what was asked for.
 
 mod batches;
@@ -29,7 +29,6 @@ mod raw;
 mod record;
 mod reopen;
 mod run;
-mod slope;
 mod subject;
 mod visit;
 mod window;

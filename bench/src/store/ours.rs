@@ -86,7 +86,7 @@ impl Ours {
         let mut batch = Batch { effects: changes, ..Batch::default() };
         if id_max >= self.ids_reserved {
             self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
-            batch.counters = Some(Counters { ids_reserved: self.ids_reserved });
+            batch.counters = Some(Counters { ids_reserved: self.ids_reserved, ..Counters::default() });
         }
         Ok(self.submit(Request::Commit { guard: self.guard, seq: self.seq, wall, batch }))
     }

@@ -1,42 +1,10 @@
-//! Where the data lies: a directory that goes away, on which file system, how large.
+//! Where the data lies: on which file system, how large.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-
-/// A directory of its own, which is removed with this.
-#[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Makes it, empty, in `parent`.
-    pub(crate) fn new(parent: &Path, name: &str) -> anyhow::Result<Self> {
-        let path = parent.join(name);
-        remove(&path)?;
-        std::fs::create_dir_all(&path).with_context(|| format!("make {}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is found by whoever looks there.
-        let _ = remove(&self.0);
-    }
-}
-
-fn remove(path: &Path) -> anyhow::Result<()> {
-    if path.exists() {
-        std::fs::remove_dir_all(path).with_context(|| format!("remove {}", path.display()))?;
-    }
-    Ok(())
-}
 
 /// Type and mount point of the file system that a directory is on.
 pub(crate) fn file_system(dir: &Path) -> String {
@@ -100,6 +68,7 @@ fn visit(dir: &Path, seen: &mut impl FnMut(PathBuf, u64)) -> anyhow::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_directory_goes_with_all_that_is_in_it() {

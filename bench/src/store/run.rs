@@ -11,15 +11,16 @@ use clap::ValueEnum as _;
 use super::catalog::{self, CATALOG, Candidate};
 use super::goals;
 use super::memory::RESIDENT;
-use super::place::{Scratch, file_system};
+use super::place::file_system;
 use super::plan::{SampleArguments, StoreArguments};
 use super::ratios::ratios;
-use super::slope::slope;
 use super::visit::Samples;
 use super::workload::{Visit, Workload, visits};
 use crate::figures::Figures;
 use crate::report::Report;
 use crate::sample::{Sample, same_checks};
+use crate::scratch::Scratch;
+use crate::slope::slope;
 use crate::versions;
 
 /// Measures what was asked for.

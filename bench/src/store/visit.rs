@@ -11,12 +11,13 @@ use super::clients::{self, Clients};
 use super::feed::fill;
 use super::ours::Ours;
 use super::peer::Peer;
-use super::place::{Scratch, check_room};
+use super::place::check_room;
 use super::record::{Keys, PAYLOAD_BYTES, QUEUE, Records, payload, wall};
 use super::subject::Keeper;
 use super::workload::{Visit, Workload};
 use super::{batches, drain, life, lookup, memory, pairs, raw, reopen, window, worst};
 use crate::sample::Sample;
+use crate::scratch::Scratch;
 use crate::web::{WebClient, WebServer};
 
 /// A filled store and what the workloads have done to it so far.

@@ -158,6 +158,13 @@ impl Problem {
             .with_hint("put it elsewhere, or resume the queue: POST /v1/queues/{q}/resume")
     }
 
+    /// 503: the server takes no new tasks, and goes on with those that it has.
+    pub fn server_draining() -> Self {
+        Self::new(ProblemKind::ServerDraining, "the server was told to take no new tasks")
+            .with_hint("put it elsewhere, or try again once the server was started anew")
+            .with_retry_after_s(5)
+    }
+
     /// 429: the queue has as many live tasks as its settings allow.
     pub fn backlog_full(queue: &str, limit: u64) -> Self {
         let detail = format!("queue `{}` has {limit} live tasks, which is its `max_backlog`", shown(queue));

@@ -75,6 +75,8 @@ pub enum ProblemKind {
     Starting,
     /// The server stops. The call had no effect.
     Stopping,
+    /// The server takes no new tasks, and goes on with those that it has. The call had no effect.
+    ServerDraining,
     /// The store failed: nothing is changed any more until the server is started again. The call had no
     /// effect.
     ReadOnly,
@@ -86,7 +88,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -122,6 +124,7 @@ impl ProblemKind {
         Self::Internal,
         Self::Starting,
         Self::Stopping,
+        Self::ServerDraining,
         Self::ReadOnly,
         Self::Indeterminate,
         Self::StorageFull,
@@ -168,6 +171,7 @@ impl ProblemKind {
             Self::BacklogFull => ("/problems/backlog-full", 429, "the queue has all the tasks it may have"),
             Self::Internal => ("/problems/internal", 500, "the server made a mistake"),
             Self::Starting => ("/problems/starting", 503, "the server is not ready yet"),
+            Self::ServerDraining => ("/problems/server-draining", 503, "the server takes no new tasks"),
             Self::Stopping => ("/problems/stopping", 503, "the server is stopping"),
             Self::ReadOnly => ("/problems/read-only", 503, "the server is read-only"),
             Self::Indeterminate => ("/problems/indeterminate", 503, "the outcome is unknown"),
@@ -326,6 +330,10 @@ impl ProblemKind {
             Self::Starting => (
                 "The server reads its tasks. The call had no effect.",
                 "Try again after `Retry-After` seconds.",
+            ),
+            Self::ServerDraining => (
+                "The server was told to take no new tasks (SIGUSR1); whatever it has goes on. The call had no effect.",
+                "Put it elsewhere, or try again once the server was started anew.",
             ),
             Self::Stopping => (
                 "The server takes no more calls. The call had no effect.",

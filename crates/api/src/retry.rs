@@ -109,17 +109,13 @@ impl RetryBody {
     }
 }
 
-fn is_null(raw: &RawValue) -> bool {
-    raw.get() == "null"
-}
-
 /// A member: not there, `null`, or what it says.
 fn named<T>(
     members: &Members<'_>,
     name: &str,
     read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
 ) -> Result<Option<Option<T>>, BadRequest> {
-    members.get(name).map(|raw| if is_null(raw) { Ok(None) } else { read(raw).map(Some) }).transpose()
+    members.get(name).map(|raw| value::or_null(raw, read)).transpose()
 }
 
 /// `true` is half, `false` none, a number from 0 to 1 that part.

@@ -111,10 +111,9 @@ impl SettingsBody {
     pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &SHAPE)?;
         let burst = self.burst.filter(|_| members.get("rate").is_none());
-        let lease =
-            |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX).map(Some);
+        let lease = |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
         let count = |name: &'static str, max, before: Option<u64>| {
-            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max).map(Some))
+            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max))
         };
         let body = Self {
             max_in_flight: count("max_in_flight", LIMIT_MAX, self.max_in_flight)?,
@@ -123,15 +122,15 @@ impl SettingsBody {
                 LIMIT_MAX,
                 self.max_in_flight_per_group,
             )?,
-            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw).map(Some))?,
+            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw))?,
             burst: count("burst", RATE_TASKS_MAX, burst)?,
             max_backlog: count("max_backlog", LIMIT_MAX, self.max_backlog)?,
             default_lease_ms: patched(&members, "default_lease", self.default_lease_ms, lease)?,
             retry: patched(&members, "retry", self.retry, |raw| {
-                self.retry.unwrap_or_default().patched("retry", raw).map(Some)
+                self.retry.unwrap_or_default().patched("retry", raw)
             })?,
             history: patched(&members, "history", self.history, |raw| {
-                self.history.unwrap_or_default().patched(raw).map(Some)
+                self.history.unwrap_or_default().patched(raw)
             })?,
         };
         if body.burst.is_some() && body.rate.is_none() {
@@ -152,13 +151,9 @@ fn patched<T>(
     members: &Members<'_>,
     name: &str,
     before: Option<T>,
-    read: impl FnOnce(&RawValue) -> Result<Option<T>, BadRequest>,
+    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
 ) -> Result<Option<T>, BadRequest> {
-    match members.get(name) {
-        None => Ok(before),
-        Some(raw) if raw.get() == "null" => Ok(None),
-        Some(raw) => read(raw),
-    }
+    members.get(name).map_or(Ok(before), |raw| value::or_null(raw, read))
 }
 
 impl HistoryBody {
@@ -171,8 +166,8 @@ impl HistoryBody {
         let hint = "write an object, for example `{\"keep\": \"24h\", \"keys\": 100000}`";
         let members = Members::of_value(raw, &SHAPE, hint)?;
         let (usual, before) = (Self::default(), self);
-        let keep = |raw: &_| value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX).map(Some);
-        let keys = |raw: &_| value::integer("keys", raw, 0..=HISTORY_KEYS_MAX).map(Some);
+        let keep = |raw: &_| value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX);
+        let keys = |raw: &_| value::integer("keys", raw, 0..=HISTORY_KEYS_MAX);
         Ok(Self {
             keep_ms: patched(&members, "keep", Some(before.keep_ms), keep)?.unwrap_or(usual.keep_ms),
             keys: patched(&members, "keys", Some(before.keys), keys)?.unwrap_or(usual.keys),

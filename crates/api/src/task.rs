@@ -108,6 +108,10 @@ pub enum FailureKind {
     LeaseEnded,
     /// Its owner took it back.
     Revoked,
+    /// Its worker gave the task up.
+    Buried,
+    /// Its worker went away: its connection closed.
+    WorkerGone,
 }
 
 /// Why a task was given up.
@@ -118,6 +122,8 @@ pub enum DeathReason {
     MaxAttempts,
     /// Nobody had finished it by its `expire_at`.
     Expired,
+    /// A worker gave it up. It is not forgotten.
+    Buried,
 }
 
 /// The answer to PUT, POST and PATCH: the task without its payload, which the caller knows.

@@ -90,14 +90,14 @@ impl TermsPatch {
         Ok(Self {
             tags: members.get("tags").map(tags).transpose()?,
             priority: members.get("priority").map(priority).transpose()?,
-            group: members.get("group").map(|raw| or_null(raw, group)).transpose()?,
+            group: members.get("group").map(|raw| value::or_null(raw, group)).transpose()?,
             retry: members
                 .get("retry")
-                .map(|raw| or_null(raw, |raw| RetryBody::of("retry", raw)))
+                .map(|raw| value::or_null(raw, |raw| RetryBody::of("retry", raw)))
                 .transpose()?,
             expire_after_ms: members
                 .get("expire_after")
-                .map(|raw| or_null(raw, |raw| value::duration_ms("expire_after", raw)))
+                .map(|raw| value::or_null(raw, |raw| value::duration_ms("expire_after", raw)))
                 .transpose()?,
         })
     }
@@ -148,14 +148,6 @@ fn priority(raw: &RawValue) -> Result<u32, BadRequest> {
 
 fn group(raw: &RawValue) -> Result<String, BadRequest> {
     word("group", raw, "user:7", GROUP_BYTES_MAX)
-}
-
-/// `null` says that there is none.
-fn or_null<T>(
-    raw: &RawValue,
-    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
-) -> Result<Option<T>, BadRequest> {
-    if raw.get() == "null" { Ok(None) } else { read(raw).map(Some) }
 }
 
 /// A string of 1 to `max` bytes without control characters.

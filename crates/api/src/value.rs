@@ -116,3 +116,11 @@ pub(crate) fn kind(raw: &RawValue) -> String {
         _ => format!("the number {}", shown(raw.get())),
     }
 }
+
+/// `null` says that there is none.
+pub(crate) fn or_null<T>(
+    raw: &RawValue,
+    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
+) -> Result<Option<T>, BadRequest> {
+    if raw.get() == "null" { Ok(None) } else { read(raw).map(Some) }
+}

@@ -86,12 +86,14 @@ impl Cli {
         Ok(of(&file.apply(command).get_matches()))
     }
 
-    /// Ends the program as it does when the command line of this subcommand makes no sense.
+    /// Ends the program as it does when the command line of this subcommand makes no sense; below another it is named with it: `bench beanstalk`.
     pub(crate) fn misused(subcommand: &str, what: impl Display) -> ! {
         let mut command = Self::command();
         command.build();
-        let subcommand = command.find_subcommand_mut(subcommand).expect("there is such a command");
-        subcommand.error(ErrorKind::MissingRequiredArgument, what).exit()
+        let known = |command, name| {
+            clap::Command::find_subcommand_mut(command, name).expect("there is such a command")
+        };
+        subcommand.split(' ').fold(&mut command, known).error(ErrorKind::MissingRequiredArgument, what).exit()
     }
 
     /// Does what was asked for.

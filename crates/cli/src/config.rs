@@ -66,6 +66,9 @@ fn setting(option: &Arg) -> Setting {
         Some(default) => quoted(&default),
         None => quoted(match option.get_id().as_str() {
             "data" => "./tickwheel-data",
+            "beanstalk" => "127.0.0.1:11300",
+            "beanstalk_namespace" => "shop",
+            "beanstalk_client_ca" => "/etc/tickwheel/clients.pem",
             "token_file" => "/etc/tickwheel/tokens",
             "tls_cert" => "/etc/tickwheel/cert.pem",
             "tls_key" => "/etc/tickwheel/key.pem",

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod figures;
 mod filter;
+mod load;
 mod otlp;
 mod output;
 mod remote;

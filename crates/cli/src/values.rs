@@ -7,6 +7,7 @@ use tickwheel_api::{
     LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
+use tickwheel_server::{JOB_BYTES_MAX, ListenAt};
 
 /// `30m`: how long until the task is due, in ms.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
@@ -121,20 +122,47 @@ pub(crate) fn version(text: &str) -> Result<u64, String> {
         .map_err(|_| "a version is the number that `put` and `get` print, such as 41".to_owned())
 }
 
-/// Where to listen for clients of beanstalkd.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The door for clients of beanstalkd.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Beanstalk {
-    /// Nowhere.
+    /// There is none.
     Off,
+    /// It is here.
+    At(ListenAt),
 }
 
 /// Where `serve --beanstalk` listens.
 pub(crate) fn beanstalk(text: &str) -> Result<Beanstalk, String> {
-    if text == "off" {
-        return Ok(Beanstalk::Off);
+    match (text, text.strip_prefix("unix:")) {
+        ("off", _) => Ok(Beanstalk::Off),
+        (_, Some("")) => Err("the path is empty; write unix:/run/tickwheel.sock".to_owned()),
+        (_, Some(path)) => Ok(Beanstalk::At(ListenAt::Unix(path.into()))),
+        (_, None) => text.parse().map(|address| Beanstalk::At(ListenAt::Tcp(address))).map_err(|_| {
+            "it takes an address and a port, such as 127.0.0.1:11300 or [::1]:11300 (names such as localhost are not looked up), a socket, such as \
+             unix:/run/tickwheel.sock, or `off`"
+                .to_owned()
+        }),
     }
-    Err("this version does not speak the beanstalkd protocol yet; leave the option out, or write `off`"
-        .to_owned())
+}
+
+/// A port to connect to.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "it takes a port from 1 to 65535, such as 11300".to_owned())
+}
+
+/// `127.0.0.1:11300`: a server to connect to, by its name or its address.
+pub(crate) fn host_and_port(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, number)) if !host.is_empty() => port(number).map(|_| text.to_owned()),
+        _ => Err("it takes a host and a port, such as 127.0.0.1:11300".to_owned()),
+    }
+}
+
+/// How many bytes a job of that door may have.
+pub(crate) fn job_bytes(text: &str) -> Result<u32, String> {
+    let bytes = text.parse().ok().filter(|bytes| (1..=JOB_BYTES_MAX).contains(bytes));
+    bytes.ok_or_else(|| format!("it takes a number of bytes from 1 to {JOB_BYTES_MAX}"))
 }
 
 /// A value for a setting, or its default again.
@@ -230,7 +258,11 @@ mod tests {
         assert!(key("").expect_err("bad").contains("1 to 256 bytes"));
         assert!(token("a=b").expect_err("bad").contains("1 to 64 bytes"));
         assert!(lease_max("0").expect_err("bad").contains("1 to 1000"));
-        assert!(beanstalk("127.0.0.1:11300").expect_err("bad").contains("yet"));
+        assert!(beanstalk("localhost").expect_err("bad").contains("127.0.0.1:11300"));
+        assert!(port("0").expect_err("bad").contains("1 to 65535"));
+        assert!(host_and_port("localhost").expect_err("bad").contains("127.0.0.1:11300"));
+        assert!(host_and_port("localhost:x").expect_err("bad").contains("1 to 65535"));
+        assert!(job_bytes("16777217").expect_err("bad").contains("16777216"));
     }
 
     #[test]
@@ -243,5 +275,8 @@ mod tests {
         assert_eq!(version("\"41\""), Ok(41));
         assert_eq!(lease_max("1000"), Ok(1_000));
         assert_eq!(beanstalk("off"), Ok(Beanstalk::Off));
+        assert_eq!(beanstalk("unix:/a b"), Ok(Beanstalk::At(ListenAt::Unix("/a b".into()))));
+        assert_eq!(job_bytes("1"), Ok(1));
+        assert_eq!((port("1"), host_and_port("[::1]:11300")), (Ok(1), Ok("[::1]:11300".to_owned())));
     }
 }

@@ -1,12 +1,13 @@
 //! What the machine answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
 use crate::settings::QueueSettings;
-use crate::task::{Body, Dead, Failure, Retry, Task};
+use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -29,6 +30,8 @@ pub enum Answer {
     Nack(Result<Vec<TokenAnswer>, NackError>),
     /// To a redrive.
     Redrive(Result<TaskView, RedriveError>),
+    /// To what was to be done to a task that is known by its id.
+    ById(Result<Acted, ByIdError>),
     /// To an extend, one for each token, in their order.
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a list.
@@ -83,10 +86,18 @@ pub struct TaskView {
     pub state: State,
     /// When it is, or was, due.
     pub due_at: Timestamp,
+    /// When its put was received; of a row of debounced puts, the first.
+    pub put_at: Timestamp,
+    /// Of a task in a worker's hands: when its lease ends.
+    pub leased_until: Option<Timestamp>,
     /// Smaller goes first.
     pub priority: u32,
     /// Leases begun so far; 0: never leased.
     pub attempt: u32,
+    /// The lease duration that its producer chose, milliseconds.
+    pub ttr_ms: Option<u64>,
+    /// What has happened to it so far, counted.
+    pub tally: Tally,
     /// The group it is in.
     pub group: Option<Group>,
     /// How often and how soon it is tried again.
@@ -116,8 +127,12 @@ impl TaskView {
             put_seq: task.put_seq,
             state,
             due_at: task.dead().map_or(task.due_at, |dead| dead.due_at),
+            put_at: task.put_at,
+            leased_until: None,
             priority: task.priority,
             attempt: begun,
+            ttr_ms: task.ttr_ms(),
+            tally: task.tally(),
             group: task.group().cloned(),
             retry: task.own_retry(),
             expire_at: task.expire_at(),
@@ -153,6 +168,8 @@ pub enum Cancelled {
 pub struct Leased {
     /// The server's number.
     pub id: u64,
+    /// The queue.
+    pub queue: QueueName,
     /// The key.
     pub key: Key,
     /// When it was due.
@@ -167,6 +184,9 @@ pub struct Leased {
     pub token: Token,
     /// When the lease ends.
     pub lease_until: Timestamp,
+    /// How long it lasts, milliseconds. One that is extended without a length lasts as long as its task says, or its queue: as this, unless its worker
+    /// named another.
+    pub lease_ms: u64,
     /// Smaller goes first.
     pub priority: u32,
     /// The group it is in.
@@ -231,10 +251,14 @@ pub struct QueueCounts {
     pub leased: u64,
     /// Given up.
     pub dead: u64,
+    /// Of those that are ready, with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
+    pub urgent: u64,
     /// Nothing is leased.
     pub paused: bool,
     /// No task is added.
     pub draining: bool,
+    /// What has happened in it since it appeared, but not before the machine's start.
+    pub totals: QueueTotals,
 }
 
 impl QueueCounts {
@@ -254,6 +278,34 @@ pub struct QueueView {
     pub settings: QueueSettings,
     /// Until when it is paused; [`Timestamp::MAX`]: until it is resumed.
     pub paused_until: Option<Timestamp>,
+    /// Whether it is there: it has tasks or settings, or somebody waits on it or uses it.
+    pub exists: bool,
+    /// The id of the task that is first in its line.
+    pub first_ready: Option<u64>,
+}
+
+/// What has happened in a queue, counted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueTotals {
+    /// Tasks added.
+    pub added: u64,
+    /// Tasks acked, cancelled or revoked.
+    pub ended: u64,
+    /// Calls to pause it.
+    pub pauses: u64,
+    /// Leases that ran out.
+    pub expiries: u64,
+}
+
+impl QueueTotals {
+    /// What happened in another queue as well.
+    pub fn add(&mut self, other: &Self) {
+        let Self { added, ended, pauses, expiries } = other;
+        self.added += added;
+        self.ended += ended;
+        self.pauses += pauses;
+        self.expiries += expiries;
+    }
 }
 
 /// A schedule, and how far it has come.
@@ -285,8 +337,12 @@ pub const LATENESS_BOUNDS_MS: [u64; 14] =
 pub struct Stats {
     /// The counts of every queue, in the order of their names.
     pub queues: Vec<QueueCounts>,
+    /// What happened in queues that are gone, by the namespace, as long as that has others.
+    pub gone: BTreeMap<String, QueueTotals>,
     /// Puts and patches taken.
     pub scheduled_total: u64,
+    /// Tasks added.
+    pub added_total: u64,
     /// Tasks that became ready because their instant came.
     pub fired_total: u64,
     /// Tasks cancelled or revoked.
@@ -548,6 +604,60 @@ pub enum RedriveError {
     /// Not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+}
+
+/// Something was done to a task that is known by its id.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Acted {
+    /// It stands like this now.
+    Task(Box<TaskView>),
+    /// No delivery of it starts from now on.
+    Cancelled,
+    /// It is in the caller's hands.
+    Leased(Box<Leased>),
+}
+
+/// Why nothing was done to a task that is known by its id. A refusal leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ByIdError {
+    /// No task has this id.
+    #[error("no task has this id")]
+    NotFound,
+    /// A worker has the task.
+    #[error("the task is leased")]
+    Leased,
+    /// It is ready: there is nothing to be done so that it runs.
+    #[error("the task is ready")]
+    Ready,
+    /// The task is dead, and its key belongs to a live one by now.
+    #[error("a live task has its key (id {id}, version {version})")]
+    Live {
+        /// That task's id.
+        id: u64,
+        /// That task's version.
+        version: Seq,
+    },
+    /// The task is dead, and its queue has as many live ones as its settings allow.
+    #[error("the queue has {limit} live tasks, as many as its settings allow")]
+    BacklogFull {
+        /// How many it may have.
+        limit: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+impl From<RedriveError> for ByIdError {
+    fn from(error: RedriveError) -> Self {
+        match error {
+            RedriveError::NotFound => Self::NotFound,
+            RedriveError::Live { id, version } => Self::Live { id, version },
+            RedriveError::BacklogFull { limit } => Self::BacklogFull { limit },
+            RedriveError::Unavailable(why) => Self::Unavailable(why),
+        }
+    }
 }
 
 /// Why a queue was not changed. A refusal leaves no trace.

@@ -4,13 +4,13 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError, ScheduleError,
-    State, TaskView, Unavailable,
+    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
+    ScheduleError, State, TaskView, Unavailable,
 };
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
 use crate::settings::QueueSettings;
-use crate::task::{Body, Moment, PRIORITY_DEFAULT, Retry};
+use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -33,6 +33,8 @@ pub enum Command {
     Nack(Nack),
     /// Give a dead task another life.
     Redrive(Redrive),
+    /// Look at a task, or do something to it, that is known by its id.
+    ById(ById),
     /// Keep these leases for longer.
     Extend(Extend),
     /// Page through the tasks of a queue.
@@ -70,6 +72,7 @@ impl Command {
             Self::Ack(_) => Answer::Ack(Err(why)),
             Self::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
             Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
+            Self::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) => Answer::List(Err(why)),
             Self::Forecast(_) => Answer::Forecast(Err(why)),
@@ -160,10 +163,15 @@ pub struct Put {
     pub key: Option<Key>,
     /// When; of a body with a timeline the timeline says it.
     pub due: Due,
+    /// When it was asked for, by the believed wall clock; `None`: when its turn comes. What is counted from the put is counted from here, but for a delay:
+    /// who says a moment here says an instant in `due`.
+    pub asked_at: Option<Timestamp>,
     /// What the worker gets.
     pub body: Body,
     /// On what terms.
     pub terms: Terms,
+    /// How long a lease of it is whose worker names no length, milliseconds; `None`: as the queue's settings say.
+    pub ttr_ms: Option<u64>,
     /// Whoever traces the work through several programs finds the put by this: kept as it is and given to the worker. One of more than
     /// [`TRACE_BYTES_MAX`] is left out.
     pub trace: Option<Arc<str>>,
@@ -252,11 +260,11 @@ pub struct Cancel {
 /// Takes ready tasks to work on, in the order of priority, `due_at`, and the seq of their put.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// The queue.
-    pub queue: QueueName,
-    /// At most so many.
+    /// The queues: what is first in the order over all of them that hand anything out goes first.
+    pub queues: Arc<[QueueName]>,
+    /// At most so many. Of several queues there may be fewer, though more are ready.
     pub max: usize,
-    /// For how long, milliseconds. `None`: as the queue's settings say, else [`LEASE_MS_DEFAULT`].
+    /// For how long, milliseconds. `None`: as the task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
     pub lease_ms: Option<u64>,
     /// Whether to wait if nothing is ready. The driver ends the wait with `Input::EndWait`.
     pub wait: bool,
@@ -278,10 +286,56 @@ pub struct Nack {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// Due again after so many milliseconds. `None`: as the task's retry policy says; without one it is ready at once, in its old place.
+    /// Why they come back.
+    pub how: NackHow,
+    /// Due again after so many milliseconds; 0: ready at once, in its old place. `None`: as the task's retry policy says; without one it is
+    /// ready at once, too. It says nothing of a task whose worker went away, which is ready at once, or gave it up.
     pub delay_ms: Option<u64>,
+    /// Another priority; `None`: as it was.
+    pub priority: Option<u32>,
     /// What went wrong, for whoever looks at the task later.
     pub reason: Option<Arc<str>>,
+}
+
+/// Why a lease comes back.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum NackHow {
+    /// Its worker gives it back.
+    #[default]
+    Returned,
+    /// Its worker is gone, such as by a connection that closed.
+    Gone,
+    /// Its worker gives the task up: it is dead, until somebody redrives or cancels it.
+    Buried,
+}
+
+/// Looks at a task, or does something to it, that is known by its id: in any queue, in any state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ById {
+    /// The id.
+    pub id: u64,
+    /// What to do.
+    pub act: Act,
+    /// Only if the name of its queue begins with this; else there is no such task.
+    pub within: Option<Arc<str>>,
+    /// Not if it is in this queue; else there is no such task.
+    pub except: Option<QueueName>,
+}
+
+/// What to do to a task that is known by its id.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// Look at it.
+    Get,
+    /// End it, unless a worker has it.
+    Cancel,
+    /// Make it due at once, if it is scheduled; give it another life, if it is dead.
+    Run,
+    /// Take it to work on, unless a worker has it: also if it is not due or was given up, and whatever its queue holds up.
+    Lease {
+        /// As in [`Lease`].
+        lease_ms: Option<u64>,
+    },
 }
 
 /// Gives a dead task another life: it is due at once, with all its attempts before it.
@@ -300,7 +354,7 @@ pub struct Extend {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// They end so many milliseconds from now. `None`: as the queue's settings say, else [`LEASE_MS_DEFAULT`].
+    /// They end so many milliseconds from now. `None`: as each task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
     pub lease_ms: Option<u64>,
 }
 
@@ -320,7 +374,7 @@ pub enum QueueChange {
     Settings(QueueSettings),
     /// Nothing is leased from now on. What is in workers' hands may be finished, and puts are taken.
     Pause {
-        /// For so long, milliseconds; `None`: until it is resumed.
+        /// For so long, milliseconds; 0: a pause ends. `None`: until it is resumed.
         ms: Option<u64>,
     },
     /// No task is added from now on: those that are there are worked off.
@@ -385,6 +439,8 @@ pub struct TaskFilter {
     pub due_to: Option<Timestamp>,
     /// With this tag.
     pub tag: Option<Tag>,
+    /// Dead, and given up for this.
+    pub why: Option<Death>,
     /// Put with this change or before.
     pub put_until: Option<Seq>,
 }
@@ -399,12 +455,13 @@ impl TaskFilter {
     /// Whether a task as it is shown is one of them.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
-        let Self { state, due_from, due_to, tag, put_until } = self;
+        let Self { state, due_from, due_to, tag, why, put_until } = self;
         let in_state = state.map_or(task.state != State::Dead, |state| state == task.state);
         in_state
             && due_from.is_none_or(|from| from <= task.due_at)
             && due_to.is_none_or(|to| task.due_at <= to)
             && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
+            && why.is_none_or(|why| task.dead.is_some_and(|dead| dead.why == why))
             && put_until.is_none_or(|until| task.put_seq <= until)
     }
 }
@@ -426,7 +483,7 @@ pub struct List {
 pub const FORECAST_BUCKETS_MAX: usize = 10_081;
 /// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
 pub const TRACE_BYTES_MAX: usize = 640;
-/// The lease that a worker gets who names no length, of a queue whose settings say nothing of it: 30 s.
+/// The lease that a worker gets who names no length, of a task and a queue that say nothing of it: 30 s.
 pub const LEASE_MS_DEFAULT: u64 = 30_000;
 
 impl Due {
@@ -453,11 +510,13 @@ impl Put {
             due: Due::Now,
             body: Body::default(),
             terms: Terms::default(),
+            ttr_ms: None,
             trace: None,
             mode: PutMode::Upsert,
             if_version: None,
             on_lease: OnLease::Refuse,
             may_add: true,
+            asked_at: None,
         }
     }
 
@@ -550,10 +609,16 @@ impl Cancel {
 }
 
 impl Lease {
-    /// One task, for as long as the queue's settings say.
+    /// One task, for as long as it or the queue's settings say.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
-        Self { queue: queue.clone(), max: 1, lease_ms: None, wait: false }
+        Self::of([queue.clone()])
+    }
+
+    /// One task of whichever of these queues has the first, for as long as it or its queue's settings say.
+    #[must_use]
+    pub fn of(queues: impl Into<Arc<[QueueName]>>) -> Self {
+        Self { queues: queues.into(), max: 1, lease_ms: None, wait: false }
     }
 
     /// At most so many tasks.
@@ -581,7 +646,20 @@ impl Nack {
     /// Gives these leases back, ready at once.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
-        Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), delay_ms: None, reason: None }
+        Self {
+            queue: queue.clone(),
+            tokens: tokens.into_iter().collect(),
+            how: NackHow::Returned,
+            delay_ms: None,
+            priority: None,
+            reason: None,
+        }
+    }
+
+    /// Gives the tasks up.
+    #[must_use]
+    pub fn buried(self) -> Self {
+        Self { how: NackHow::Buried, ..self }
     }
 
     /// Ready again after so long, rounded up to the millisecond.

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::command::Command;
+use crate::name::QueueName;
 use crate::schedule::{AskId, InstantFound, InstantWanted};
 use crate::seam::{Reply, Request, RequestId};
 use crate::time::Timestamp;
@@ -31,6 +32,16 @@ pub enum Input {
         /// The tokens of the deliveries.
         tokens: Vec<Token>,
     },
+    /// Somebody uses this queue: it is there, whether or not it has tasks, until as many have left it.
+    Use {
+        /// The queue.
+        queue: QueueName,
+    },
+    /// Somebody who used this queue does so no longer.
+    Leave {
+        /// The queue.
+        queue: QueueName,
+    },
     /// The store answered.
     Store {
         /// The request it answers.
@@ -59,6 +70,10 @@ pub enum Input {
 }
 
 /// Everything the machine wants done.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an answer is made once and moved on; a box would be an allocation for each call"
+)]
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Ask the store.

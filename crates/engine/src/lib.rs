@@ -19,14 +19,15 @@ mod time;
 mod token;
 
 pub use answer::{
-    Answer, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased, NackError,
-    PatchError, PutError, QueueCounts, QueueError, QueueView, RedriveError, ScheduleError, ScheduleView,
-    State, Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
+    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased,
+    NackError, PatchError, PutError, QueueCounts, QueueError, QueueTotals, QueueView, RedriveError,
+    ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer,
+    Unavailable,
 };
 pub use command::{
-    Ack, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Forecast, Get,
-    GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListSchedules, Nack, OnLease, Patch, Payload, Put, PutMode,
-    PutSchedule, QueueChange, Redrive, TRACE_BYTES_MAX, TaskFilter, Terms,
+    Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListSchedules, Nack, NackHow, OnLease, Patch,
+    Payload, Put, PutMode, PutSchedule, QueueChange, Redrive, TRACE_BYTES_MAX, TaskFilter, Terms,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
@@ -36,13 +37,13 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Acquired, Batch, Census, Counters, Filter, Found, Guard, Page, Place, Population, Reply, Request,
-    RequestId, ShardStore, TaskEffect, Wanted,
+    Acquired, Batch, Census, Counters, Filter, Found, Guard, OwnNumbers, Page, Place, Population, Reply,
+    Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
-    Retry, StoredLease, Task,
+    Retry, StoredLease, Tally, Task,
 };
 pub use time::{Epoch, Now, Seq, Timestamp};
 pub use token::{NotAToken, Token};

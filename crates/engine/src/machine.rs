@@ -1,6 +1,7 @@
 //! [`Engine`]: the task machine of one shard.
 
 mod bucket;
+mod by_id;
 mod commit;
 mod dead;
 mod entries;
@@ -33,7 +34,7 @@ use self::commit::InFlight;
 use self::dead::Expiry;
 use self::entries::{At, Entries, Slot};
 use self::filling::Filling;
-use self::flow::Opening;
+use self::flow::{Opening, Pauses};
 use self::forecast::Forecasts;
 use self::gate::Gate;
 use self::list::Lists;
@@ -43,7 +44,7 @@ use self::queues::Queues;
 use self::schedules::Schedules;
 use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
-use crate::command::Command;
+use crate::command::{Act, ById, Command};
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
 use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
@@ -115,6 +116,7 @@ pub struct Engine {
     to_serve: BTreeSet<QueueName>,
     /// Queues where calls wait that a pause or a rate holds up, and when it does so no longer.
     opening: Opening,
+    pauses: Pauses,
     /// Queues where the head of the line has to be fetched.
     hungry: BTreeSet<QueueName>,
     near: Near,
@@ -126,6 +128,8 @@ pub struct Engine {
     lease_wheel: Wheel<Slot>,
     /// Tasks in memory that expire, whole or as stubs; some may have left it.
     expiries: BTreeSet<Expiry>,
+    /// The place in the order of burials that was given last.
+    last_burial: Timestamp,
     /// Stubs whose records are to be fetched: expired, in this queue, or to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
     /// What is noted belongs into one batch.
@@ -183,12 +187,13 @@ impl Engine {
             (queue.live, queue.dead) = (*live, *dead);
         }
         let mut schedules = Schedules::default();
-        let mut records = 0;
+        let (mut records, mut pauses) = (0, Pauses::default());
         for (name, rule) in &acquired.rules {
             match (name, &**rule) {
                 (RuleName::Queue(name), Rule::Queue(record)) => {
                     records += 1;
                     queues.open(name).restore(record, now);
+                    pauses.change(name, None, record.paused_until);
                 }
                 (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
                     schedules.restore((queue.clone(), name.clone()), record);
@@ -205,12 +210,14 @@ impl Engine {
             queues,
             to_serve: BTreeSet::new(),
             opening: Opening::default(),
+            pauses,
             hungry: BTreeSet::new(),
             near: Near::default(),
             wheel: Wheel::new(now.wall.as_tick()),
             rewound: BTreeSet::new(),
             lease_wheel: Wheel::new(now.mono_tick()),
             expiries: BTreeSet::new(),
+            last_burial: Timestamp::EPOCH,
             overdue: VecDeque::new(),
             together: false,
             leases: BTreeMap::new(),
@@ -257,6 +264,8 @@ impl Engine {
             Input::Call { call, command } => self.call(now, call, command),
             Input::EndWait { call } => self.end_wait(now, call),
             Input::Undelivered { tokens } => self.take_back(now, &tokens),
+            Input::Use { queue } => self.queues.begin_use(&queue),
+            Input::Leave { queue } => self.queues.end_use(&queue),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
             Input::Instant { ask, found } => self.instant_found(now, ask, found),
             Input::StoreFailed { why } => {
@@ -299,13 +308,14 @@ impl Engine {
         });
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
         // Nobody is given up any more once that cannot be written down.
-        let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| self.refuses_changes().is_none());
-        let resumed = self.opening.next_wall();
+        let writes = self.refuses_changes().is_none();
+        let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| writes);
+        let resumed = self.pauses.next().filter(|_| writes);
         let wall =
             [due, rewound, expiry, resumed, self.next_occurrence(), self.near.next_due(), self.load_at()];
         NextWake {
             wall: wall.into_iter().flatten().min(),
-            mono_ms: [self.lease_wheel.next_wake(), self.opening.next_mono_ms()].into_iter().flatten().min(),
+            mono_ms: [self.lease_wheel.next_wake(), self.opening.next_ms()].into_iter().flatten().min(),
         }
     }
 
@@ -364,6 +374,7 @@ impl Engine {
         let changes = !matches!(
             command,
             Command::Get(_)
+                | Command::ById(ById { act: Act::Get, .. })
                 | Command::List(_)
                 | Command::Queues
                 | Command::Queue(_)
@@ -385,9 +396,10 @@ impl Engine {
             Command::Patch(patch) => self.keyed(now, call, lookup::Keyed::Patch(patch)),
             Command::Cancel(cancel) => self.keyed(now, call, lookup::Keyed::Cancel(cancel)),
             Command::Redrive(redrive) => self.redrive(now, call, redrive),
-            Command::Lease(lease) => self.lease(now, call, &lease),
+            Command::ById(by_id) => self.by_id(now, call, by_id),
+            Command::Lease(lease) => self.lease(now, call, lease),
             Command::Ack(ack) => self.tokens(now, call, &ack.queue, &ack.tokens, &worker::Verb::Ack),
-            Command::Nack(nack) => self.nack(now, call, &nack),
+            Command::Nack(nack) => self.nack(now, call, nack),
             Command::Extend(extend) => {
                 let verb = worker::Verb::Extend { lease_ms: extend.lease_ms };
                 self.tokens(now, call, &extend.queue, &extend.tokens, &verb);
@@ -449,6 +461,7 @@ impl Engine {
         self.unwatch_expiry(&task);
         let of = self.queues.open(&queue);
         *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
+        of.totals.ended += u64::from(outcome != Outcome::Forgotten);
         self.queues.tidy(&queue);
         let ended = TaskEffect::Ended(Ended { id: task.id, queue, key, seq, at: now.wall, outcome });
         self.together(|engine| {
@@ -521,6 +534,7 @@ impl Engine {
         let oldest = self.queues.iter().filter_map(|queue| queue.first_ready()).map(|key| key.due_at).min();
         Stats {
             queues: self.counts(now),
+            gone: self.queues.gone().clone(),
             oldest_due_age_ms: oldest.map_or(0, |due_at| now.wall.ms_since(due_at)),
             room: self.room_left(),
             waiting: self.queues.waiting(),

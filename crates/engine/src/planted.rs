@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 28] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -46,6 +46,8 @@ pub const NAMES: [&str; 26] = [
     "row-forgotten",
     "backoff-forgotten",
     "forecast-of-the-past",
+    "burial-forgotten",
+    "run-not-written",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

@@ -97,6 +97,18 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.expire_at)
     }
 
+    /// The lease duration that its producer chose, milliseconds; `None`: as its worker or its queue says.
+    #[must_use]
+    pub fn ttr_ms(&self) -> Option<u64> {
+        self.extra.as_ref().and_then(|extra| extra.ttr_ms)
+    }
+
+    /// What has happened to it so far, counted.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.extra.as_ref().map_or_else(Tally::default, |extra| extra.tally)
+    }
+
     /// What there is to say of it if it was given up.
     #[must_use]
     pub fn dead(&self) -> Option<&Dead> {
@@ -137,8 +149,18 @@ impl Extra {
     /// Bytes of all its texts and failures together, about.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
-        let Self { group, trace, failures, ttr_ms: _, origin: _, expire_at: _, retry: _, dead: _, step: _ } =
-            self;
+        let Self {
+            group,
+            trace,
+            failures,
+            ttr_ms: _,
+            origin: _,
+            expire_at: _,
+            retry: _,
+            dead: _,
+            step: _,
+            tally: _,
+        } = self;
         let failures = failures.iter().map(|failure| 32 + failure.reason.as_deref().map_or(0, str::len));
         let texts =
             group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len);
@@ -149,6 +171,34 @@ impl Extra {
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+/// For whom a task is made due before its time, or gets another life.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Redriven {
+    /// Its owner wants it to run.
+    ByOwner,
+    /// A worker takes this very task.
+    ForLease,
+}
+
+impl Tally {
+    /// It was made due before its time, or got another life.
+    pub(crate) fn count_redrive(&mut self, by: Redriven) {
+        self.redrives = self.redrives.saturating_add(u32::from(by == Redriven::ByOwner));
+    }
+
+    /// A lease ended so.
+    pub(crate) fn count(&mut self, how: Failed) {
+        self.leases = self.leases.saturating_add(1);
+        let of_them = match how {
+            Failed::Nacked => &mut self.nacks,
+            Failed::LeaseEnded => &mut self.expiries,
+            Failed::Buried => &mut self.burials,
+            Failed::Revoked | Failed::Gone => return,
+        };
+        *of_them = of_them.saturating_add(1);
     }
 }
 
@@ -195,6 +245,25 @@ pub struct Extra {
     pub dead: Option<Dead>,
     /// Which instant of its timeline it is due at, from 0.
     pub step: u32,
+    /// What has happened to it so far, counted.
+    pub tally: Tally,
+}
+
+/// What has happened to a task so far, counted. A lease that runs is not counted before it ends. A redrive leaves the counts alone.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Leases that ended without an ack.
+    pub leases: u32,
+    /// Of those, ran out.
+    pub expiries: u32,
+    /// Of those, given back by their workers.
+    pub nacks: u32,
+    /// Of those, ended by a worker that gave the task up.
+    pub burials: u32,
+    /// Redrives, and calls to be due at once.
+    pub redrives: u32,
+    /// The delay that it was given last after its put, milliseconds; `None`: none since its put.
+    pub delay_ms: Option<u64>,
 }
 
 /// How often a task is tried, and how soon after a nack that names no delay.
@@ -241,6 +310,10 @@ pub enum Failed {
     LeaseEnded,
     /// Its owner took it back.
     Revoked,
+    /// Its worker gave the task up.
+    Buried,
+    /// Its worker went away, such as by a connection that closed.
+    Gone,
 }
 
 /// What there is to say of a task that was given up.
@@ -263,6 +336,8 @@ pub enum Death {
     MaxAttempts,
     /// Nobody had finished it by its `expire_at`.
     Expired,
+    /// A worker gave it up. It is kept until somebody redrives or cancels it, however long that takes.
+    Buried,
 }
 
 /// The number of one lease, rising over all restarts of a shard: the epoch in the upper 24 bits, a count in the lower 40.

@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Answer, CallId, Command, Input, ShardStore, Timestamp, Token, Unavailable};
+use tickwheel_engine::{
+    Answer, CallId, Command, Input, QueueName, ShardStore, Timestamp, Token, Unavailable,
+};
 
 use crate::advance::{Advance, AdvanceError};
 use crate::backup::{Hold, Holds};
@@ -35,6 +37,8 @@ pub(crate) enum Message {
     },
     EndWait(CallId),
     Undelivered(Vec<Token>),
+    Use(QueueName),
+    Leave(QueueName),
     Advance(Advance),
     Hold(Hold),
     /// The store has something to say.
@@ -84,6 +88,7 @@ impl<S: ShardStore + Holds> Driver<S> {
 
     /// Runs until a stop is over. Call it once, on the thread that is to own the shard.
     pub(crate) fn run(mut self) {
+        wake_on_time();
         while !self.shard.is_released() {
             if self.shard.is_running() {
                 self.wait_for_messages();
@@ -131,7 +136,12 @@ impl<S: ShardStore + Holds> Driver<S> {
                 let _ = reply.send(Parcel::new(closed, self.back.clone()));
             }
             // Whoever asked for a hold sees that nobody answers.
-            Message::EndWait(_) | Message::Undelivered(_) | Message::Hold(_) | Message::Store => {}
+            Message::EndWait(_)
+            | Message::Undelivered(_)
+            | Message::Use(_)
+            | Message::Leave(_)
+            | Message::Hold(_)
+            | Message::Store => {}
             Message::Advance(advance) => advance.closed(),
             Message::Stop => self.stopping = true,
         }
@@ -169,6 +179,8 @@ impl<S: ShardStore + Holds> Driver<S> {
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
             Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),
+            Message::Use(queue) => self.inputs.push(Input::Use { queue }),
+            Message::Leave(queue) => self.inputs.push(Input::Leave { queue }),
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
             Message::Hold(hold) => hold.carry_out(self.shard.store_mut()),
@@ -241,6 +253,16 @@ impl<S: ShardStore + Holds> Driver<S> {
         self.time.lock().expect("no thread panics while it holds the time")
     }
 }
+
+/// The kernel may let a thread sleep 50 µs longer than it asked for, to wake several at once. This one is waited for.
+#[cfg(target_os = "linux")]
+fn wake_on_time() {
+    // Where it is not allowed, it is later by that.
+    let _as_it_was = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wake_on_time() {}
 
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {

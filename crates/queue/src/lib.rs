@@ -28,20 +28,20 @@ pub use driver::SHARD_THREAD;
 pub use health::{Durability, Health};
 pub use options::{OpenError, Options};
 pub use pending::Pending;
-pub use queue::{Advancing, Queue};
+pub use queue::{Advancing, InUse, Queue};
 pub use shard::Shard;
 pub use upcoming::{Upcoming, upcoming};
 
 pub use tickwheel_engine::{
-    Ack, Answer, Backoff, Body, Cadence, CallId, Cancel, CancelError, Cancelled, CatchUp, ChangeQueue,
-    Command, Dead, Death, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Failed, Failure, Forecast,
-    ForecastView, Get, GetError, GetSchedule, Group, Key, LATENESS_BOUNDS_MS, Lease, Leased, List,
-    ListSchedules, Moment, Nack, NackError, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch,
-    PatchError, Payload, Place, Put, PutError, PutMode, PutSchedule, QueueChange, QueueCounts, QueueError,
-    QueueName, QueueSettings, QueueView, Rate, Redrive, RedriveError, Retention, Retry, Schedule,
-    ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq, State, Stats, Stored, StoredSchedule,
-    TRACE_BYTES_MAX, Tag, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable,
-    occurrence_key,
+    Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, Cadence, CallId, Cancel, CancelError, Cancelled,
+    CatchUp, ChangeQueue, Command, Dead, Death, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Failed,
+    Failure, Forecast, ForecastView, Get, GetError, GetSchedule, Group, Key, LATENESS_BOUNDS_MS,
+    LEASE_MS_DEFAULT, Lease, Leased, List, ListSchedules, Moment, Nack, NackError, NackHow, NameError,
+    NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Put, PutError, PutMode,
+    PutSchedule, QueueChange, QueueCounts, QueueError, QueueName, QueueSettings, QueueTotals, QueueView,
+    Rate, Redrive, RedriveError, Retention, Retry, Schedule, ScheduleError, ScheduleName, ScheduleRecord,
+    ScheduleView, Seq, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally, TaskFilter,
+    TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, occurrence_key,
 };
 pub use tickwheel_store::doctor;
-pub use tickwheel_store::{AckLevel, OpenError as StoreError};
+pub use tickwheel_store::{AckLevel, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError};

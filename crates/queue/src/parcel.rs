@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
-use tickwheel_engine::Answer;
+use tickwheel_engine::{Acted, Answer, Token};
 
 use crate::driver::Message;
 
@@ -26,10 +26,12 @@ impl Parcel {
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        if let Some(Answer::Lease(Ok(leased))) = &self.answer
-            && !leased.is_empty()
-        {
-            let tokens = leased.iter().map(|leased| leased.token).collect();
+        let tokens: Vec<Token> = match &self.answer {
+            Some(Answer::Lease(Ok(leased))) => leased.iter().map(|leased| leased.token).collect(),
+            Some(Answer::ById(Ok(Acted::Leased(leased)))) => vec![leased.token],
+            _ => Vec::new(),
+        };
+        if !tokens.is_empty() {
             // The thread may have ended; then a stop has written the leases down.
             let _ = self.back.send(Message::Undelivered(tokens));
         }

@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Answer, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command, DeleteSchedule, Extend,
-    Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List, ListSchedules, Nack, NackError,
-    Patch, PatchError, Put, PutError, PutSchedule, QueueCounts, QueueError, QueueName, QueueView, Redrive,
-    RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
-    TokenAnswer, Unavailable,
+    Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command,
+    DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List,
+    ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule, QueueCounts,
+    QueueError, QueueName, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
+    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -108,6 +108,8 @@ impl Queue {
 
     /// Schedules a task.
     pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
+        let now = self.time_now();
+        let put = Put { due: counted_from(now, put.due), asked_at: Some(now.wall), ..put };
         self.call(Command::Put(put), |answer| match answer {
             Answer::Put(result) => result,
             other => unreachable!("a put was answered with {other:?}"),
@@ -124,6 +126,8 @@ impl Queue {
 
     /// Reschedules a task or gives it another body.
     pub fn patch(&self, patch: Patch) -> Pending<TaskView, PatchError> {
+        let now = self.time_now();
+        let patch = Patch { due: patch.due.map(|due| counted_from(now, due)), ..patch };
         self.call(Command::Patch(patch), |answer| match answer {
             Answer::Patch(result) => result,
             other => unreachable!("a patch was answered with {other:?}"),
@@ -173,6 +177,40 @@ impl Queue {
             Answer::Redrive(result) => result,
             other => unreachable!("a redrive was answered with {other:?}"),
         })
+    }
+
+    /// Looks at a task, or does something to it, that is known by its id alone.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Act, Acted, ById, Key, Put, Queue, QueueName};
+    /// # let queue = Queue::options().open_memory()?;
+    /// let close = QueueName::new("close")?;
+    /// let put = Put::new(&close, Key::new("order:1")?).after(std::time::Duration::from_secs(1_800));
+    /// let id = queue.put(put).wait()?.task.id;
+    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None, except: None }).wait()? else { panic!("a task") };
+    /// assert_eq!(task.key.as_str(), "order:1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn by_id(&self, by_id: ById) -> Pending<Acted, ByIdError> {
+        self.call(Command::ById(by_id), |answer| match answer {
+            Answer::ById(result) => result,
+            other => unreachable!("what was to be done by an id was answered with {other:?}"),
+        })
+    }
+
+    /// Gives deliveries back as if they had not been made: the tasks are ready again in their old places, and the attempts do not count. Tokens that hold
+    /// nothing are left alone.
+    pub fn give_back(&self, tokens: Vec<Token>) {
+        // The thread may have ended; then a stop has written the leases down.
+        let _ = self.handle.messages.send(Message::Undelivered(tokens));
+    }
+
+    /// Keeps a queue there, empty or not, until what comes back is dropped.
+    #[must_use]
+    pub fn use_queue(&self, name: &QueueName) -> InUse {
+        // The thread may have ended; then there are no queues any more.
+        let _ = self.handle.messages.send(Message::Use(name.clone()));
+        InUse { name: name.clone(), messages: self.handle.messages.clone() }
     }
 
     /// Keeps leases for longer. One answer for each token, in their order.
@@ -302,7 +340,7 @@ impl Queue {
     /// The believed wall time, rounded down to the millisecond.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.handle.time.lock().expect("no thread panics while it holds the time").now().wall
+        self.time_now().wall
     }
 
     /// How the queue is.
@@ -402,6 +440,10 @@ impl Queue {
         Advancing { receiver }
     }
 
+    fn time_now(&self) -> Now {
+        self.handle.time.lock().expect("no thread panics while it holds the time").now()
+    }
+
     fn call<T, E: From<Unavailable>>(
         &self,
         command: Command,
@@ -428,6 +470,15 @@ impl Queue {
     }
 }
 
+/// A delay begins when the call is made, and not when its turn comes on the shard's thread.
+fn counted_from(now: Now, due: Due) -> Due {
+    match due {
+        // Where time ends the machine says so.
+        Due::After { ms } => now.due_after(ms).map_or(due, Due::At),
+        Due::Now | Due::At(_) => due,
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         let _ = self.messages.send(Message::Stop);
@@ -436,6 +487,19 @@ impl Drop for Handle {
         {
             let _ = thread.join();
         }
+    }
+}
+
+/// A queue that is in use: it is listed and counts what happens in it, whether or not it has tasks.
+#[derive(Debug)]
+pub struct InUse {
+    name: QueueName,
+    messages: Sender<Message>,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let _ = self.messages.send(Message::Leave(self.name.clone()));
     }
 }
 

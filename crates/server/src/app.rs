@@ -1,10 +1,12 @@
 //! What every handler shares.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
+use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::jobs::Jobs;
 use crate::limits::Limits;
@@ -18,9 +20,11 @@ pub(crate) struct App {
     /// Ends every wait.
     pub(crate) stopping: Stopping,
     pub(crate) limits: Limits,
-    pub(crate) deliveries: Deliveries,
+    pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) jobs: Jobs,
     pub(crate) refusals: Arc<Refusals>,
+    /// What clients of beanstalkd ask, if there is a door for them.
+    pub(crate) beanstalk: Arc<beanstalk::Counters>,
     /// Whoever changes the settings of a queue holds it.
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// Whoever asks for a forecast holds it.
@@ -29,6 +33,8 @@ pub(crate) struct App {
     pub(crate) levels: Levels,
     /// Where spans go, if anywhere.
     pub(crate) spans: Option<SpanSink>,
+    /// No new tasks are taken.
+    pub(crate) draining: Arc<AtomicBool>,
 }
 
 impl App {
@@ -38,12 +44,14 @@ impl App {
             queue,
             stopping,
             limits: Limits::new(),
-            deliveries: Deliveries::default(),
+            deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
+            beanstalk: Arc::default(),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             levels,
             spans,
+            draining: Arc::default(),
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use tickwheel_api::Problem;
 use tickwheel_queue::{Patch, Put, QueueCounts};
 
 use crate::app::App;
@@ -52,8 +54,11 @@ impl Caller {
     /// Whether it may put this, and whether that may add a task, as far as its tasks were counted.
     ///
     /// # Errors
-    /// 400 if it is due too late.
+    /// 400 if it is due too late, 503 if the server takes no new tasks.
     pub(crate) fn admit(&self, put: &mut Put) -> Result<(), Refusal> {
+        if self.app.draining.load(Ordering::Relaxed) {
+            return Err(Problem::server_draining().into());
+        }
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
     }
 

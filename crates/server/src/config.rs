@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tickwheel_api::Levels;
-use tickwheel_queue::AckLevel;
+use tickwheel_queue::{AckLevel, QueueName};
 
+use crate::beanstalk::{self, ListenAt};
 use crate::host::is_loopback;
 use crate::server::StartError;
 use crate::span::SpanSink;
@@ -15,6 +16,38 @@ use crate::tokens::Tokens;
 
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;
+
+/// The port of the door for clients of beanstalkd, unless somebody says otherwise: theirs.
+pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
+
+/// A job of that door may have so many bytes, whatever is configured: 16 MiB.
+pub const JOB_BYTES_MAX: u32 = 16 << 20;
+
+/// The door for clients of beanstalkd. Their protocol has no tokens: whoever comes in may do everything there, in its namespace if it has one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Beanstalk {
+    /// Where it is. Default: `127.0.0.1:11300`.
+    pub listen: ListenAt,
+    /// A job may have so many bytes, at most [`JOB_BYTES_MAX`]; a longer one is answered `JOB_TOO_BIG`. Default: 65,535.
+    pub job_bytes_max: u32,
+    /// The tubes are the queues of this namespace, whose names begin with it and a slash: tube `close` is queue `shop/close`. Ids and figures
+    /// of others are absent. Default: none, and each queue is a tube.
+    pub namespace: Option<String>,
+    /// A PEM file with the certificates of those who sign for clients: it is spoken over TLS then, with the certificate of
+    /// [`Config::tls`], and only with clients that have one. Not at a path of the file system. Default: none.
+    pub client_ca: Option<PathBuf>,
+}
+
+impl Default for Beanstalk {
+    fn default() -> Self {
+        Self {
+            listen: ListenAt::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, BEANSTALK_PORT_DEFAULT))),
+            job_bytes_max: 65_535,
+            namespace: None,
+            client_ca: None,
+        }
+    }
+}
 
 /// Where tasks are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +71,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where tasks are kept.
     pub store: Store,
+    /// A door for clients of beanstalkd. Default: none.
+    pub beanstalk: Option<Beanstalk>,
     /// Time stands still until `POST /v1/clock/advance` moves it. A directory belongs to one kind of clock for ever.
     /// Default: off.
     pub virtual_clock: bool,
@@ -77,6 +112,7 @@ impl Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             store,
+            beanstalk: None,
             virtual_clock: false,
             ack_level: AckLevel::Fsync,
             tls: None,
@@ -91,21 +127,63 @@ impl Config {
         }
     }
 
+    /// Whether callers need a token. The door for clients of beanstalkd never asks for one.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty() || self.token_file.is_some()
+    }
+
     /// Whether others than this machine can reach the server, and are not kept out. Looks at nothing but this.
     ///
     /// # Errors
-    /// [`StartError::NotLoopback`].
+    /// [`StartError::NotLoopback`], and those of the door for clients of beanstalkd.
     pub fn check(&self) -> Result<(), StartError> {
-        let trusts_all = self.tokens.is_empty() && self.token_file.is_none();
-        let missing = match (trusts_all, self.tls.is_none()) {
-            (true, true) => "are no tokens and no TLS: everybody may do everything, and read everything",
-            (true, false) => "are no tokens: everybody may do everything",
-            (false, true) => "is no TLS: whoever is on the way reads everything, tokens too",
-            (false, false) => return Ok(()),
+        if let Some(door) = &self.beanstalk {
+            self.check_door(door)?;
+        }
+        let missing = match (self.has_tokens(), self.tls.is_some()) {
+            (false, false) => "are no tokens and no TLS: everybody may do everything, and read everything",
+            (false, true) => "are no tokens: everybody may do everything",
+            (true, false) => "is no TLS: whoever is on the way reads everything, tokens too",
+            (true, true) => return Ok(()),
         };
         if self.insecure || is_loopback(&self.listen.ip()) {
             return Ok(());
         }
         Err(StartError::NotLoopback { listen: self.listen, missing })
     }
+
+    fn check_door(&self, door: &Beanstalk) -> Result<(), StartError> {
+        if let Some(namespace) = &door.namespace {
+            let why = no_namespace(namespace);
+            why.map_or(Ok(()), |why| Err(StartError::Namespace { namespace: namespace.clone(), why }))?;
+        }
+        match door.listen {
+            ListenAt::Unix(_) if door.client_ca.is_some() => Err(StartError::ClientsOfSocket),
+            _ if door.client_ca.is_some() && self.tls.is_none() => Err(StartError::ClientsWithoutTls),
+            ListenAt::Tcp(listen)
+                if !self.insecure && !is_loopback(&listen.ip()) && door.client_ca.is_none() =>
+            {
+                Err(StartError::BeanstalkNotLoopback { listen })
+            }
+            ListenAt::Tcp(_) | ListenAt::Unix(_) => Ok(()),
+        }
+    }
+}
+
+/// A namespace leaves room for a slash and the name of the tube that is always there.
+const NAMESPACE_BYTES_MAX: usize = QueueName::BYTES_MAX - 1 - beanstalk::DEFAULT_TUBE.len();
+
+/// Why no queue of a namespace can be named; `None`: one can.
+fn no_namespace(namespace: &str) -> Option<String> {
+    if !(1..=NAMESPACE_BYTES_MAX).contains(&namespace.len()) {
+        return Some(format!(
+            "it has {} bytes, and a namespace has 1 to {NAMESPACE_BYTES_MAX}",
+            namespace.len()
+        ));
+    }
+    if namespace.contains('/') {
+        return Some("it has a slash".to_owned());
+    }
+    QueueName::new(namespace).err().map(|error| error.to_string())
 }

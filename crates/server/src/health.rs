@@ -1,5 +1,6 @@
 //! `/healthz` and `/readyz`.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -24,10 +25,12 @@ pub(crate) async fn alive() -> Response {
 /// The body of `/readyz`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ready {
-    /// Whether puts, leases and acks are taken.
+    /// Whether leases and acks are taken, and puts unless it drains.
     pub(crate) ready: bool,
     /// Why not; `null` if they are.
     pub(crate) why: Option<String>,
+    /// Whether no new tasks are taken while all else goes on.
+    pub(crate) draining: bool,
     /// What an acknowledged call survives: `fsync` a power loss, `os` a crash of the process, `memory` nothing.
     pub(crate) durability: &'static str,
     /// Whether time stands still until it is advanced.
@@ -54,7 +57,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// `GET /readyz`: 200 if the server takes work, 503 if not, with the same body.
 ///
-/// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died.
+/// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
+/// whoever were to keep its workers away would keep it from ever being empty.
 pub(crate) async fn ready(app: Shared) -> Response {
     let answered = timeout(ANSWER_TIME_MAX, app.queue.queues()).await;
     let silent = match answered {
@@ -63,7 +67,8 @@ pub(crate) async fn ready(app: Shared) -> Response {
         Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
     };
     let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
-    let body = translate::ready(app.queue.health(), stopping.or(silent));
+    let draining = app.draining.load(Ordering::Relaxed);
+    let body = translate::ready(app.queue.health(), draining, stopping.or(silent));
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     answer::json(status, &body)
 }

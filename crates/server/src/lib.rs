@@ -1,8 +1,11 @@
-//! The HTTP rim around [`tickwheel_queue`]: sockets, limits, health, metrics, a graceful stop. It has no rule about tasks.
+//! The rim around [`tickwheel_queue`], HTTP and the protocol of beanstalkd: sockets, limits, health, metrics, a graceful stop. It has no rule
+//! about tasks.
 //!
 //! ```text
 //! socket -> tls, if there is any -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
 //! ```
+//!
+//! The other door, for clients of beanstalkd, is `beanstalk`: sockets, sessions, the queue.
 //!
 //! - [`Config`] says where to listen and where tasks are kept; [`Server::bind`] takes both, [`Server::run`] serves until it
 //!   is told to stop.
@@ -17,6 +20,7 @@ mod addresses;
 mod answer;
 mod app;
 mod batch;
+mod beanstalk;
 mod body;
 mod bulk;
 mod caller;
@@ -40,6 +44,7 @@ mod limits;
 mod lines;
 mod metrics;
 mod path;
+mod places;
 mod problem;
 mod query;
 mod queues;
@@ -60,9 +65,10 @@ mod translate;
 mod watched;
 mod wire;
 
-pub use config::{Config, PORT_DEFAULT, Store};
+pub use beanstalk::ListenAt;
+pub use config::{BEANSTALK_PORT_DEFAULT, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};
 pub use guard::TokenFileError;
-pub use server::{Server, StartError};
+pub use server::{Drain, Server, StartError};
 pub use span::{Attribute, Span, SpanKind, SpanSink};
 pub use tls::{TlsError, TlsFiles};
 pub use tokens::{TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};

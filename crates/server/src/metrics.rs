@@ -4,6 +4,7 @@
 //! that embeds the queue can show the same ones. Only what the queue cannot see is counted by the server.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -19,6 +20,7 @@ use tickwheel_api::{Problem, no_query};
 use tickwheel_queue::{COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, QueueCounts, Stats};
 
 use crate::app::Shared;
+use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
 use crate::problem::Refusal;
 use crate::query::QueryText;
@@ -41,6 +43,7 @@ pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<
         commits: app.queue.commit_seconds(),
         deliveries: app.deliveries.lateness(),
         refusals: app.refusals.counts(),
+        beanstalk: Arc::clone(&app.beanstalk),
     };
     let mut registry = Registry::with_prefix("tickwheel");
     registry.register_collector(Box::new(figures));
@@ -59,6 +62,7 @@ struct Figures {
     commits: CommitSeconds,
     deliveries: DeliveryLateness,
     refusals: Vec<(&'static str, u64)>,
+    beanstalk: Arc<beanstalk::Counters>,
 }
 
 impl Collector for Figures {
@@ -124,6 +128,13 @@ impl Collector for Figures {
         )?;
         let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
         page.counters("refused", help, "problem", &self.refusals)?;
+        let help = "Connections of clients of beanstalkd";
+        page.gauge("beanstalk_connections", help, None, &self.beanstalk.connections())?;
+        let verbs: Vec<_> = self.beanstalk.all_verbs().collect();
+        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
+        let refusals: Vec<_> = self.beanstalk.refusals().collect();
+        let help = "What they were refused, by the answer; connections that were too many by `closed`";
+        page.counters("beanstalk_refused", help, "answer", &refusals)?;
         page.health(&self.health)
     }
 }
@@ -218,6 +229,8 @@ const NO_EXEMPLAR: Option<&Exemplar<[(&'static str, &'static str); 0], u64>> = N
 mod tests {
     use tickwheel_queue::QueueName;
 
+    use tickwheel_queue::QueueTotals;
+
     use super::*;
 
     fn page_of(queues: usize) -> String {
@@ -227,6 +240,8 @@ mod tests {
             ready: 2,
             leased: 3,
             dead: 4,
+            urgent: 0,
+            totals: QueueTotals::default(),
             paused: false,
             draining: false,
         };

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
@@ -16,10 +17,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::addresses::Addresses;
 use crate::app::App;
-use crate::config::{Config, Store};
+use crate::beanstalk::{Bound, Desk, DeskOptions, ListenAt, Listener};
+use crate::config::{Beanstalk, Config, Store};
 use crate::front::Front;
 use crate::guard::{Guard, TokenFileError};
 use crate::host::Hosts;
+use crate::places::Places;
 use crate::routes::routes;
 use crate::stopping::{self, Stop, Stopping};
 use crate::tls::{Begun, Tls, TlsError};
@@ -72,6 +75,47 @@ pub enum StartError {
         /// What is wrong with it.
         source: TokenFileError,
     },
+    /// The door for clients of beanstalkd is reachable from other machines, and they are not kept out.
+    #[error(
+        "other machines can reach {listen} by beanstalkd's protocol, and it has no passwords; ask for certificates of clients \
+         (--beanstalk-client-ca, with --tls-cert and --tls-key), listen on 127.0.0.1, or take the risk with --insecure"
+    )]
+    BeanstalkNotLoopback {
+        /// The address asked for.
+        listen: SocketAddr,
+    },
+    /// Certificates of clients are asked for where there is no TLS.
+    #[error(
+        "certificates of clients are asked for (--beanstalk-client-ca), and there is no TLS; add --tls-cert and --tls-key"
+    )]
+    ClientsWithoutTls,
+    /// Certificates of clients are asked for at a path of the file system, where nobody speaks TLS.
+    #[error(
+        "certificates of clients are asked for (--beanstalk-client-ca) at a path of the file system, where there is no TLS: who may open it gets in; \
+         listen on an address, or leave the certificates out"
+    )]
+    ClientsOfSocket,
+    /// A namespace that no queue's name can begin with.
+    #[error(
+        "`{namespace}` is no namespace: {why}; write what stands before the first slash of a queue's name, such as `shop`"
+    )]
+    Namespace {
+        /// What was asked for.
+        namespace: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The door for clients of beanstalkd cannot be opened.
+    #[error(
+        "cannot listen on {listen} for clients of beanstalkd: {source}; {}",
+        way_out_of_door(listen, source)
+    )]
+    ListenBeanstalk {
+        /// The place asked for.
+        listen: ListenAt,
+        /// What the system said.
+        source: io::Error,
+    },
     /// There is no certificate with its key.
     #[error("cannot speak TLS: {0}")]
     Tls(#[from] TlsError),
@@ -106,9 +150,23 @@ pub struct Server {
     tls: Option<Tls>,
     stop: Stop,
     stopping: Stopping,
-    connections_max: usize,
+    places: Places,
     addresses: Addresses,
     stop_grace: Duration,
+    beanstalk: Option<(Listener, Arc<Desk>)>,
+    draining: Drain,
+}
+
+/// Tells a server to take no new tasks. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Drain(Arc<AtomicBool>);
+
+impl Drain {
+    /// From now on puts are refused; all else goes on. Nothing but a new start ends it.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::Relaxed);
+        tracing::warn!("no new tasks are taken from now on");
+    }
 }
 
 impl Server {
@@ -122,12 +180,21 @@ impl Server {
         let listen = config.listen;
         config.check()?;
         let tls = config.tls.map(Tls::open).transpose()?;
+        let client_ca = config.beanstalk.as_ref().and_then(|door| door.client_ca.as_ref());
+        let beanstalk_tls = match (&tls, client_ca) {
+            (Some(tls), Some(client_ca)) => Some(tls.for_clients_of(client_ca)?),
+            _ => None,
+        };
         let refused = |source| StartError::Listen { listen, source };
         let place = config.token_file.clone().unwrap_or_default();
         let guard = Guard::open(config.tokens, config.token_file);
         let guard = Arc::new(guard.map_err(|source| StartError::Tokens { place, source })?);
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
         let socket = bind(listen).map_err(refused)?;
+        let door = match &config.beanstalk {
+            Some(door) => Some((Bound::take(&door.listen).map_err(|source| no_door(door, source))?, door)),
+            None => None,
+        };
         let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
         let listening = socket.listen(BACKLOG).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (local_addr, listener) = match listening {
@@ -144,17 +211,35 @@ impl Server {
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone()));
         let refusals = Arc::clone(&app.refusals);
+        let draining = Arc::clone(&app.draining);
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(%problem, "jobs that were under way stand still until the next start");
         }
         let front = Arc::new(Front::new(
-            routes(app),
+            routes(Arc::clone(&app)),
             Hosts::of(local_addr, tls.is_some()),
             Arc::clone(&guard),
             refusals,
             config.spans,
         ));
-        let connections_max = connections_allowed(config.connections_max);
+        let places = Places::new(connections_allowed(config.connections_max));
+        let addresses = Addresses::new(config.connections_per_address_max);
+        let beanstalk = match door {
+            Some((bound, door)) => {
+                let opened = bound.open(beanstalk_tls, places.clone(), addresses.clone());
+                let options =
+                    DeskOptions { job_bytes_max: door.job_bytes_max, namespace: door.namespace.clone() };
+                let desk = Desk::new(&app, options);
+                match opened {
+                    Ok(listener) => Some((listener, Arc::new(desk))),
+                    Err(source) => {
+                        close(queue).await;
+                        return Err(no_door(door, source));
+                    }
+                }
+            }
+            None => None,
+        };
         Ok(Self {
             listener,
             local_addr,
@@ -164,9 +249,11 @@ impl Server {
             tls,
             stop,
             stopping,
-            connections_max,
-            addresses: Addresses::new(config.connections_per_address_max),
+            places,
+            addresses,
             stop_grace: config.stop_grace,
+            beanstalk,
+            draining: Drain(draining),
         })
     }
 
@@ -183,6 +270,18 @@ impl Server {
         format!("{scheme}://{}", self.local_addr)
     }
 
+    /// Where clients of beanstalkd find it, with the port that the system chose, if there is a door for them.
+    #[must_use]
+    pub fn beanstalk(&self) -> Option<ListenAt> {
+        self.beanstalk.as_ref().and_then(|(listener, _)| listener.place().ok())
+    }
+
+    /// What tells it to take no new tasks.
+    #[must_use]
+    pub fn drain(&self) -> Drain {
+        self.draining.clone()
+    }
+
     /// The queue that it serves, for a program that runs both.
     #[must_use]
     pub fn queue(&self) -> &Queue {
@@ -195,10 +294,15 @@ impl Server {
     /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
     /// is closed, unless its disk keeps it waiting for as long again: then a thread is left behind that goes on to wait. Dropping the
     /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        tracing::info!(listen = %self.local_addr, "serving");
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
+        let beanstalk = self.beanstalk().map(tracing::field::display);
+        tracing::info!(listen = %self.local_addr, beanstalk, "serving");
         let (mut connections, mut turned_away) = (JoinSet::new(), JoinSet::new());
         let mut shutdown = pin!(shutdown);
+        let mut doors = JoinSet::new();
+        if let Some((listener, desk)) = self.beanstalk.take() {
+            doors.spawn(listener.run(desk, self.stop_grace));
+        }
         let (guard, tls) = (Arc::clone(&self.guard), self.tls.clone());
         let mut tokens = pin!(guard.keep_up());
         let mut certificates = pin!(async {
@@ -232,6 +336,8 @@ impl Server {
             tracing::warn!(connections = connections.len(), "calls under way were cut off");
             connections.shutdown().await;
         }
+        // It bounds itself by the same grace; what its clients hold goes back before the queue is closed.
+        while doors.join_next().await.is_some() {}
         // A disk that takes no more may keep it from writing the leases down, for ever.
         match timeout(self.stop_grace, close(self.queue)).await {
             Ok(()) => tracing::info!("stopped"),
@@ -252,25 +358,25 @@ impl Server {
     ) {
         // Answers are small and whole: waiting to fill a packet only costs time.
         let _as_it_was = socket.set_nodelay(true);
-        let open = connections.len();
-        let why = if open >= self.connections_max {
-            format!("the server has its {} connections", self.connections_max)
-        } else if let Some(place) = self.addresses.enter(from.ip()) {
-            let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());
-            connections.spawn(async move {
-                serve(tls, socket, front, stopping).await;
-                drop(place);
-            });
-            return;
-        } else {
-            "your address has all the connections that one may have".to_owned()
+        let Some(place) = self.places.enter(0) else {
+            let why = format!("the server has its {} connections", self.places.max());
+            return self.turn_away(turned_away, socket, why);
         };
-        // One address that comes again and again fills no log.
-        if open >= self.connections_max {
-            tracing::warn!(open, why, "too many connections");
-        } else {
+        let Some(place_of_address) = self.addresses.enter(from.ip()) else {
+            let why = "your address has all the connections that one may have".to_owned();
+            // One address that comes again and again fills no log.
             tracing::debug!(%from, why, "too many connections");
-        }
+            return self.turn_away(turned_away, socket, why);
+        };
+        let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());
+        connections.spawn(async move {
+            serve(tls, socket, front, stopping).await;
+            drop((place, place_of_address));
+        });
+    }
+
+    /// Says why, to as many at once as that is done for.
+    fn turn_away(&self, turned_away: &mut JoinSet<()>, socket: TcpStream, why: String) {
         // Over TLS a refusal would cost a handshake.
         let problem = Problem::busy(why, 1);
         self.front.refused(&problem);
@@ -298,6 +404,10 @@ async fn serve(tls: Option<Tls>, socket: TcpStream, front: Arc<Front>, stopping:
     }
 }
 
+fn no_door(door: &Beanstalk, source: io::Error) -> StartError {
+    StartError::ListenBeanstalk { listen: door.listen.clone(), source }
+}
+
 /// What to do about an address that cannot be listened on.
 fn way_out(source: &io::Error) -> &'static str {
     match source.kind() {
@@ -308,7 +418,19 @@ fn way_out(source: &io::Error) -> &'static str {
     }
 }
 
-fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
+fn way_out_of_door(listen: &ListenAt, source: &io::Error) -> &'static str {
+    match (listen, source.kind()) {
+        (ListenAt::Tcp(_), _) => way_out(source),
+        (_, io::ErrorKind::AddrInUse) => {
+            "is another server running? choose another path, and if a file is there that is no socket, it stays"
+        }
+        (_, io::ErrorKind::PermissionDenied) => "choose a directory that this user may write to",
+        (_, io::ErrorKind::NotFound) => "make its directory first, or choose another path",
+        _ => "choose another path",
+    }
+}
+
+pub(crate) fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // A restart need not wait for the connections of the last run to time out.
     socket.set_reuseaddr(true)?;

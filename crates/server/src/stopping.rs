@@ -6,7 +6,7 @@ use tokio::sync::watch;
 pub(crate) struct Stop(watch::Sender<bool>);
 
 /// Waits for the signal. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stopping(watch::Receiver<bool>);
 
 /// A signal and its receiver.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::RootCertStore;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -108,6 +109,31 @@ impl Tls {
             .with_cert_resolver(Arc::new(Resolver(Arc::clone(&identity))));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), identity })
+    }
+
+    /// The same identity, for a door that lets in only who has a certificate that one of these has signed.
+    ///
+    /// # Errors
+    /// [`TlsError`].
+    pub(crate) fn for_clients_of(&self, signers: &Path) -> Result<Self, TlsError> {
+        let text = bytes(signers)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&text) {
+            let certificate = certificate.map_err(|error| not_pem(signers, &error))?;
+            let unusable = |why| wrong(signers, format!("has a certificate that cannot be used: {why}"));
+            roots.add(certificate).map_err(unusable)?;
+        }
+        let provider = Arc::new(ring::default_provider());
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+        let verifier = verifier
+            .map_err(|_| wrong(signers, "has no certificate; it is a PEM file with `BEGIN CERTIFICATE`"))?;
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+            .expect("the provider knows both")
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(Arc::new(Resolver(Arc::clone(&self.identity))));
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), identity: Arc::clone(&self.identity) })
     }
 
     /// Reads the files again and again.

@@ -34,6 +34,7 @@ pub(crate) fn put(
             timeline: timeline(body.timeline),
         },
         terms: terms(&body.terms),
+        ttr_ms: None,
         trace: None,
         mode: match query.mode {
             api::PutMode::Upsert => queue::PutMode::Upsert,
@@ -44,6 +45,7 @@ pub(crate) fn put(
         if_version,
         on_lease: on_lease(query.revoke),
         may_add: true,
+        asked_at: None,
     })
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn cancel(queue: &QueueName, key: &Key, revoke: bool, if_version: Opt
 }
 
 pub(crate) fn lease(queue: &QueueName, body: &api::LeaseBody, wait: Duration) -> queue::Lease {
-    queue::Lease { queue: queue.clone(), max: body.max, lease_ms: body.lease_ms, wait: !wait.is_zero() }
+    queue::Lease { max: body.max, lease_ms: body.lease_ms, wait: !wait.is_zero(), ..queue::Lease::new(queue) }
 }
 
 pub(crate) fn list(
@@ -99,7 +101,7 @@ pub(crate) fn list(
         due_from: due_from_ms.map(instant),
         due_to: due_to_ms.map(instant),
         tag: tag.as_deref().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")),
-        put_until: None,
+        ..queue::TaskFilter::default()
     };
     queue::List { queue: queue.clone(), filter, max, after }
 }
@@ -142,6 +144,8 @@ fn failure(failure: &queue::Failure) -> api::FailureBody {
             queue::Failed::Nacked => api::FailureKind::Nacked,
             queue::Failed::LeaseEnded => api::FailureKind::LeaseEnded,
             queue::Failed::Revoked => api::FailureKind::Revoked,
+            queue::Failed::Buried => api::FailureKind::Buried,
+            queue::Failed::Gone => api::FailureKind::WorkerGone,
         },
         reason: failure.reason.as_deref().map(str::to_owned),
     }
@@ -151,6 +155,7 @@ fn death(why: queue::Death) -> api::DeathReason {
     match why {
         queue::Death::MaxAttempts => api::DeathReason::MaxAttempts,
         queue::Death::Expired => api::DeathReason::Expired,
+        queue::Death::Buried => api::DeathReason::Buried,
     }
 }
 
@@ -270,7 +275,8 @@ impl Tokens {
         delay_ms: Option<u64>,
         reason: Option<String>,
     ) -> queue::Nack {
-        queue::Nack { queue: queue.clone(), tokens: self.known(), delay_ms, reason: reason.map(Into::into) }
+        let reason = reason.map(Into::into);
+        queue::Nack { delay_ms, reason, ..queue::Nack::new(queue, self.known()) }
     }
 
     pub(crate) fn extend(&self, queue: &QueueName, lease_ms: Option<u64>) -> queue::Extend {
@@ -383,13 +389,14 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
 }
 
 /// What `/readyz` says; `trouble` is what the rim knows against it.
-pub(crate) fn ready(health: queue::Health, trouble: Option<String>) -> Ready {
+pub(crate) fn ready(health: queue::Health, draining: bool, trouble: Option<String>) -> Ready {
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
     let why = trouble.or_else(|| read_only.clone()).or(closed);
     Ready {
         ready: why.is_none(),
         why,
+        draining,
         durability: durability(health.durability),
         virtual_clock: health.virtual_clock,
         read_only,

@@ -8,8 +8,8 @@ use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo,
-    Outcome, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings, Reply,
-    Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect,
+    Outcome, OwnNumbers, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings,
+    Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect,
     Timestamp, Wanted,
 };
 
@@ -598,13 +598,22 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
 
 fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
     let guard = owner.acquired.guard;
-    for ids_reserved in [100, 50] {
-        let batch = Batch { counters: Some(Counters { ids_reserved }), ..Batch::default() };
+    for (ids_reserved, number) in [(100, 7), (50, 4_500), (60, 5)] {
+        let batch = Batch {
+            counters: Some(Counters { ids_reserved, own_numbers: [number].into_iter().collect() }),
+            ..Batch::default()
+        };
         let reply = owner.commit_batch(guard, batch);
         assert!(matches!(reply, Reply::Done { .. }), "counters alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
-    assert_eq!(again.acquired.counters, Counters { ids_reserved: 100 });
+    let Counters { ids_reserved, own_numbers } = again.acquired.counters;
+    assert_eq!(ids_reserved, 100);
+    for (number, is_own) in
+        [(3, false), (4, true), (8, false), (4_095, false), (4_500, true), (20_000, false)]
+    {
+        assert_eq!(own_numbers.has(number), is_own, "{number}");
+    }
     assert_eq!(again.acquired.last_wall, at(2_000));
 }
 
@@ -683,7 +692,7 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     let patched = Arc::new(patched);
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
     let guard = owner.acquired.guard;
-    let counters = Counters { ids_reserved: 77 };
+    let counters = Counters { ids_reserved: 77, own_numbers: OwnNumbers::ALL };
     let rule = sample_rule("held", 3);
     let batch = Batch { counters: Some(counters), rules: vec![rule.clone()], ..Batch::default() };
     owner.commit_batch(guard, batch);

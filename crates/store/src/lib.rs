@@ -43,6 +43,6 @@ pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
 pub use memory::MemoryStore;
-pub use options::{AckLevel, ClockMode, StoreOptions};
+pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use table::Table;

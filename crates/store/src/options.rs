@@ -4,6 +4,9 @@ use core::fmt;
 
 use crate::history::HistoryLimits;
 
+/// A log file has so many bytes unless somebody says otherwise: 16 MiB.
+pub const LOG_FILE_BYTES_DEFAULT: u64 = 16 << 20;
+
 /// Which clock the tasks of a directory live by. It is written down when the directory is made, and a store that is opened
 /// with the other one is refused: a virtual clock runs ahead, and what it did would be early by the real one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -84,7 +87,7 @@ impl StoreOptions {
             secret,
             clock: ClockMode::Real,
             ack_level: AckLevel::Fsync,
-            log_file_bytes: 16 << 20,
+            log_file_bytes: LOG_FILE_BYTES_DEFAULT,
             checkpoint_after_bytes: 32 << 20,
             background_step_bytes: 512 << 10,
             segment_bytes: 64 << 20,

@@ -137,6 +137,33 @@ pub enum Mode {
     },
 }
 
+/// Why a lease comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Its worker gives it back.
+    Returned,
+    /// Its worker is gone: ready at once.
+    Gone,
+    /// Its worker gives the task up.
+    Buried,
+}
+
+/// What is done to a task that is named by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Look at it.
+    Get,
+    /// End it.
+    Cancel,
+    /// It is due at once, or lives again.
+    Run,
+    /// Take it, whatever holds its queue up, also if it is not due or is dead.
+    Lease {
+        /// How long the lease lasts.
+        lease_ms: u64,
+    },
+}
+
 /// One call of a client.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -207,8 +234,19 @@ pub enum Verb {
     Nack {
         /// One task each.
         tokens: Vec<String>,
-        /// `None`: ready at once, at its old place. `Some`: scheduled again, from now on.
+        /// `None`: ready at once, at its old place, unless its policy wants it to wait. `Some(0)`: ready at once. Else scheduled again, from now
+        /// on.
         delay_ms: Option<u64>,
+        /// Why.
+        how: How,
+    },
+    /// Look at the task with this id, or do something to it; the key of the call is its key. Answered by `Task` to a get, by `Cancelled` to a
+    /// cancel, by `Stored` (not created) or `Ready` to a run, by `Delivered` to a lease; and by `NotFound`, `Leased` or `Live`.
+    ById {
+        /// Its id.
+        id: u64,
+        /// What to do.
+        act: Act,
     },
     /// The work takes longer. Answered by `Tokens`.
     Extend {
@@ -272,6 +310,8 @@ pub enum Answer {
     Live,
     /// Refused: the task was given up (409).
     Dead,
+    /// Refused: it is ready, and there is nothing to be done so that it runs.
+    Ready,
     /// `If-Match` failed (412).
     VersionMismatch,
     /// The tasks of a lease call, in the order of the answer.

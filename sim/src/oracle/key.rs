@@ -5,7 +5,8 @@ use std::mem::take;
 
 use super::call::CallId;
 use super::clock::Clock;
-use super::world::{Broken, Down, Op, Task, World};
+use super::task::Task;
+use super::world::{Broken, Down, Op, World};
 
 /// More worlds than this, or more calls in one knot: give the key up instead of the run. A workload
 /// that meets it leaves too many calls unsettled.
@@ -139,6 +140,11 @@ impl Key {
             world.task.as_ref() == Some(task) && world.after_death(clock.now(), clock).is_none()
         };
         self.worlds.iter().all(is_it).then_some(task)
+    }
+
+    /// Whether its task may be in the hands of somebody who named it by its id.
+    pub(super) fn may_be_taken_by_id(&self) -> bool {
+        self.worlds.iter().filter_map(|world| world.task.as_ref()).any(Task::is_taken_by_id)
     }
 
     /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.

@@ -56,7 +56,8 @@ impl Oracle {
         }
         let here: BTreeSet<&String> = found.iter().map(|one| &one.key).collect();
         let others = queue.keys.iter().filter(|(key, book)| {
-            !here.contains(key) && book.quiet() && book.states(&self.clock, Excuse::None) == 8
+            let bound = !here.contains(key) && book.quiet() && !book.may_be_taken_by_id();
+            bound && book.states(&self.clock, Excuse::None) == 8
         });
         let others: Vec<_> = others.collect();
         let in_flight = found.len() + others.len();

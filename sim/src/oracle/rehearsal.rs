@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Answer, Call, CallId, Delivery, Due, Mode, Oracle, State, TokenAnswer, Verb, View, Violation, priority_of,
+    Answer, Call, CallId, Delivery, Due, How, Mode, Oracle, State, TokenAnswer, Verb, View, Violation,
+    priority_of,
 };
 
 /// Faults that a server may have.
@@ -228,7 +229,10 @@ impl World {
             10..=11 => Verb::Cancel { if_match, revoke },
             12..=16 => Verb::Lease { max: random.below(3) as usize + 1, lease_ms },
             17..=18 => Verb::Ack { tokens },
-            19..=20 => Verb::Nack { tokens, delay_ms: random.one_in(2).then(|| random.below(200)) },
+            19..=20 => {
+                let delay_ms = random.one_in(2).then(|| random.below(200));
+                Verb::Nack { tokens, delay_ms, how: How::Returned }
+            }
             21 if random.one_in(3) => Verb::Return { tokens },
             21 => Verb::Extend { tokens, lease_ms },
             22 => Verb::Counts,
@@ -459,7 +463,7 @@ impl World {
             _ => Answer::NotFound,
         };
         match &call.verb {
-            Verb::Redrive { .. } | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
+            Verb::Redrive { .. } | Verb::ById { .. } | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
                 unreachable!("nobody dies at a rehearsal, and nothing is laid down")
             }
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,
@@ -604,9 +608,9 @@ impl World {
             Verb::Nack { delay_ms, .. } => {
                 (task.lease, task.cut_off, task.ready) = (None, None, true);
                 task.ended += u32::from(counted);
-                if let Some(ms) = delay_ms {
-                    task.due = wall + *ms as i64;
-                    task.ready = *ms == 0;
+                if let Some(ms) = delay_ms.filter(|&ms| ms > 0) {
+                    task.due = wall + ms as i64;
+                    task.ready = false;
                 }
                 TokenAnswer::Nacked
             }

@@ -5,10 +5,11 @@ use std::mem::take;
 use std::rc::Rc;
 
 use super::call::{
-    Answer, BACKOFF_MS_MAX, Call, CallId, Due, Mode, State, TokenAnswer, Verb, View, backoff_of,
-    expire_after_of, max_attempts_of, steps_of,
+    Act, Answer, Call, CallId, Due, How, Mode, State, TokenAnswer, Verb, View, expire_after_of,
+    max_attempts_of,
 };
 use super::clock::{Clock, Moment};
+use super::task::{Lease, Task, instant, steps_from};
 
 /// A promise, and how it was broken.
 pub(super) type Broken = (&'static str, String);
@@ -52,52 +53,6 @@ pub(super) struct World {
     revoked_before: Vec<String>,
     /// Calls without an answer that took effect in this world.
     pub(super) used: BTreeSet<(CallId, usize)>,
-}
-
-/// A live task. `None` is what no answer has shown yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Task {
-    id: Option<u64>,
-    version: Option<u64>,
-    /// The earliest and the latest instant it can be; equal once seen.
-    pub(super) due: (i64, i64),
-    /// The nearest instant, yet to come then, that its owner has replaced by another.
-    pub(super) was_due: Option<i64>,
-    /// The instants of its timeline that come after this one.
-    steps: Vec<i64>,
-    /// When the first of a row of debounced puts came, the earliest and the latest.
-    put_at: (i64, i64),
-    /// When it is given up, the earliest and the latest.
-    pub(super) expires: Option<(i64, i64)>,
-    /// When that was set at the earliest.
-    born: Moment,
-    /// When it was due before its last attempt was given back: if it had expired by then it died as it was.
-    was_due_before: Option<(i64, i64)>,
-    /// When `due` was set at the earliest, or the restart since then.
-    since: Moment,
-    pub(super) payload: u64,
-    leases_ended: u32,
-    /// The put that gave it its place among tasks of one instant.
-    pub(super) put_by: CallId,
-    /// Ready for certain; `Some(false)`: as the wall clock says; `None`: either.
-    pub(super) ready: Option<bool>,
-    pub(super) leased: bool,
-    /// The lease; while not leased, the one that a crash cut off and that nobody got since.
-    lease: Option<Lease>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Lease {
-    /// `None` if the answer with it never came.
-    token: Option<String>,
-    /// It ends at this monotonic instant at the earliest; if a graceful stop wrote it down, at `wall_until`.
-    until: u64,
-    wall_until: i64,
-    /// When it began.
-    since: Moment,
-    written: bool,
-    /// Since it was cut off. After two a server may have forgotten that nobody got the task since.
-    restarts: u8,
 }
 
 /// How the server went down.
@@ -312,6 +267,7 @@ impl World {
                 is(if leased { Answer::Revoked } else { Answer::Cancelled })
             }
             Verb::Redrive { id } => self.redrive(*id, op, clock),
+            Verb::ById { id, act } => self.by_id(*id, *act, op, clock),
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
             Verb::Ack { tokens }
             | Verb::Nack { tokens, .. }
@@ -336,22 +292,41 @@ impl World {
         }
     }
 
-    /// The dead task with this id lives again, if there is one and no live task has the key.
-    fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
-        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
+    /// Whether this may be the task with this id.
+    fn may_be(&self, task: &Task, id: u64) -> bool {
         let is_it = |task: &Task| task.id == Some(id);
         // A task whose put was never answered has a number that nobody knows; but not one that another is known to have.
         let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
-        let may_be = |task: &Task| is_it(task) || !known && task.id.is_none();
-        let keyed = self.dead.as_ref().is_some_and(may_be);
-        let at = self.buried.iter().position(may_be);
-        if !keyed && at.is_none() {
+        is_it(task) || !known && task.id.is_none()
+    }
+
+    /// Where the dead task with this id is, if it is none that the key leads to.
+    fn keyless(&self, id: u64) -> Option<usize> {
+        let keyed = self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id));
+        self.buried.iter().position(|task| self.may_be(task, id)).filter(|_| !keyed)
+    }
+
+    /// The dead task with this id lives again, if there is one and no live task has the key.
+    fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
+        if !self.revives(id) {
             return is(Answer::NotFound);
         }
         if self.task.is_some() {
             return is(Answer::Live);
         }
-        let mut task = match at.filter(|_| !keyed) {
+        self.revive(id, op, clock);
+        self.stored(false, op, clock)
+    }
+
+    /// Whether there is a dead task with this id.
+    fn revives(&self, id: u64) -> bool {
+        self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id)) || self.keyless(id).is_some()
+    }
+
+    /// The dead task with this id lives again.
+    fn revive(&mut self, id: u64, op: &Op, clock: &Clock) {
+        let mut task = match self.keyless(id) {
             Some(at) => self.buried.remove(at),
             None => self.dead.take().expect("it has the key"),
         };
@@ -360,7 +335,111 @@ impl World {
         (task.lease, task.leased, task.was_due, task.expires) = (None, false, None, None);
         task.due_again(Due::In(0), op, clock);
         self.task = Some(task);
-        self.stored(false, op, clock)
+    }
+
+    fn by_id(&mut self, id: u64, act: Act, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
+        let lives = self.task.as_ref().is_some_and(|task| self.may_be(task, id));
+        if !lives && !self.revives(id) {
+            return is(Answer::NotFound);
+        }
+        let leased = lives && self.task.as_ref().is_some_and(|task| task.leased);
+        match act {
+            Act::Get if lives => match &op.said {
+                Some(Answer::Task(view)) => self.see(view, op, clock),
+                said => Ok(said.is_none()),
+            },
+            Act::Get => match &op.said {
+                Some(Answer::Task(view)) if view.state == State::Dead => self.see_any_dead(id, view),
+                said => Ok(said.is_none()),
+            },
+            _ if leased => is(Answer::Leased),
+            Act::Cancel if lives => {
+                self.end(false);
+                is(Answer::Cancelled)
+            }
+            Act::Cancel => {
+                let gone = match self.keyless(id) {
+                    Some(at) => Some(self.buried.remove(at)),
+                    None => {
+                        self.revoked_before.extend(self.revoked.take());
+                        self.acked = Some(false);
+                        self.dead.take()
+                    }
+                };
+                self.ids_ended.extend(gone.and_then(|gone| gone.id));
+                is(Answer::Cancelled)
+            }
+            Act::Run if lives => {
+                let task = self.task.as_mut().expect("it lives");
+                match &op.said {
+                    Some(Answer::Ready) => task.become_ready(op.to, clock).map(|()| true),
+                    Some(Answer::Stored { .. }) | None if task.ready != Some(true) => {
+                        (task.version, task.was_due) = (None, task.taken_back(op, clock));
+                        (task.lease, task.leased) = (None, false);
+                        task.due_again(Due::In(0), op, clock);
+                        self.stored(false, op, clock)
+                    }
+                    said => Ok(said.is_none()),
+                }
+            }
+            Act::Run => self.redrive(id, op, clock),
+            Act::Lease { .. } if !lives && self.task.is_some() => is(Answer::Live),
+            Act::Lease { lease_ms } => self.lease_this(id, lives, lease_ms, op, clock),
+        }
+    }
+
+    fn lease_this(
+        &mut self,
+        id: u64,
+        lives: bool,
+        lease_ms: u64,
+        op: &Op,
+        clock: &Clock,
+    ) -> Result<bool, Broken> {
+        let found = match &op.said {
+            Some(Answer::Delivered(found)) if found.len() == 1 => found.first(),
+            None => None,
+            Some(_) => return Ok(false),
+        };
+        if !lives {
+            self.revive(id, op, clock);
+        }
+        let task = self.task.as_mut().expect("it lives");
+        let before = task.due;
+        let now = instant(Due::In(0), op, clock);
+        let was_ready = task.clone().become_ready(op.to, clock).is_ok();
+        let stood = found.is_some_and(|one| (before.0..=before.1).contains(&one.due_at)) && was_ready;
+        if task.ready != Some(true) && !stood {
+            task.was_due = task.taken_back(op, clock);
+            task.due_again(Due::In(0), op, clock);
+            if found.is_none() && was_ready {
+                // It was due by then, or it was made due.
+                task.due = (before.0.min(now.0), before.1.max(now.1));
+            }
+        }
+        task.ready = Some(true);
+        if let Some(found) = found {
+            self.learn(found.id, None, found.due_at, found.payload, "P5")?;
+        }
+        let task = self.task.as_mut().expect("it was there");
+        task.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
+        task.lease.as_mut().expect("it was just granted").by_id = true;
+        task.attempt(found.map(|found| found.attempt))
+    }
+
+    /// A view of a dead task, whether or not the key leads to it.
+    fn see_any_dead(&mut self, id: u64, view: &View) -> Result<bool, Broken> {
+        let Some(at) = self.keyless(id) else { return self.see_dead(view) };
+        let keyless = self.buried.remove(at);
+        let keyed = self.dead.replace(keyless);
+        // Its version may never have been seen, and that of the task which has its key now is higher.
+        let floor = std::mem::take(&mut self.version_floor);
+        let seen = self.see_dead(view);
+        self.version_floor = floor;
+        let keyless = std::mem::replace(&mut self.dead, keyed).expect("it was put there");
+        self.buried.insert(at, keyless);
+        seen
     }
 
     fn lease(&mut self, lease_ms: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
@@ -404,11 +483,18 @@ impl World {
             (None, _) if self.revoked.as_ref() == Some(token) => &[Revoked],
             (None, _) if self.revoked_before.contains(token) => &[Revoked, Expired],
             (None, _) => &[Expired],
-            (Some(task), Verb::Nack { delay_ms, .. }) => {
+            (Some(task), Verb::Nack { how: How::Buried, .. }) => {
+                task.wait(1, Some(true));
+                self.dead = self.task.take();
+                &[Nacked]
+            }
+            (Some(task), Verb::Nack { delay_ms, how, .. }) => {
                 task.wait(1, Some(true));
                 self.give_up();
                 if let Some(task) = &mut self.task
+                    && *how == How::Returned
                     && let Some(ms) = delay_ms.or_else(|| task.backoff_ms())
+                    && ms > 0
                 {
                     let before = task.due;
                     task.due_again(Due::In(ms), op, clock);
@@ -557,111 +643,5 @@ impl World {
             _ => "P6",
         };
         (promise, format!("answered {said:?}, but it has {:?} (acked {:?})", self.task, self.acked))
-    }
-}
-
-impl Task {
-    /// Back to waiting, without a lease.
-    fn wait(&mut self, leases_ended: u32, ready: Option<bool>) {
-        self.leases_ended += leases_ended;
-        (self.leased, self.lease, self.ready) = (false, None, ready);
-    }
-
-    /// A new instant for a waiting task.
-    fn due_again(&mut self, due: Due, op: &Op, clock: &Clock) {
-        (self.due, self.since, self.ready) = (instant(due, op, clock), op.from, Some(false));
-        self.was_due_before = None;
-    }
-
-    fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
-        // A crash may bring back what a stop wrote: then the earlier end counts.
-        let written = self.lease.take().filter(|lease| lease.written);
-        let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
-        self.lease = Some(Lease {
-            token,
-            until: clock.mono(op.from).saturating_add(lease_ms),
-            wall_until: written.as_ref().map_or(wall_until, |old| old.wall_until.min(wall_until)),
-            since: op.from,
-            written: written.is_some(),
-            restarts: 0,
-        });
-        (self.leased, self.ready) = (true, None);
-    }
-
-    /// The nearest instant that a change takes back, of those that had yet to come.
-    fn taken_back(&self, op: &Op, clock: &Clock) -> Option<i64> {
-        let low = clock.walls(op.from, op.to).0;
-        let mine = Some(self.due.1).filter(|due| self.ready == Some(false) && *due > low);
-        [mine, self.was_due.filter(|old| *old > low)].into_iter().flatten().min()
-    }
-
-    /// Whether its instant has not come yet, for certain: a wall clock that went back may have shown it before.
-    pub(super) fn waits_for_certain(&self, clock: &Clock) -> bool {
-        self.ready == Some(false) && !self.leased && clock.walls(self.since, clock.now()).1 < self.due.0
-    }
-
-    /// Whether its lease, which goes on, would be over if the wall clock had a say in it.
-    pub(super) fn ended_by_wall(&self, to: Moment, clock: &Clock) -> bool {
-        let lease = self.lease.as_ref().filter(|_| self.leased);
-        lease.is_some_and(|lease| {
-            clock.mono(to) < lease.until && clock.walls(lease.since, to).1 >= lease.wall_until
-        })
-    }
-
-    /// A view shows when it is given up.
-    fn expires_at(&mut self, shown: Option<i64>) -> Result<(), Broken> {
-        match (self.expires, shown) {
-            (None, None) => {}
-            (Some((first, last)), Some(at)) if (first..=last).contains(&at) => self.expires = Some((at, at)),
-            _ => return Err(("P1", format!("given up at {shown:?}, but {self:?}"))),
-        }
-        Ok(())
-    }
-
-    /// How long it waits after an attempt that was given back, by its policy.
-    fn backoff_ms(&self) -> Option<u64> {
-        let (base_ms, doubles) = backoff_of(self.payload)?;
-        let times = if doubles { self.leases_ended.saturating_sub(1).min(30) } else { 0 };
-        Some((base_ms << times).min(BACKOFF_MS_MAX))
-    }
-
-    fn attempt(&self, shown: Option<u32>) -> Result<bool, Broken> {
-        let attempt = self.leases_ended + u32::from(self.leased);
-        match shown {
-            Some(shown) if shown != attempt => {
-                Err(("P4", format!("attempt {shown}, not {attempt}: {self:?}")))
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// Ready, or able to be by `to`: the wall clock must have shown the instant since it was set.
-    pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
-        let high = clock.walls(self.since, to).1;
-        if self.ready == Some(false) && high < self.due.0 {
-            let rounded = self.due.0 - high <= 1;
-            let promise = if !rounded && self.was_due.is_some_and(|old| old <= high) { "P5" } else { "P2" };
-            return Err((promise, format!("ready, but the clock reached only {high}: {self:?}")));
-        }
-        self.ready = Some(true);
-        Ok(())
-    }
-}
-
-/// The instants that follow the first of a timeline.
-fn steps_from(first: Due, payload: u64) -> Vec<i64> {
-    let (Due::At(at), Some((count, gap_ms))) = (first, steps_of(payload)) else { return Vec::new() };
-    (1..count).map(|step| at.saturating_add_unsigned(step * gap_ms)).collect()
-}
-
-/// The span in which `due` falls.
-fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
-    match due {
-        Due::At(at) => (at, at),
-        Due::In(ms) => {
-            let (low, high) = clock.walls(op.from, op.to);
-            // Rounded up to the millisecond once, from an instant inside one.
-            (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms).saturating_add(1))
-        }
     }
 }

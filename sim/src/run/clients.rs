@@ -183,6 +183,8 @@ fn call_of(input: &Input) -> Option<u64> {
         Input::Call { call, .. } => Some(call.0),
         Input::EndWait { .. }
         | Input::Undelivered { .. }
+        | Input::Use { .. }
+        | Input::Leave { .. }
         | Input::Store { .. }
         | Input::Instant { .. }
         | Input::StoreFailed { .. }

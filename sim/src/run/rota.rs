@@ -155,7 +155,7 @@ impl Planner {
             Asked::Look(of) => product::Command::GetSchedule(product::GetSchedule { queue, name: name(of) }),
             Asked::Lease => {
                 let lease_ms = Some(LEASE_MS);
-                product::Command::Lease(product::Lease { queue, max: 5, lease_ms, wait: false })
+                product::Command::Lease(product::Lease { max: 5, lease_ms, ..product::Lease::new(&queue) })
             }
             Asked::Ack(held) => {
                 product::Command::Ack(product::Ack::new(&queue, held.iter().map(|(token, ..)| *token)))

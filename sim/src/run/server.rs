@@ -4,14 +4,22 @@ use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
 use tickwheel_queue::State;
 
 use super::{Step, World};
-use crate::oracle::{Answer, Call, CallId, TokenAnswer, Verb, Violation};
+use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
 use crate::words;
+
+/// A turn that changes the disk more often than this hangs: the longest there are, after years with a schedule, make some thousands.
+pub(super) const CHANGES_OF_TURN_MAX: u64 = 200_000;
 
 impl World {
     /// Lets the server do what it can, and looks at what it says.
     pub(super) fn turn(&mut self) -> Step {
         let Some(server) = &mut self.server else { return Ok(()) };
+        self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
         server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+        if self.disk.has_no_changes_left() {
+            return Err(self.hang("a turn does not end"));
+        }
+        self.disk.allow_changes(None);
         if self.disk.is_crashed() {
             // Whatever it said in this turn it may have said after it died.
             self.answers.clear();
@@ -91,10 +99,7 @@ impl World {
         self.waiting.remove(&id);
         if words::is_full(&answer) {
             self.coverage.refused_full += 1;
-            if !matches!(
-                call.verb,
-                Verb::Put { .. } | Verb::Patch { .. } | Verb::Redrive { .. } | Verb::Settle(_)
-            ) {
+            if !may_grow(&call.verb) {
                 let what = format!("{call:?} was refused for want of space: {answer:?}");
                 return Err(Violation { promise: "P8", what, story: Vec::new() });
             }
@@ -139,4 +144,16 @@ impl World {
         // A failed store may hold it or not; the next life shows.
         if self.has_failed() || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
     }
+}
+
+/// Whether the call may need room in the store that there is not.
+fn may_grow(verb: &Verb) -> bool {
+    matches!(
+        verb,
+        Verb::Put { .. }
+            | Verb::Patch { .. }
+            | Verb::Redrive { .. }
+            | Verb::ById { act: Act::Run | Act::Lease { .. }, .. }
+            | Verb::Settle(_)
+    )
 }

@@ -84,7 +84,7 @@ impl Model {
         }
         if rng.chance(20) {
             next.ids_reserved = next.next_id + 10;
-            batch.counters = Some(Counters { ids_reserved: next.ids_reserved });
+            batch.counters = Some(Counters { ids_reserved: next.ids_reserved, ..Counters::default() });
         }
         if rng.chance(20) {
             let effect = if rng.chance(70) {

@@ -168,10 +168,13 @@ pub enum Event {
 /// Why something is no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A verb that is known, and what it does not take; or a line that is too long.
+    /// A verb that is known, and what it does not take; or a line that is too long. Of `put-key` the body was read and dropped, if the line ends with
+    /// its length.
     BadFormat,
     /// No verb.
     UnknownCommand,
+    /// A line of HTTP: somebody's browser was made to speak to this port, and what follows may be anybody's. The connection is to end.
+    Http,
     /// A body above the limit; it was read and dropped.
     JobTooBig,
     /// A body that does not end where it was said to.

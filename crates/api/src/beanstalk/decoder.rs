@@ -1,7 +1,7 @@
 //! Commands out of the bytes of a connection, however these are cut into pieces.
 
 use super::command::{Command, Event, Fault, JobTerms};
-use super::line::{self, Line};
+use super::line::{self, Ending, Line};
 use super::{LINE_BYTES_MAX, LONG_LINE_BYTES_MAX};
 
 /// A body takes so much memory before any of it has come; a client that only announces one takes no more.
@@ -23,11 +23,13 @@ enum State {
     /// The rest of a line that is too long; `cr`: its last byte may be the first of its end.
     Dropped {
         cr: bool,
+        ending: Option<Ending>,
     },
     Body(Body),
-    /// So many bytes of a body that is too big.
-    TooBig {
+    /// So many bytes of a body that nobody gets, and what is said then.
+    Skipped {
         left: u64,
+        fault: Fault,
     },
 }
 
@@ -46,6 +48,14 @@ impl Decoder {
         Self { job_bytes_max, state: State::Line(Vec::new()) }
     }
 
+    /// How long the body is that is under way, with its end; 0: none is, or it is not kept.
+    pub fn body_bytes(&self) -> usize {
+        match &self.state {
+            State::Body(body) => body.bytes.len() + body.left,
+            State::Line(_) | State::Dropped { .. } | State::Skipped { .. } => 0,
+        }
+    }
+
     /// The next event, off the front of `input`. `None`: all of it is read, and there is no whole one.
     ///
     /// Costs one copy of a body, into the memory that the event has.
@@ -57,9 +67,13 @@ impl Decoder {
                         return Some(event);
                     }
                 }
-                State::Dropped { cr } => return self.dropped(cr, input),
+                State::Dropped { cr, ending } => {
+                    if let Some(event) = self.dropped(cr, ending, input)? {
+                        return Some(event);
+                    }
+                }
                 State::Body(body) => return self.body(body, input),
-                State::TooBig { left } => return self.too_big(left, input),
+                State::Skipped { left, fault } => return self.skipped(left, fault, input),
             }
         }
     }
@@ -91,7 +105,10 @@ impl Decoder {
                     self.state = State::Line(begun);
                     return goes_on.then_some(None);
                 }
-                self.state = State::Dropped { cr: begun.ends_with(b"\r") };
+                let line = begun.strip_suffix(b"\r").unwrap_or(&begun);
+                let mut ending = Ending::of(line);
+                ending.iter_mut().for_each(|ending| ending.read(line));
+                self.state = State::Dropped { cr: line.len() < begun.len(), ending };
                 return Some(None);
             }
         };
@@ -104,7 +121,11 @@ impl Decoder {
             Ok(Line::Whole(command)) => Some(Event::Command(command)),
             Err(fault) => Some(Event::Fault(fault)),
             Ok(Line::BodyFollows { bytes, .. }) if bytes > self.job_bytes_max => {
-                self.state = State::TooBig { left: u64::from(bytes) + END.len() as u64 };
+                self.skip(bytes, Fault::JobTooBig);
+                None
+            }
+            Ok(Line::Refused { bytes }) => {
+                self.skip(bytes, Fault::BadFormat);
                 None
             }
             Ok(Line::BodyFollows { key, terms, bytes }) => {
@@ -116,19 +137,31 @@ impl Decoder {
         }
     }
 
-    fn dropped(&mut self, cr: bool, input: &mut &[u8]) -> Option<Event> {
-        if cr && let Some(rest) = input.strip_prefix(b"\n") {
+    /// `None`: the line has not ended. `Some(None)`: a body follows.
+    fn dropped(&mut self, cr: bool, mut ending: Option<Ending>, input: &mut &[u8]) -> Option<Option<Event>> {
+        let mut more = |bytes: &[u8]| ending.iter_mut().for_each(|ending| ending.read(bytes));
+        if let Some(rest) = input.strip_prefix(b"\n").filter(|_| cr) {
             *input = rest;
-            return Some(Event::Fault(Fault::BadFormat));
-        }
-        if let Some(ends) = end_of(input) {
+        } else {
+            if cr && !input.is_empty() {
+                more(b"\r");
+            }
+            let Some(ends) = end_of(input) else {
+                let line = input.strip_suffix(b"\r").unwrap_or(input);
+                more(line);
+                let cr = if input.is_empty() { cr } else { line.len() < input.len() };
+                *input = &[];
+                self.state = State::Dropped { cr, ending };
+                return None;
+            };
+            more(&input[..ends]);
             *input = &input[ends + END.len()..];
-            return Some(Event::Fault(Fault::BadFormat));
         }
-        let cr = if input.is_empty() { cr } else { input.ends_with(b"\r") };
-        self.state = State::Dropped { cr };
-        *input = &[];
-        None
+        match ending.and_then(|ending| ending.body_bytes()) {
+            Some(bytes) => self.skip(bytes, Fault::BadFormat),
+            None => return Some(Some(Event::Fault(Fault::BadFormat))),
+        }
+        Some(None)
     }
 
     fn body(&mut self, mut body: Body, input: &mut &[u8]) -> Option<Event> {
@@ -151,15 +184,19 @@ impl Decoder {
         }))
     }
 
-    fn too_big(&mut self, left: u64, input: &mut &[u8]) -> Option<Event> {
+    fn skip(&mut self, bytes: u32, fault: Fault) {
+        self.state = State::Skipped { left: u64::from(bytes) + END.len() as u64, fault };
+    }
+
+    fn skipped(&mut self, left: u64, fault: Fault, input: &mut &[u8]) -> Option<Event> {
         let come = usize::try_from(left).map_or(input.len(), |left| input.len().min(left));
         *input = &input[come..];
         let left = left - come as u64;
         if left > 0 {
-            self.state = State::TooBig { left };
+            self.state = State::Skipped { left, fault };
             return None;
         }
-        Some(Event::Fault(Fault::JobTooBig))
+        Some(Event::Fault(fault))
     }
 }
 
@@ -208,6 +245,11 @@ mod tests {
         // The body of a put that was refused is read as commands.
         let read = of(b"put 1 0 9 x\r\nstats\r\n\r\n");
         assert_eq!(read, [fault(Fault::BadFormat), stats.clone(), fault(Fault::UnknownCommand)]);
+        // But not of one with a key.
+        assert_eq!(
+            of(b"put-key a b 1 0 9 7\r\nstats\r\n\r\nquit\r\n"),
+            [fault(Fault::BadFormat), Event::Command(Command::Quit)]
+        );
         assert_eq!(of(b"a\nb\r\nstats\r\n"), [fault(Fault::UnknownCommand), stats]);
     }
 
@@ -222,6 +264,14 @@ mod tests {
             assert_eq!(faults(then), wanted, "{bytes} bytes");
         }
         // Of the verbs with a key it may be longer: the key is not, but that is another fault.
+        // The body of a put-key is none of the commands however long its line is.
+        let key =
+            |bytes: usize, rest: &str| format!("put-key {}{rest}\r\nquit\r\nstats\r\n", "k ".repeat(bytes));
+        let then = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
+        for keys in [500, 508, 511, 512, 3_000] {
+            assert_eq!(faults(key(keys, "0 0 60 4")), then, "{keys} keys");
+            assert_eq!(faults(key(keys, "0 0 60 4x"))[1], Event::Command(Command::Quit), "{keys} keys");
+        }
         let spaces = |bytes: usize| format!("delay-key k{}1s\r\n", " ".repeat(bytes - 15));
         assert_eq!(spaces(1_024).len(), 1_024);
         assert!(matches!(faults(spaces(1_024))[..], [Event::Command(Command::DelayKey { .. })]));
@@ -232,6 +282,7 @@ mod tests {
     fn a_body_that_is_only_announced_takes_little_memory() {
         let mut decoder = Decoder::new(16 << 20);
         assert_eq!(all(&mut decoder, b"put 1 0 9 16777216\r\nabc"), []);
+        assert_eq!(decoder.body_bytes(), (16 << 20) + 2);
         let State::Body(body) = &decoder.state else { panic!("{decoder:?}") };
         assert!(body.bytes.capacity() <= BODY_BYTES_AT_FIRST);
     }
@@ -245,6 +296,8 @@ mod tests {
             "put 1 0 9 0\r\n\r\n",
             "put 1",
             "put-key k 1 1s 9 2\r\nab\r\n",
+            "put-key k k 1 1s 9 2\r\nab\r\n",
+            "put-key ü 4",
             "delay-key k 5",
             "stats",
             "reserve",
@@ -263,8 +316,11 @@ mod tests {
         let long = (200_usize..1_100).prop_map(|bytes| vec![b'x'; bytes]);
         let long_key =
             (200_usize..1_100).prop_map(|bytes| [b"peek-key ".to_vec(), vec![b'x'; bytes]].concat());
+        let long_put = (200_usize..1_100).prop_map(|bytes| {
+            [b"put-key ".to_vec(), vec![b' '; bytes], b"1 2 3\r 4 5 2\r\nabc".to_vec()].concat()
+        });
         let any = prop::collection::vec(any::<u8>(), 0..20);
-        let part = prop_oneof![8 => word, 2 => Just(b"\r\n".to_vec()), 1 => long, 1 => long_key, 1 => any];
+        let part = prop_oneof![8 => word, 2 => Just(b"\r\n".to_vec()), 1 => long, 1 => long_key, 1 => long_put, 1 => any];
         prop::collection::vec(part, 0..30).prop_map(|parts| parts.concat())
     }
 

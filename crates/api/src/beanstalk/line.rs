@@ -16,6 +16,10 @@ pub(super) enum Line {
         terms: JobTerms,
         bytes: u32,
     },
+    /// So many bytes and CR LF follow on a line that is refused. They are no commands: of a verb of our own we may say so.
+    Refused {
+        bytes: u32,
+    },
 }
 
 /// Whether the line may be longer than others: its verb is none of beanstalkd's.
@@ -27,6 +31,63 @@ pub(super) fn may_be_long(line: &[u8]) -> bool {
 }
 
 pub(super) fn read(line: &[u8]) -> Result<Line, Fault> {
+    match read_whole(line) {
+        Err(fault) => body_of_refused(line).map(|bytes| Line::Refused { bytes }).ok_or(fault),
+        read => read,
+    }
+}
+
+fn body_of_refused(line: &[u8]) -> Option<u32> {
+    let mut ending = Ending::of(line)?;
+    ending.read(line);
+    ending.body_bytes()
+}
+
+/// How a line of `put-key` ends whatever else it says. A key is often made of what users say, and a body must not be read as commands because of it: how
+/// long it is says the last word.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// Spaces in front of the last word.
+    spaces: usize,
+    /// Spaces behind it.
+    trailing: usize,
+    /// The last word, if it is a number of 32 bits.
+    last: Option<u32>,
+}
+
+impl Ending {
+    /// Of a line that begins so; `None`: it is none of `put-key`.
+    pub(super) fn of(begins: &[u8]) -> Option<Self> {
+        begins.starts_with(b"put-key ").then_some(Self { spaces: 0, trailing: 0, last: None })
+    }
+
+    /// More of it, its beginning first.
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if byte == b' ' {
+                self.trailing += 1;
+                continue;
+            }
+            if self.trailing > 0 {
+                self.spaces += std::mem::take(&mut self.trailing);
+                self.last = Some(0);
+            }
+            let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+            self.last =
+                self.last.zip(digit).and_then(|(last, digit)| last.checked_mul(10)?.checked_add(digit));
+        }
+    }
+
+    /// How long the body is; `None`: the line does not say, or says too little for its last word to be that.
+    pub(super) fn body_bytes(&self) -> Option<u32> {
+        self.last.filter(|_| self.spaces >= PUT_KEY_WORDS)
+    }
+}
+
+/// Behind `put-key` stand a key, a priority, a time, a ttr, and how long the body is.
+const PUT_KEY_WORDS: usize = 5;
+
+fn read_whole(line: &[u8]) -> Result<Line, Fault> {
     if line.contains(&0) {
         return Err(Fault::BadFormat);
     }
@@ -56,7 +117,9 @@ pub(super) fn read(line: &[u8]) -> Result<Line, Fault> {
         (b"stats-tube", _) => words.last_tube().map(Command::StatsTube),
         (b"reserve-with-timeout", _) => words.timeout().map(|timeout_s| Command::Reserve { timeout_s }),
         (b"reserve-job", _) => words.number().map(Command::ReserveJob),
-        (b"reserve-batch", _) => words.batch(),
+        (b"reserve-batch", _) => {
+            words.batch().filter(|batch| !matches!(batch, Command::ReserveBatch { max: 0, .. }))
+        }
         (b"delete", _) => words.number().map(Command::Delete),
         (b"touch", _) => words.number().map(Command::Touch),
         (b"peek", _) => words.number().map(Command::Peek),
@@ -92,10 +155,20 @@ const BEGINNINGS: [&[u8]; 8] = [
 ];
 
 fn unknown(line: &[u8]) -> Fault {
+    let host = line.get(..5).is_some_and(|begins| begins.eq_ignore_ascii_case(b"host:"));
+    if host || line.ends_with(b" HTTP/1.1") || line.ends_with(b" HTTP/1.0") {
+        return Fault::Http;
+    }
     match BEGINNINGS.iter().any(|verb| line.starts_with(verb)) {
         true => Fault::BadFormat,
         false => Fault::UnknownCommand,
     }
+}
+
+/// A number of digits, and nothing else.
+fn digits<N: std::str::FromStr>(word: &[u8]) -> Option<N> {
+    let digits = word.iter().all(u8::is_ascii_digit);
+    str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
 }
 
 /// What stands behind a verb; it begins with the space.
@@ -114,11 +187,8 @@ impl<'a> Words<'a> {
         (!word.is_empty()).then_some(word)
     }
 
-    /// Digits, and nothing else.
     fn number(&mut self) -> Option<u64> {
-        let word = self.word(true)?;
-        let digits = word.iter().all(u8::is_ascii_digit);
-        str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
+        digits(self.word(true)?)
     }
 
     /// A number of 32 bits.
@@ -288,6 +358,15 @@ mod tests {
         }
     }
 
+    /// A browser can be made to send a request, and not to leave its first line or its host out.
+    #[test]
+    fn http_is_known_by_its_lines() {
+        for line in ["POST / HTTP/1.1", "GET /x?y HTTP/1.0", "Host: 127.0.0.1:11300", "host:a"] {
+            assert_eq!(fault(line), Some(Fault::Http), "{line}");
+        }
+        assert_eq!(fault("POST /"), Some(Fault::UnknownCommand));
+    }
+
     #[test]
     fn where_beanstalkd_is_lax_by_mistake_it_is_not_followed() {
         for line in [
@@ -333,13 +412,42 @@ mod tests {
     }
 
     #[test]
+    fn a_put_key_that_is_refused_says_how_long_its_body_is() {
+        let long = "k".repeat(257);
+        for refused in [
+            "a b 0 60 7",
+            "a b 0 0 60 00000000000000007",
+            "a b 0 0 60 7",
+            "ü 0 0 60 7",
+            "a\0b 0 0 60 7",
+            " 0 0 60 7",
+            "a 0 0 60  7 ",
+            &format!("{long} 0 0 60 7"),
+        ] {
+            let read = read(format!("put-key {refused}").as_bytes());
+            assert_eq!(read, Ok(Line::Refused { bytes: 7 }), "{refused}");
+        }
+        for nothing in [
+            "put-key a",
+            "put-key a 0 0 60 x",
+            "put-key a 0 0 60 4294967296",
+            "put-key a b 0 0 60 00000000001x",
+            "put-key ",
+            "delay-key a b 7",
+            "put-key a 0 0 60",
+        ] {
+            assert_eq!(fault(nothing), Some(Fault::BadFormat), "{nothing}");
+        }
+    }
+
+    #[test]
     fn verbs_with_a_key_take_times_of_every_form() {
         let when = |text: &str| match read(format!("put-key order:1 5 {text} 60 2").as_bytes()) {
             Ok(Line::BodyFollows { key, terms, bytes: 2 }) => {
                 assert_eq!((key.as_deref(), terms.priority, terms.ttr_s), (Some("order:1"), 5, 60));
                 Some(terms.when)
             }
-            Err(Fault::BadFormat) => None,
+            Ok(Line::Refused { bytes: 2 }) => None,
             other => panic!("{other:?}"),
         };
         assert_eq!(when("3"), Some(When::AfterMs(3_000)));

@@ -101,7 +101,7 @@ impl Reply<'_> {
             Self::OutOfMemory => word(out, "OUT_OF_MEMORY"),
             Self::InternalError => word(out, "INTERNAL_ERROR"),
             Self::Fault(Fault::BadFormat) => word(out, "BAD_FORMAT"),
-            Self::Fault(Fault::UnknownCommand) => word(out, "UNKNOWN_COMMAND"),
+            Self::Fault(Fault::UnknownCommand | Fault::Http) => word(out, "UNKNOWN_COMMAND"),
             Self::Fault(Fault::JobTooBig) => word(out, "JOB_TOO_BIG"),
             Self::Fault(Fault::ExpectedCrlf) => word(out, "EXPECTED_CRLF"),
         }

@@ -28,7 +28,11 @@ pub(super) fn answers() -> Vec<Schema> {
             vec![
                 has("at", time(), "When it ended."),
                 has("attempt", integer(1, u32::MAX.into()), "Which, from 1."),
-                has("how", one_of(&["nacked", "lease_ended", "revoked"]), "How it ended."),
+                has(
+                    "how",
+                    one_of(&["nacked", "lease_ended", "revoked", "buried", "worker_gone"]),
+                    "How it ended.",
+                ),
                 may("reason", text(1_024), "What its worker said."),
             ],
         ),
@@ -234,7 +238,7 @@ fn task() -> Schema {
         may("expire_at", time(), "When it is given up, unless a worker has it then."),
         may("failures", all(of("Failure")), "The attempts that failed last, ten at most, the oldest first."),
         may("dead_at", time(), "When it was given up."),
-        may("reason", one_of(&["max_attempts", "expired"]), "Why it was given up."),
+        may("reason", one_of(&["max_attempts", "expired", "buried"]), "Why it was given up."),
         may("timeline", all(of("Moment")), "The instants to come."),
     ];
     let rest = [rest, trace()].concat();
@@ -337,8 +341,9 @@ fn ready() -> Schema {
         "Ready",
         "Whether the server takes work.",
         vec![
-            has("ready", boolean(), "Whether puts, leases and acks are taken."),
+            has("ready", boolean(), "Whether leases and acks are taken, and puts unless it drains."),
             has("why", why(), "Why not; `null` if they are."),
+            has("draining", boolean(), "Whether no new tasks are taken (SIGUSR1) while all else goes on."),
             has(
                 "durability",
                 one_of(&["fsync", "os", "memory"]),

@@ -81,9 +81,19 @@ const PRODUCE: Needs = Needs::In("produce");
 const CONSUME: Needs = Needs::In("consume");
 const ADMIN: Needs = Needs::In("admin");
 
-const OF_PUT: &[ProblemKind] =
-    &[TooFar, ExpiresFirst, NotFound, Done, Live, Leased, Draining, VersionMismatch, BacklogFull];
-const OF_POST: &[ProblemKind] = &[TooFar, ExpiresFirst, Done, Draining, BacklogFull];
+const OF_PUT: &[ProblemKind] = &[
+    TooFar,
+    ExpiresFirst,
+    NotFound,
+    Done,
+    Live,
+    Leased,
+    Draining,
+    ServerDraining,
+    VersionMismatch,
+    BacklogFull,
+];
+const OF_POST: &[ProblemKind] = &[TooFar, ExpiresFirst, Done, Draining, ServerDraining, BacklogFull];
 const OF_PATCH: &[ProblemKind] =
     &[TooFar, ExpiresFirst, NotFound, Done, Dead, Leased, Timeline, VersionMismatch];
 const OF_SCHEDULE: &[ProblemKind] = &[TooFar, ExpiresFirst, NoSchedule, VersionMismatch, TooMany];

@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use tickwheel_api::client::Client;
 use tickwheel_api::{BatchLine, BatchOp, Due, LeaseBody, PayloadBody, PutBody, PutMode, TokenResult};
 
+use super::bench_beanstalk::BenchBeanstalk;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -32,6 +33,14 @@ const LATE_MAX: Duration = Duration::from_secs(60);
 /// one after the other while a worker waits for them: how long after `due_at` they are in its hands, by this machine's clock, so
 /// run it where the server runs. Beside it stands what a sleep of this machine is late by. All tasks are gone at the end.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+// The other door has an address of its own.
+#[command(
+    mut_arg("server", |arg| arg.global(false)),
+    mut_arg("token_file", |arg| arg.global(false)),
+    mut_arg("ca_file", |arg| arg.global(false)),
+    mut_arg("retries", |arg| arg.global(false))
+)]
 #[command(after_help = "\
 Examples:
   tickwheel bench
@@ -60,6 +69,14 @@ pub(crate) struct Bench {
     remote: Remote,
     #[command(flatten)]
     format: Format,
+    #[command(subcommand)]
+    door: Option<DoorToMeasure>,
+}
+
+/// Another door than that of HTTP.
+#[derive(Subcommand, Debug)]
+enum DoorToMeasure {
+    Beanstalk(Box<BenchBeanstalk>),
 }
 
 /// One figure.
@@ -76,6 +93,9 @@ impl Bench {
     /// # Errors
     /// No server, a refusal, or somebody else works on the queue.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if let Some(DoorToMeasure::Beanstalk(bench)) = self.door {
+            return bench.run();
+        }
         let client = self.remote.client()?;
         let counts = client.queue(&self.queue)?.counts;
         let there = counts.scheduled + counts.ready + counts.leased + counts.dead;

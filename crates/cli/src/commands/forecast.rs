@@ -66,13 +66,13 @@ impl Forecast {
     /// # Errors
     /// No server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let named = self.queue.clone();
         let Self { queue, bucket: bucket_ms, span: span_ms, remote, format } = self;
-        let found = remote.client()?.forecast(&ForecastQuery { queue, bucket_ms, span_ms })?;
+        let query = ForecastQuery { queue, bucket_ms, span_ms };
+        let found = remote.client()?.forecast(&query)?;
         let most = found.buckets.iter().map(|bucket| bucket.tasks).max().unwrap_or_default();
         if !format.is_json() {
             say(&format!("{} tasks until {}", found.tasks, time::format(found.to_ms)));
-            if let Some(queue) = named.filter(|_| found.tasks == 0) {
+            if let Some(queue) = query.queue.filter(|_| found.tasks == 0) {
                 say(&format!(
                     "hint: names are case-sensitive; `tickwheel queues show {queue}` says what is ready and leased"
                 ));

@@ -3,6 +3,7 @@
 pub(crate) mod ack;
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod bench_beanstalk;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -81,10 +81,8 @@ fn nothing(text: &str) -> Result<(), String> {
     }
 }
 
-const EXPONENTIAL: &str = "exponential";
-
 fn kind(text: &str) -> Result<&'static str, String> {
-    [EXPONENTIAL, "fixed"]
+    ["exponential", "fixed"]
         .into_iter()
         .find(|kind| *kind == text)
         .ok_or_else(|| "it takes exponential or fixed".to_owned())

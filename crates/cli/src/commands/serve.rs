@@ -13,7 +13,9 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
-use tickwheel_server::{Config, Server, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens};
+use tickwheel_server::{
+    Beanstalk as Door, Config, ListenAt, Server, StartError, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens,
+};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -34,7 +36,7 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
 /// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
-/// are answered and leases are written down. A second one, a second later or more, stops it at once.
+/// are answered and leases are written down. A second one, a second later or more, stops it at once. SIGUSR1 makes it take no new tasks.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -66,9 +68,21 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes any free port
     #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
     listen: SocketAddr,
-    /// Where to listen for clients of beanstalkd: `off`, for this version does not speak their protocol yet
-    #[arg(long, value_name = "ADDR:PORT|off", env = "TICKWHEEL_BEANSTALK", default_value = "off", value_parser = values::beanstalk)]
-    beanstalk: Beanstalk,
+    /// Where to listen for clients of beanstalkd
+    ///
+    /// 127.0.0.1:11300 unless said otherwise; but if somebody has that port already, nowhere. Their protocol has no tokens: where a server has some,
+    /// the door is open only if this option or --beanstalk-client-ca asks for it
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH|off", env = "TICKWHEEL_BEANSTALK", value_parser = values::beanstalk)]
+    beanstalk: Option<Beanstalk>,
+    /// The bytes that a job of a client of beanstalkd may have
+    #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_JOB_SIZE", default_value = "65535", value_parser = values::job_bytes)]
+    max_job_size: u32,
+    /// Clients of beanstalkd see the queues of this namespace only, as tubes without it: tube `close` is queue `shop/close` for `shop`
+    #[arg(long, value_name = "NAME", env = "TICKWHEEL_BEANSTALK_NAMESPACE")]
+    beanstalk_namespace: Option<String>,
+    /// Clients of beanstalkd need TLS and a certificate that is signed by one of those in this PEM file. It takes --tls-cert and --tls-key
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_BEANSTALK_CLIENT_CA")]
+    beanstalk_client_ca: Option<PathBuf>,
     /// Let time stand still until `POST /v1/clock/advance` moves it; a directory belongs to one kind of clock for good
     #[arg(long, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     virtual_clock: bool,
@@ -181,7 +195,6 @@ impl Serve {
             (true, _) => Store::Memory,
             (false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
         };
-        let Beanstalk::Off = self.beanstalk;
         let tokens = variable().map_or_else(|| Ok(Tokens::default()), |token| token_of_variable(&token))?;
         if let Some(url) = &self.otlp_endpoint {
             otlp::check(url)?;
@@ -203,8 +216,26 @@ impl Serve {
             token_file: self.token_file.clone(),
             ..Config::new(store)
         };
+        let config = Config { beanstalk: self.door(config.has_tokens()), ..config };
         config.check()?;
         Ok(config)
+    }
+
+    /// The door for clients of beanstalkd. Tokens do not cover it, so a server that has some opens it only where it is asked to.
+    fn door(&self, has_tokens: bool) -> Option<Door> {
+        let usual = Door::default();
+        let listen = match self.beanstalk.clone() {
+            Some(Beanstalk::Off) => return None,
+            Some(Beanstalk::At(listen)) => listen,
+            None if has_tokens && self.beanstalk_client_ca.is_none() => return None,
+            None => usual.listen,
+        };
+        Some(Door {
+            listen,
+            job_bytes_max: self.max_job_size,
+            namespace: self.beanstalk_namespace.clone(),
+            client_ca: self.beanstalk_client_ca.clone(),
+        })
     }
 
     /// What somebody may not have meant.
@@ -225,8 +256,9 @@ impl Serve {
                 "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
             );
         }
+        self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;
-        if *insecure && config.tokens.is_empty() && config.token_file.is_none() {
+        if *insecure && !config.has_tokens() {
             tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
         }
         if *insecure && config.tls.is_none() {
@@ -234,18 +266,60 @@ impl Serve {
         }
     }
 
+    /// The same of the door for clients of beanstalkd.
+    fn warn_of_door(&self, config: &Config) {
+        let Some(Door { listen, client_ca, .. }) = &config.beanstalk else {
+            let is_asked_for = self.max_job_size != Door::default().job_bytes_max
+                || self.beanstalk_namespace.is_some()
+                || self.beanstalk_client_ca.is_some();
+            if is_asked_for {
+                tracing::warn!(
+                    "there is no door for clients of beanstalkd, and what is said of it is not used; --beanstalk says where it is to be"
+                );
+            }
+            if self.beanstalk.is_none() {
+                tracing::warn!(
+                    "there is no door for clients of beanstalkd, for tokens do not cover it; --beanstalk says where it is to be, or off"
+                );
+            }
+            return;
+        };
+        if client_ca.is_none() && config.has_tokens() {
+            tracing::warn!(
+                %listen,
+                "tokens do not cover the door for clients of beanstalkd: whoever reaches it may do everything there"
+            );
+        }
+        if let ListenAt::Tcp(address) = listen
+            && client_ca.is_none()
+            && !address.ip().to_canonical().is_loopback()
+        {
+            tracing::warn!(
+                %listen,
+                "there is no TLS at the door for clients of beanstalkd: whoever is on the way reads everything"
+            );
+        }
+    }
+
     async fn serve(self) -> Result<()> {
         // Before anything is opened: a signal that comes early is a stop, too.
         let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
+        let mut usr1 = signal(SignalKind::user_defined1()).context("listen for signals")?;
         let config = self.settled().context("failed to start")?;
         self.warn(&config);
         let (spans, export) = self.otlp_endpoint.as_deref().map(otlp::open).transpose()?.unzip();
         let config = Config { spans, ..config };
         let server = tokio::select! {
-            bound = Server::bind(config) => bound.context("failed to start")?,
+            bound = bind(config, self.beanstalk.is_none()) => bound.context("failed to start")?,
             _ = stop.wait() => return Ok(()),
         };
-        announce(&server.url())?;
+        announce(&server)?;
+        let drain = server.drain();
+        let drained = async {
+            usr1.recv().await;
+            drain.begin();
+            std::future::pending().await
+        };
         let told = async {
             let signal = stop.wait().await;
             tracing::info!(signal, "told to stop");
@@ -262,6 +336,7 @@ impl Serve {
         };
         tokio::select! {
             () = server.run(told) => {}
+            () = drained => {}
             never = told_twice => match never {},
         }
         if let Some(export) = export {
@@ -290,10 +365,30 @@ fn end_with_the_engine() {
     }));
 }
 
-/// The line that says that the server is ready. Whoever started it may wait for it.
-fn announce(url: &str) -> Result<()> {
+/// Binds; `usual`: the door for clients of beanstalkd is where nobody asked for it to be, so that there is none if somebody else is there.
+async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
+    match Server::bind(config.clone()).await {
+        Err(StartError::ListenBeanstalk { listen, source })
+            if usual && source.kind() == io::ErrorKind::AddrInUse =>
+        {
+            tracing::warn!(
+                %listen,
+                "there is no door for clients of beanstalkd, for somebody has its port; --beanstalk says another, or off"
+            );
+            Server::bind(Config { beanstalk: None, ..config }).await
+        }
+        bound => bound,
+    }
+}
+
+/// The line that says that the server is ready, and one for its other door. Whoever started it may wait for the first.
+fn announce(server: &Server) -> Result<()> {
+    let mut lines = format!("listening {}\n", server.url());
+    if let Some(door) = server.beanstalk() {
+        lines.push_str(&format!("listening beanstalk://{door}\n"));
+    }
     let mut out = io::stdout().lock();
-    let written = writeln!(out, "listening {url}").and_then(|()| out.flush());
+    let written = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     match written {
         // A server does not depend on somebody reading its first line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -358,4 +453,37 @@ fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
     set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Alone {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    /// Where the door is that these ask for; what the environment of the test run says has nothing to do with it.
+    fn door(has_tokens: bool, listen: Option<&str>, client_ca: Option<&str>) -> Option<String> {
+        let mut alone = Alone::try_parse_from(["serve"]).expect("it needs no options");
+        alone.serve.beanstalk = listen.map(|listen| values::beanstalk(listen).expect("a place"));
+        alone.serve.beanstalk_client_ca = client_ca.map(PathBuf::from);
+        alone.serve.door(has_tokens).map(|door| door.listen.to_string())
+    }
+
+    #[test]
+    fn a_server_with_tokens_opens_the_other_door_only_where_it_is_asked_to() {
+        let usual = Some("127.0.0.1:11300".to_owned());
+        assert_eq!(door(false, None, None), usual);
+        assert_eq!(door(false, Some("off"), None), None);
+        assert_eq!(door(true, None, None), None, "they do not cover it");
+        assert_eq!(door(true, Some("127.0.0.1:1"), None), Some("127.0.0.1:1".to_owned()));
+        assert_eq!(door(true, Some("unix:/a"), None), Some("unix:/a".to_owned()));
+        assert_eq!(door(true, None, Some("ca")), usual);
+        assert_eq!(door(true, Some("off"), Some("ca")), None);
+    }
 }

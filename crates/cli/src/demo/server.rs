@@ -27,7 +27,7 @@ impl Server {
         let program = std::env::current_exe().context("find this program")?;
         let mut command = Command::new(program);
         command
-            .args(["serve", "--listen", listen, "--log", "warn", "--data"])
+            .args(["serve", "--listen", listen, "--beanstalk", "off", "--log", "warn", "--data"])
             .arg(root.join("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -5,7 +5,7 @@ use crate::run::run;
 #[test]
 fn bad_arguments_are_usage_errors_with_a_hint() {
     let long_key = "k".repeat(257);
-    let cases: [(&[&str], &[&str]); 29] = [
+    let cases: [(&[&str], &[&str]); 35] = [
         (&["put", "q", "k", "--in", "30"], &["--in <DURATION>", "has no unit after 30", "`30m`"]),
         (&["put", "q", "k", "--in", "-5s"], &["--in <DURATION>", "is negative", "`0s`"]),
         (&["put", "q", "k", "--in", ""], &["--in <DURATION>"]),
@@ -38,9 +38,24 @@ fn bad_arguments_are_usage_errors_with_a_hint() {
         (&["ack", "q", "a=b"], &["<TOKEN>", "1 to 64 bytes of"]),
         (&["serve", "--listen", "8463"], &["--listen <ADDR:PORT>"]),
         (
-            &["serve", "--beanstalk", "127.0.0.1:11300"],
-            &["--beanstalk <ADDR:PORT|off>", "not speak", "`off`"],
+            &["serve", "--beanstalk", "localhost:11300"],
+            &["--beanstalk <ADDR:PORT|unix:PATH|off>", "127.0.0.1:11300", "`off`", "localhost are not"],
         ),
+        (&["bench", "beanstalk", "localhost", "0"], &["<PORT>", "from 1 to 65535"]),
+        (
+            &["bench", "beanstalk", "localhost", "1", "--vs", "localhost"],
+            &["--vs <HOST:PORT>", "127.0.0.1:11300"],
+        ),
+        (
+            &["bench", "beanstalk", "localhost", "1", "--mode", "lateness", "--connections", "3"],
+            &["an even number", "tickwheel bench beanstalk"],
+        ),
+        (
+            &["bench", "beanstalk", "localhost", "1", "--mode", "cycle", "--delay", "1"],
+            &["leave --delay out"],
+        ),
+        (&["bench", "beanstalk", "localhost", "1", "--mode", "cycle", "--keep"], &["--keep is for"]),
+        (&["bench", "beanstalk", "localhost", "1", "--payload", "15"], &["--payload <BYTES>", "from 16"]),
     ];
     for (words, expected) in cases {
         let ran = run(words);

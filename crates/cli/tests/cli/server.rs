@@ -13,7 +13,8 @@ pub(crate) fn tickwheel(words: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(words).stdin(Stdio::null());
+    // Its usual port is one for all servers of this machine.
+    command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
     command
 }
 

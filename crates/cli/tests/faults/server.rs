@@ -47,6 +47,7 @@ impl Home {
             }
         }
         let log = File::options().create(true).append(true).open(&self.log).expect("open the server's log");
+        command.env("TICKWHEEL_BEANSTALK", "off");
         command.args(words).arg(&self.data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         command
     }

@@ -15,7 +15,7 @@ use crate::command::Redrive;
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
-use crate::task::{Dead, Death, Failed, Failure, Outcome, Task};
+use crate::task::{Dead, Death, Failed, Failure, Outcome, Redriven, Task};
 use crate::time::{Now, Timestamp};
 
 /// A task in memory that expires, in the order of time. Its id finds it again.
@@ -26,17 +26,43 @@ const OVERDUE_AT_ONCE: usize = 32;
 /// With less room than that in the store time changes no task and makes none: what has expired, and the instants of schedules, wait.
 pub(super) const ROOM_MIN: u64 = 1 << 20;
 
+/// The instants at which tasks are forgotten that a worker gave up begin here, a thousand years after the first of all: in the order in
+/// which they were given up, and never.
+pub(super) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_250 * 86_400) {
+    Some(instant) => instant,
+    None => unreachable!(),
+};
+
 /// What an entry of that order takes, about.
 pub(super) const EXPIRY_BYTES: u64 = 40;
 
 /// How a lease ended that was not acked.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Lapse {
     pub(super) how: Failed,
+    /// When the task is due again, unless it is given up.
+    pub(super) again: Again,
+    /// Another priority for it.
+    pub(super) priority: Option<u32>,
     /// What its worker said.
     pub(super) reason: Option<Arc<str>>,
-    /// When its worker wants it to be due again; `None`: as its policy says.
-    pub(super) due_at: Option<Timestamp>,
+}
+
+/// When a task is due again.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Again {
+    /// At once, in its old place.
+    AtOnce,
+    /// As its retry policy says.
+    ByPolicy,
+    /// Then.
+    At(Timestamp),
+}
+
+impl Lapse {
+    /// It ran out.
+    pub(super) const EXPIRED: Self =
+        Self { how: Failed::LeaseEnded, again: Again::AtOnce, priority: None, reason: None };
 }
 
 impl Engine {
@@ -49,16 +75,23 @@ impl Engine {
         let attempts = task.attempts.saturating_add(1);
         let retry = self.retry_of(task);
         let death = match task.expire_at() {
+            _ if lapse.how == Failed::Buried && !crate::planted::is("burial-forgotten") => {
+                Some(Death::Buried)
+            }
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
             Some(at) if at <= now.wall => Some(Death::Expired),
             _ => None,
         };
         let due_at = match death {
             Some(_) => None,
-            None => self.due_again(now, task, attempts, &lapse),
+            None => self.due_again(now, task, attempts, lapse.again),
         };
         self.record(slot, |task| {
             fail(task, now, lapse.how, lapse.reason);
+            if lapse.how == Failed::Nacked {
+                task.extra_mut().tally.delay_ms = Some(due_at.map_or(0, |due_at| due_at.ms_since(now.wall)));
+            }
+            task.priority = lapse.priority.unwrap_or(task.priority);
             task.attempts = task.attempts.saturating_add(u32::from(counts));
             task.lease_fence = fence;
             task.lease = None;
@@ -84,18 +117,19 @@ impl Engine {
     }
 
     /// When a task whose attempt failed is due again; `None`: at once, in its old place.
-    fn due_again(&self, now: Now, task: &Task, attempts: u32, lapse: &Lapse) -> Option<Timestamp> {
-        let due_at = match lapse.due_at {
-            None if lapse.how == Failed::Nacked => {
+    fn due_again(&self, now: Now, task: &Task, attempts: u32, again: Again) -> Option<Timestamp> {
+        let due_at = match again {
+            Again::AtOnce => return None,
+            Again::ByPolicy => {
                 let backoff =
                     self.retry_of(task).backoff.filter(|_| !crate::planted::is("backoff-forgotten"))?;
                 let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
-                self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)
+                self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)?
             }
-            due_at => due_at,
+            Again::At(due_at) => due_at,
         };
         // It is not put off beyond the moment at which it is given up.
-        due_at.map(|due_at| due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
+        Some(due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
     }
 
     /// A number that nobody chose, the same whenever this attempt of this task is asked for.
@@ -107,9 +141,22 @@ impl Engine {
         hasher.finish()
     }
 
+    /// When a task is forgotten that is given up now.
+    fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
+        match why {
+            Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
+            Death::Buried => {
+                // Never; and each after those before it, though they were buried in one millisecond, or the clock has stepped back.
+                let in_order = self.last_burial.saturating_plus_ms(1);
+                self.last_burial = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(in_order);
+                self.last_burial
+            }
+        }
+    }
+
     /// Gives a task up that stands nowhere. It is kept for a while, for people to look at.
     pub(super) fn die(&mut self, slot: Slot, now: Now, why: Death) {
-        let forgotten_at = now.wall.saturating_plus_ms(self.config.dead_ms);
+        let forgotten_at = self.forgotten_at(now, why);
         let fence = self.next_lease;
         self.together(|engine| {
             engine.record(slot, |task| {
@@ -296,13 +343,19 @@ impl Engine {
         };
         let answer = match self.refusal_of_changes() {
             Some(why) => Err(why.into()),
-            None => self.decide_redrive(now, slot),
+            None => self.decide_redrive(now, slot, Redriven::ByOwner),
         };
         self.answer(call, Answer::Redrive(answer));
         self.let_go(slot, now);
     }
 
-    fn decide_redrive(&mut self, now: Now, slot: Slot) -> Result<TaskView, RedriveError> {
+    /// Gives a dead task another life.
+    pub(super) fn decide_redrive(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        by: Redriven,
+    ) -> Result<TaskView, RedriveError> {
         let task = Arc::clone(&self.entries.get(slot).task);
         if !self.entries.get(slot).is_dead() {
             return Err(RedriveError::NotFound);
@@ -322,11 +375,16 @@ impl Engine {
         self.unplace(slot);
         let (fence, version) = (self.next_lease, self.applied.next());
         self.record(slot, |task| {
+            let put_at = task.put_at;
             let extra = task.extra_mut();
-            extra.dead = None;
+            // The delay that it was given stays known.
+            let delay_ms = extra.dead.take().map(|dead| dead.due_at.ms_since(put_at));
+            extra.tally.delay_ms = extra.tally.delay_ms.or(delay_ms);
             extra.expire_at = None;
+            extra.tally.count_redrive(by);
             task.attempts = 0;
             task.due_at = now.wall;
+            // Also if a worker takes it: of two tasks that had a key, the one that has it later has the higher version.
             task.version = version;
             task.lease_fence = fence;
         });
@@ -334,7 +392,7 @@ impl Engine {
         let queue = self.queues.open(&task.queue);
         queue.dead -= 1;
         queue.live += 1;
-        self.stats.scheduled_total += 1;
+        self.stats.scheduled_total += u64::from(by == Redriven::ByOwner);
         self.place(slot, now);
         Ok(self.view(slot))
     }
@@ -348,4 +406,5 @@ pub(super) fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<st
         failures.remove(0);
     }
     failures.push(Failure { at: now.wall, attempt, how, reason });
+    task.extra_mut().tally.count(how);
 }

@@ -185,7 +185,7 @@ pub(super) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
 /// What the record of a task adds to the store, about.
 pub(super) fn task_bytes(task: &Task, body_known: bool) -> u64 {
     let body = if body_known { 0 } else { body_bytes(&task.body) };
-    let extra = task.extra.as_ref().map_or(0, |extra| 64 + extra.text_bytes());
+    let extra = task.extra.as_ref().map_or(0, |extra| 96 + extra.text_bytes());
     (FIXED_BYTES + task.queue.as_str().len() + task.key.as_str().len() + extra + body) as u64
 }
 

@@ -7,10 +7,12 @@ use crate::input::{CallId, Effect};
 use crate::time::Seq;
 
 /// Holds each answer until everything that had been applied when it was made is durable. One queue is enough: what was
-/// applied only grows, so answers leave in the order they were made.
+/// applied only grows, so answers leave in the order they were made. Deliveries of tasks whose records are durable pass the others: what else
+/// had been applied says nothing of them.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     waiting: VecDeque<(Seq, CallId, Answer)>,
+    passing: Vec<(CallId, Answer)>,
 }
 
 impl Gate {
@@ -24,8 +26,14 @@ impl Gate {
         self.waiting.push_back((seen, call, answer));
     }
 
+    /// Adds an answer that rests on nothing but what is durable.
+    pub(super) fn pass(&mut self, call: CallId, answer: Answer) {
+        self.passing.push((call, answer));
+    }
+
     /// Lets out what `durable` covers.
     pub(super) fn release(&mut self, durable: Seq, out: &mut Vec<Effect>) {
+        out.extend(self.passing.drain(..).map(|(call, answer)| Effect::Answer { call, answer }));
         while let Some((_, call, answer)) = self.waiting.pop_front_if(|(seen, ..)| *seen <= durable) {
             out.push(Effect::Answer { call, answer });
         }
@@ -37,6 +45,6 @@ impl Gate {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.passing.is_empty()
     }
 }

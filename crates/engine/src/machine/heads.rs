@@ -38,7 +38,7 @@ impl Engine {
             let ahead = if self.sheds() { 0 } else { HEAD };
             let Some(no) = self.queues.number(&name) else { continue };
             let queue = self.queues.numbered(no);
-            let needed = queue.waiters.first_key_value().map_or(0, |(_, waiter)| waiter.max);
+            let needed = self.queues.first_waiter(&name).map_or(0, |(_, waiter)| waiter.max);
             let mut bytes = 0;
             let mut fetches = Vec::new();
             for stub in queue.line.stubs_among(needed.max(ahead)) {
@@ -60,7 +60,7 @@ impl Engine {
     /// The store answered with the record of a stub, unless a command has met that stub before.
     pub(super) fn head_found(&mut self, now: Now, fetch: Fetch, found: Found) {
         let Some(queue) = self.queues.fetched(fetch) else { return };
-        if queue.line.stubs.get(fetch.key).is_none() {
+        if queue.line.stubs().get(fetch.key).is_none() {
             return;
         }
         match found {

@@ -31,12 +31,53 @@ pub(super) enum InLine {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     /// Those that are held whole.
-    pub(super) whole: BTreeSet<ReadyPlace>,
+    whole: BTreeSet<ReadyPlace>,
     /// The others.
-    pub(super) stubs: Runs<ReadyStub>,
+    stubs: Runs<ReadyStub>,
+    /// How many of them are urgent.
+    urgent: usize,
 }
 
 impl Line {
+    pub(super) fn whole(&self) -> &BTreeSet<ReadyPlace> {
+        &self.whole
+    }
+
+    pub(super) fn stubs(&self) -> &Runs<ReadyStub> {
+        &self.stubs
+    }
+
+    pub(super) fn urgent(&self) -> usize {
+        self.urgent
+    }
+
+    /// One joins. Whether it was not there.
+    pub(super) fn insert(&mut self, place: ReadyPlace) -> bool {
+        let joins = self.whole.insert(place);
+        self.urgent += usize::from(joins && place.key.is_urgent());
+        joins
+    }
+
+    /// One that is held whole leaves. Whether it was there.
+    pub(super) fn remove(&mut self, place: &ReadyPlace) -> bool {
+        let leaves = self.whole.remove(place);
+        self.urgent -= usize::from(leaves && place.key.is_urgent());
+        leaves
+    }
+
+    /// A stub joins.
+    pub(super) fn insert_stub(&mut self, stub: ReadyStub) {
+        self.urgent += usize::from(stub.key().is_urgent());
+        self.stubs.insert(stub);
+    }
+
+    /// A stub leaves.
+    pub(super) fn remove_stub(&mut self, key: ReadyKey) -> Option<ReadyStub> {
+        let stub = self.stubs.remove(key)?;
+        self.urgent -= usize::from(key.is_urgent());
+        Some(stub)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.whole.len() + self.stubs.len()
     }
@@ -54,19 +95,20 @@ impl Line {
 
     /// Takes the first out.
     pub(super) fn pop_first(&mut self) -> Option<InLine> {
-        let stub = self.stubs.first().map(Ordered::key);
-        match self.whole.first() {
-            Some(place) if stub.is_none_or(|stub| place.key < stub) => {
-                self.whole.pop_first().map(InLine::Whole)
+        let stub = self.stubs.first().copied();
+        match self.whole.first().copied() {
+            Some(place) if stub.is_none_or(|stub| place.key < stub.key()) => {
+                self.remove(&place);
+                Some(InLine::Whole(place))
             }
-            _ => self.stubs.pop_first().map(InLine::Stub),
+            _ => self.remove_stub(stub?.key()).map(InLine::Stub),
         }
     }
 
     pub(super) fn push(&mut self, one: InLine) {
         match one {
-            InLine::Whole(place) => drop(self.whole.insert(place)),
-            InLine::Stub(stub) => self.stubs.insert(stub),
+            InLine::Whole(place) => drop(self.insert(place)),
+            InLine::Stub(stub) => self.insert_stub(stub),
         }
     }
 

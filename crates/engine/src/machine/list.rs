@@ -6,12 +6,13 @@ use std::sync::Arc;
 use tickwheel_core::TimerQueue;
 
 use super::Engine;
+use super::dead::BURIED_FROM;
 use super::entries::At;
 use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
 use crate::command::{List, TaskFilter};
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
-use crate::task::Task;
+use crate::task::{Death, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Lists under way.
@@ -64,6 +65,8 @@ impl Engine {
                 Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
             let dead = list.filter.state == Some(State::Dead);
             let (due_from, due_to) = match list.filter.state {
+                // Those that workers gave up are forgotten after all others.
+                Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
                 // Of the dead the store knows when they are forgotten.
                 Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
                 None => list.span(Timestamp::EPOCH, Timestamp::MAX),
@@ -125,10 +128,7 @@ impl Engine {
         if task.dead().is_some() {
             return Some(TaskView::new(task, State::Dead));
         }
-        if self.queues.get(&task.queue).is_some_and(|queue| queue.expired.contains(&task.id)) {
-            // Its record is about to say so.
-            return None;
-        }
+        // One that has expired is given up once its record says so: whoever is told that must not find it alive after a crash.
         // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
         // back, as long as nobody has seen it ready.
         let state = if self.has_ready_stub(task) { State::Ready } else { State::Scheduled };

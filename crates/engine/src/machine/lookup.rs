@@ -10,7 +10,7 @@ use super::near::Met;
 use super::schedules::ScheduleId;
 use super::worker::TokenCall;
 use crate::answer::{Answer, Unavailable};
-use crate::command::{Cancel, Command, Get, Patch, Put, Redrive};
+use crate::command::{ById, Cancel, Command, Get, Patch, Put, Redrive};
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};
@@ -34,6 +34,12 @@ pub(super) enum Keyed {
         /// The key of that task.
         key: Key,
     },
+    /// A dead task that is to live again.
+    ById {
+        by_id: ById,
+        /// Its queue and its key.
+        place: (QueueName, Key),
+    },
     /// A task is to be made of an instant. Nobody called for it.
     Occurrence {
         schedule: ScheduleId,
@@ -50,6 +56,7 @@ impl Keyed {
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
+            Self::ById { place, .. } => place.clone(),
             Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
         }
     }
@@ -62,6 +69,7 @@ impl Keyed {
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::Redrive { redrive, .. } => Command::Redrive(redrive),
+            Self::ById { by_id, .. } => Command::ById(by_id),
             Self::Occurrence { .. } => return None,
         };
         Some(command.unavailable(why))
@@ -83,6 +91,11 @@ enum Purpose {
     Dead {
         call: CallId,
         redrive: Redrive,
+    },
+    /// A task that something is to be done to.
+    ById {
+        call: CallId,
+        by_id: ById,
     },
     /// A stub's task: it expired, in this queue, or is to be forgotten.
     Overdue(u64, Option<QueueName>),
@@ -116,6 +129,10 @@ impl Lookups {
 
     pub(super) fn want_dead(&mut self, call: CallId, redrive: Redrive) {
         self.wanted.push(Purpose::Dead { call, redrive });
+    }
+
+    pub(super) fn want_by_id(&mut self, call: CallId, by_id: ById) {
+        self.wanted.push(Purpose::ById { call, by_id });
     }
 
     pub(super) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
@@ -169,6 +186,7 @@ impl Engine {
                 Some(why) => self.answer(call, crate::Answer::Cancel(Err(why.into()))),
             },
             Keyed::Redrive { redrive, .. } => self.redrive_keyed(now, call, redrive),
+            Keyed::ById { by_id, .. } => self.by_id_keyed(now, call, by_id),
             Keyed::Occurrence { schedule, at, .. } => self.occurrence(now, &schedule, at),
         }
     }
@@ -188,6 +206,7 @@ impl Engine {
                 Purpose::Token { id, .. }
                 | Purpose::Head(Fetch { id, .. })
                 | Purpose::Dead { redrive: Redrive { id, .. }, .. }
+                | Purpose::ById { by_id: ById { id, .. }, .. }
                 | Purpose::Overdue(id, _) => Wanted::Id(*id),
             })
             .collect();
@@ -207,6 +226,7 @@ impl Engine {
                 Purpose::Token { call, index, id, no } => self.token_found(now, call, index, id, no, found),
                 Purpose::Head(fetch) => self.head_found(now, fetch, found),
                 Purpose::Dead { call, redrive } => self.dead_found(now, call, redrive, found),
+                Purpose::ById { call, by_id } => self.by_id_found(now, call, by_id, found),
                 Purpose::Overdue(id, expired) => {
                     self.lookups.overdue -= 1;
                     self.overdue_found(now, id, expired.as_ref(), found);
@@ -236,6 +256,10 @@ impl Engine {
                 Purpose::Dead { call, redrive } => {
                     let why = Unavailable::ReadOnly { why: Arc::clone(why) };
                     self.answer(call, Command::Redrive(redrive).unavailable(why));
+                }
+                Purpose::ById { call, by_id } => {
+                    let why = Unavailable::ReadOnly { why: Arc::clone(why) };
+                    self.answer(call, Command::ById(by_id).unavailable(why));
                 }
                 Purpose::Overdue(..) => self.lookups.overdue -= 1,
             }

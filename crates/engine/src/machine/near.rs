@@ -137,8 +137,8 @@ impl Engine {
             return false;
         }
         self.near_bytes() > self.config.near_bytes_max
-            || queue.line.stubs.first().is_some_and(|stub| stub.key() < place.key)
-            || queue.line.whole.range(..place).take(HEAD).count() == HEAD
+            || queue.line.stubs().first().is_some_and(|stub| stub.key() < place.key)
+            || queue.line.whole().range(..place).take(HEAD).count() == HEAD
     }
 
     fn rest(&mut self, slot: Slot, rest: Rest) {
@@ -223,7 +223,7 @@ impl Engine {
             // Whichever entry of a line is met, the line is shed from its end.
             At::Ready { .. } => self.queues.get(&entry.task.queue).and_then(|queue| {
                 let parked = queue.is_parked(ReadyPlace::of(&entry.task, slot), entry.task.group());
-                if parked { Some(slot) } else { queue.line.whole.last().map(|last| last.slot) }
+                if parked { Some(slot) } else { queue.line.whole().last().map(|last| last.slot) }
             }),
             At::Far | At::Leased(_) | At::Ended(_) => None,
         };

@@ -37,8 +37,20 @@ impl Engine {
                         break (id, key);
                     }
                 };
+                if !self.counters.own_numbers.has(id) {
+                    // Nobody can have it, so there is nothing to look up.
+                    return self.run_put(now, call, put, key, id);
+                }
                 self.keyed(now, call, Keyed::Put { put, key, id: Some(id) });
             }
+        }
+    }
+
+    /// Puts a task under a key that nobody has.
+    fn run_put(&mut self, now: Now, call: CallId, put: Put, key: Key, id: u64) {
+        match self.refusal_of_changes() {
+            None => self.put(now, call, put, key, Some(id), None),
+            Some(why) => self.answer(call, Answer::Put(Err(why.into()))),
         }
     }
 
@@ -96,14 +108,15 @@ impl Engine {
         if let Some(last) = put.body.timeline.last() {
             self.instant(now, Due::At(last.at)).map_err(|TooFar| PutError::TooFar { limit_ms })?;
         }
-        let mut put_at = now.wall;
+        let asked_at = put.asked_at.unwrap_or(now.wall).min(now.wall);
+        let mut put_at = asked_at;
         if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live)
             && !crate::planted::is("row-forgotten")
         {
             put_at = self.entries.get(slot).task.put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
-        let expire_at = put.terms.expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        let expire_at = put.terms.expire_after_ms.map(|ms| asked_at.saturating_plus_ms(ms));
         if let Some(expire_at) = expire_at.filter(|&at| at <= due_at.max(now.wall)) {
             return Err(PutError::ExpiresFirst { expire_at, due_at });
         }
@@ -128,7 +141,7 @@ impl Engine {
             revoked,
             lease: None,
             body: Arc::new(put.body),
-            extra: Extra { group, retry, expire_at, trace, ..Extra::default() }.boxed(),
+            extra: Extra { group, retry, expire_at, trace, ttr_ms: put.ttr_ms, ..Extra::default() }.boxed(),
         };
         if live.is_none() {
             if !put.may_add {
@@ -166,9 +179,12 @@ impl Engine {
     fn create(&mut self, mut task: Task) -> Slot {
         if task.id == 0 {
             task.id = self.take_id();
+            self.note_own_number(&task.key);
         }
         let queue = self.queues.open(&task.queue);
         queue.live += 1;
+        queue.totals.added += 1;
+        self.stats.added_total += 1;
         let slot = self.entries.insert(Entry::new(Arc::new(task), false));
         let fence = self.next_lease;
         let put_seq = self.applied.next();
@@ -384,7 +400,12 @@ impl Engine {
 
     pub(super) fn view(&self, slot: Slot) -> TaskView {
         let entry = self.entries.get(slot);
-        TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled))
+        let view = TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled));
+        let leased_until = match &entry.at {
+            At::Leased(held) => Some(held.until),
+            _ => None,
+        };
+        TaskView { leased_until, ..view }
     }
 
     /// The instant that `due` means now.
@@ -412,6 +433,17 @@ impl Engine {
         }
         self.filling.grow(needed);
         Ok(())
+    }
+
+    /// An owner has chosen this key: if it is the decimal of an id that is still to be given out, no task that comes without a key may be given it
+    /// unseen.
+    fn note_own_number(&mut self, key: &Key) {
+        let Ok(number) = key.as_str().parse() else { return };
+        let is_to_come = number >= self.next_id && Key::from_id(number) == *key;
+        if is_to_come && !self.counters.own_numbers.has(number) {
+            self.counters.own_numbers.insert(number);
+            self.filling.set_counters(self.counters);
+        }
     }
 
     fn take_id(&mut self) -> u64 {

@@ -1,21 +1,23 @@
 //! The queues: what is ready in each, who waits for it, and how many tasks there are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::bucket::Bucket;
 use super::heads::Fetch;
 use super::line::{InLine, Line, ReadyPlace};
 use super::stub::{ReadyKey, ReadyStub};
-use crate::answer::QueueCounts;
+use crate::answer::{QueueCounts, QueueTotals};
 use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::settings::QueueRecord;
 use crate::time::{Now, Timestamp};
 
 /// A call that waits for ready tasks: for one to become ready, or for the records of those that are.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Waiter {
+    pub(super) queues: Arc<[QueueName]>,
     pub(super) max: usize,
     pub(super) lease_ms: Option<u64>,
     /// Whether it also waits while nothing is ready.
@@ -39,8 +41,8 @@ pub(super) struct Queue {
     due_until: Timestamp,
     /// Stubs whose records are on their way.
     pub(super) fetching: BTreeSet<ReadyKey>,
-    /// In the order they asked.
-    pub(super) waiters: BTreeMap<CallId, Waiter>,
+    /// Calls that wait, in the order they asked.
+    pub(super) waiters: BTreeSet<CallId>,
     /// Waiters that are not patient.
     impatient: usize,
     /// Tasks that have not ended, far ones included.
@@ -50,6 +52,10 @@ pub(super) struct Queue {
     pub(super) dead: u64,
     /// Stubs that have expired: they count as dead, though their records do not say so yet.
     pub(super) expired: BTreeSet<u64>,
+    /// How many use it.
+    users: u64,
+    /// What has happened in it since it appeared.
+    pub(super) totals: QueueTotals,
     /// What its owner laid down.
     pub(super) record: Arc<QueueRecord>,
     /// What its rate leaves, if it has one.
@@ -75,12 +81,14 @@ impl Queue {
             parked: 0,
             due_until: Timestamp::EPOCH,
             fetching: BTreeSet::new(),
-            waiters: BTreeMap::new(),
+            waiters: BTreeSet::new(),
             impatient: 0,
             live: 0,
             leased: 0,
             dead: 0,
             expired: BTreeSet::new(),
+            users: 0,
+            totals: QueueTotals::default(),
             record: Arc::default(),
             bucket: None,
         }
@@ -88,7 +96,7 @@ impl Queue {
 
     fn is_idle(&self) -> bool {
         let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
-        empty && self.waiters.is_empty() && self.record.is_default()
+        empty && self.waiters.is_empty() && self.users == 0 && self.record.is_default()
     }
 
     pub(super) fn counts(&self, now: Now) -> QueueCounts {
@@ -101,13 +109,21 @@ impl Queue {
             ready,
             leased: self.leased,
             dead: self.dead + expired,
+            urgent: self.urgent_len() as u64,
             paused: self.record.is_paused(now.wall),
             draining: self.record.draining,
+            totals: self.totals,
         }
     }
 
     pub(super) fn ready_len(&self) -> usize {
         self.line.len() + self.parked
+    }
+
+    /// How many that are ready go before what has the usual priority.
+    fn urgent_len(&self) -> usize {
+        let parked = self.groups.values().map(|group| group.parked.urgent());
+        self.line.urgent() + parked.sum::<usize>()
     }
 
     /// When the oldest in line is due, by the ready order; `None`: nothing is ready.
@@ -124,13 +140,13 @@ impl Queue {
     /// A task joins the line. Whether it was not there.
     pub(super) fn join(&mut self, place: ReadyPlace) -> bool {
         self.reach(place.key.due_at);
-        self.line.whole.insert(place)
+        self.line.insert(place)
     }
 
     /// A stub joins the line.
     pub(super) fn join_stub(&mut self, stub: ReadyStub) {
         self.reach(stub.due_at);
-        self.line.stubs.insert(stub);
+        self.line.insert_stub(stub);
     }
 
     /// The line goes by priority first, so its end does not say what is due last.
@@ -140,21 +156,21 @@ impl Queue {
 
     /// A task that is held whole leaves the line, or the place where it is parked.
     pub(super) fn leave(&mut self, place: ReadyPlace, group: Option<&Group>) {
-        if self.line.whole.remove(&place) {
+        if self.line.remove(&place) {
             return;
         }
         let group = group.and_then(|group| self.groups.get_mut(group));
-        let was_parked = group.is_some_and(|group| group.parked.whole.remove(&place));
+        let was_parked = group.is_some_and(|group| group.parked.remove(&place));
         assert!(was_parked, "a ready task stands in line or is parked, but {place:?} does neither");
         self.parked -= 1;
     }
 
     /// Takes the stub of a task away, wherever it stands.
     pub(super) fn take_stub(&mut self, key: ReadyKey, group: Option<&Group>) -> Option<ReadyStub> {
-        if let Some(stub) = self.line.stubs.remove(key) {
+        if let Some(stub) = self.line.remove_stub(key) {
             return Some(stub);
         }
-        let stub = self.groups.get_mut(group?)?.parked.stubs.remove(key)?;
+        let stub = self.groups.get_mut(group?)?.parked.remove_stub(key)?;
         self.parked -= 1;
         Some(stub)
     }
@@ -162,13 +178,14 @@ impl Queue {
     /// Whether there is a stub of a task.
     pub(super) fn has_stub(&self, key: ReadyKey, group: Option<&Group>) -> bool {
         let group = group.and_then(|group| self.groups.get(group));
-        self.line.stubs.get(key).is_some() || group.is_some_and(|group| group.parked.stubs.get(key).is_some())
+        self.line.stubs().get(key).is_some()
+            || group.is_some_and(|group| group.parked.stubs().get(key).is_some())
     }
 
     /// Whether a task that is held whole is parked.
     pub(super) fn is_parked(&self, place: ReadyPlace, group: Option<&Group>) -> bool {
         let group = group.and_then(|group| self.groups.get(group));
-        group.is_some_and(|group| group.parked.whole.contains(&place))
+        group.is_some_and(|group| group.parked.whole().contains(&place))
     }
 
     /// Parks one that is in no line.
@@ -226,14 +243,17 @@ impl Queue {
     }
 }
 
-/// All queues that have a live or a dead task, a waiting call, or a record of their owner. A queue appears on first use and vanishes when idle.
+/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner. A queue appears on first use and vanishes
+/// when idle.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
+    /// By namespace, of those that have queues.
+    gone: BTreeMap<String, QueueTotals>,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
-    /// Which queue each waiting call waits on.
-    waiting: BTreeMap<CallId, QueueName>,
+    /// The calls that wait.
+    waiting: BTreeMap<CallId, Waiter>,
 }
 
 impl Queues {
@@ -291,9 +311,33 @@ impl Queues {
             && self.numbered(no).is_idle()
         {
             self.by_name.remove(name);
-            self.queues[no as usize] = None;
+            let gone = self.queues[no as usize].take();
             self.free.push(no);
+            if let Some(gone) = gone {
+                self.remember(&gone);
+            }
         }
+    }
+
+    /// What happened in a queue that is gone still counts for its namespace, as long as that has others.
+    fn remember(&mut self, gone: &Queue) {
+        let name = gone.name.as_str();
+        let Some(ends) = name.find('/') else { return };
+        let (namespace, prefix) = (&name[..ends], &name[..=ends]);
+        let from = (Bound::Excluded(&gone.name), Bound::Unbounded);
+        let behind = self.by_name.range(from).next();
+        let before = self.by_name.range(..&gone.name).next_back();
+        let of_namespace = |(other, _): (&QueueName, _)| other.as_str().starts_with(prefix);
+        if !behind.is_some_and(of_namespace) && !before.is_some_and(of_namespace) {
+            self.gone.remove(namespace);
+            return;
+        }
+        self.gone.entry(namespace.to_owned()).or_default().add(&gone.totals);
+    }
+
+    /// What happened in the queues of each namespace that are gone.
+    pub(super) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
+        &self.gone
     }
 
     /// All queues, in the order of their names.
@@ -301,42 +345,69 @@ impl Queues {
         self.by_name.values().map(|&no| self.numbered(no))
     }
 
-    pub(super) fn wait(&mut self, name: &QueueName, call: CallId, waiter: Waiter) {
-        let queue = self.open(name);
-        queue.impatient += usize::from(!waiter.patient);
-        queue.waiters.insert(call, waiter);
-        self.waiting.insert(call, name.clone());
+    /// Somebody uses the queue.
+    pub(super) fn begin_use(&mut self, name: &QueueName) {
+        self.open(name).users += 1;
     }
 
-    /// Ends a wait; whether the call was waiting.
-    pub(super) fn end_wait(&mut self, call: CallId) -> bool {
-        let Some(name) = self.waiting.remove(&call) else { return false };
-        let queue = self.open(&name);
-        let gone = queue.waiters.remove(&call);
-        queue.impatient -= usize::from(gone.is_some_and(|waiter| !waiter.patient));
-        self.tidy(&name);
-        true
+    /// Somebody who used the queue does so no longer.
+    pub(super) fn end_use(&mut self, name: &QueueName) {
+        let users = &mut self.open(name).users;
+        *users = users.saturating_sub(1);
+        self.tidy(name);
     }
 
-    /// The queue that the call waits on.
-    pub(super) fn waited_on(&self, call: CallId) -> Option<&Queue> {
-        self.waiting.get(&call).and_then(|name| self.get(name))
+    pub(super) fn wait(&mut self, call: CallId, waiter: Waiter) {
+        for name in waiter.queues.iter() {
+            let queue = self.open(name);
+            // A queue may be named twice.
+            if queue.waiters.insert(call) {
+                queue.impatient += usize::from(!waiter.patient);
+            }
+        }
+        self.waiting.insert(call, waiter);
+    }
+
+    /// Ends a wait. What it waited for; `None`: the call was not waiting.
+    pub(super) fn end_wait(&mut self, call: CallId) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&call)?;
+        for name in waiter.queues.iter() {
+            let queue = self.open(name);
+            if queue.waiters.remove(&call) {
+                queue.impatient -= usize::from(!waiter.patient);
+            }
+            self.tidy(name);
+        }
+        Some(waiter)
+    }
+
+    /// What the call waits for.
+    pub(super) fn waiter(&self, call: CallId) -> Option<&Waiter> {
+        self.waiting.get(&call)
+    }
+
+    /// The call that has waited longest on this queue.
+    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &Waiter)> {
+        let call = *self.get(name)?.waiters.first()?;
+        Some((call, &self.waiting[&call]))
     }
 
     /// The call, which waits, does so no longer than it takes to see what is ready.
     pub(super) fn hurry(&mut self, call: CallId) {
-        let Some(name) = self.waiting.get(&call).cloned() else { return };
-        let queue = self.open(&name);
-        if let Some(waiter) = queue.waiters.get_mut(&call) {
-            queue.impatient += usize::from(waiter.patient);
-            waiter.patient = false;
+        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.patient) else { return };
+        waiter.patient = false;
+        let names = Arc::clone(&waiter.queues);
+        let counted: BTreeSet<&QueueName> = names.iter().collect();
+        for name in counted {
+            self.open(name).impatient += 1;
         }
     }
 
-    /// A call that waits on this queue and is not patient, the longest first.
-    pub(super) fn first_impatient(&self, name: &QueueName) -> Option<CallId> {
-        let queue = self.get(name).filter(|queue| queue.impatient > 0)?;
-        queue.waiters.iter().find(|(_, waiter)| !waiter.patient).map(|(&call, _)| call)
+    /// The calls that wait on this queue and are not patient, the longest first.
+    pub(super) fn impatient(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Waiter)> {
+        let queue = self.get(name).filter(|queue| queue.impatient > 0);
+        let calls = queue.into_iter().flat_map(|queue| &queue.waiters);
+        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.patient)
     }
 
     /// The call that has waited longest, in all.

@@ -15,10 +15,9 @@ impl Engine {
         }
         self.stopping = true;
         while let Some(call) = self.queues.first_waiting() {
-            let queue = self.queues.waited_on(call).map(|queue| queue.name.clone());
-            self.queues.end_wait(call);
+            let waiter = self.queues.end_wait(call);
             // Something may be ready whose record is not there yet; then it would be wrong to say that nothing is.
-            let shown = queue.is_none_or(|queue| self.shows_all(now, &queue));
+            let shown = waiter.is_none_or(|waiter| self.shows_all(now, &waiter.queues));
             let none = if shown { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
             self.answer(call, Answer::Lease(none));
         }

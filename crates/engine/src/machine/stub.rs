@@ -3,7 +3,7 @@
 use super::queues::QueueNo;
 use super::runs::Ordered;
 use crate::seam::Place;
-use crate::task::Task;
+use crate::task::{PRIORITY_DEFAULT, Task};
 use crate::time::{Seq, Timestamp};
 
 /// The ready order, one for every door: priority, `due_at`, the seq of the put.
@@ -15,6 +15,11 @@ pub(super) struct ReadyKey {
 }
 
 impl ReadyKey {
+    /// Whether it goes before what has the usual priority.
+    pub(super) fn is_urgent(self) -> bool {
+        self.priority < PRIORITY_DEFAULT
+    }
+
     pub(super) fn of(task: &Task) -> Self {
         Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
     }

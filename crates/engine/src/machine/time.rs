@@ -9,7 +9,7 @@ use super::dead::Lapse;
 use super::entries::{At, Held, Slot};
 use super::line::ReadyPlace;
 use crate::planted;
-use crate::task::{Failed, LeaseNo};
+use crate::task::LeaseNo;
 use crate::time::{Now, Timestamp};
 
 impl Engine {
@@ -36,6 +36,7 @@ impl Engine {
 
         self.stubs_fall_due(now);
         self.expire(now);
+        self.end_pauses(now);
         self.gates_open(now);
         self.schedules_fall_due(now);
 
@@ -53,7 +54,9 @@ impl Engine {
         }
         for slot in ended {
             self.stats.expired_total += 1;
-            self.lease_ended(slot, now, Lapse { how: Failed::LeaseEnded, reason: None, due_at: None });
+            let task = Arc::clone(&self.entries.get(slot).task);
+            self.queues.open(&task.queue).totals.expiries += 1;
+            self.lease_ended(slot, now, Lapse::EXPIRED);
         }
     }
 
@@ -109,7 +112,7 @@ impl Engine {
         self.leases.insert(no, slot);
         self.near.leased_bytes += self.entries.bytes_of(slot);
         let entry = self.entries.get_mut(slot);
-        entry.at = At::Leased(Held { no, timer, until, ready_since });
+        entry.at = At::Leased(Held { no, timer, until, ready_since, paced: false });
         let task = Arc::clone(&entry.task);
         self.queues.open(&task.queue).lease_begins(task.group());
     }

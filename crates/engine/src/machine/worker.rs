@@ -1,14 +1,15 @@
 //! The worker's verbs: lease, ack, nack, extend.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Engine;
-use super::dead::Lapse;
+use super::dead::{Again, Lapse};
 use super::entries::{At, Slot};
 use super::flow::Choice;
 use super::queues::{Queue, Waiter};
 use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
-use crate::command::{Lease, Nack};
+use crate::command::{Lease, Nack, NackHow};
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
@@ -20,14 +21,8 @@ use crate::token::Token;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verb {
     Ack,
-    Nack {
-        /// When the task is due again; `None`: as its retry policy says.
-        due_at: Option<Timestamp>,
-        reason: Option<Arc<str>>,
-    },
-    Extend {
-        lease_ms: Option<u64>,
-    },
+    Nack(Lapse),
+    Extend { lease_ms: Option<u64> },
 }
 
 /// A call whose tokens are not all decided: some tasks have to be looked up.
@@ -43,52 +38,53 @@ impl TokenCall {
     fn unavailable(&self, why: Unavailable) -> Answer {
         match self.verb {
             Verb::Ack => Answer::Ack(Err(why)),
-            Verb::Nack { .. } => Answer::Nack(Err(NackError::Unavailable(why))),
+            Verb::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
             Verb::Extend { .. } => Answer::Extend(Err(why)),
         }
     }
 }
 
 impl Engine {
-    pub(super) fn lease(&mut self, now: Now, call: CallId, lease: &Lease) {
+    pub(super) fn lease(&mut self, now: Now, call: CallId, lease: Lease) {
+        let Lease { queues, max, lease_ms, wait } = lease;
         // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
-        if lease.max == 0 {
+        if max == 0 || queues.is_empty() {
             return self.answer(call, Answer::Lease(Ok(Vec::new())));
         }
-        let first_in_line = self.queues.get(&lease.queue).is_none_or(|queue| queue.waiters.is_empty());
-        let granted =
-            if first_in_line { self.grant(now, &lease.queue, lease.max, lease.lease_ms) } else { Vec::new() };
-        let at_once = !granted.is_empty() || !lease.wait && self.shows_all(now, &lease.queue);
+        let unawaited = |name| self.queues.get(name).is_none_or(|queue| queue.waiters.is_empty());
+        let first_in_line = queues.iter().all(unawaited);
+        let granted = if first_in_line { self.grant(now, &queues, max, lease_ms) } else { Vec::new() };
+        let at_once = !granted.is_empty() || !wait && self.shows_all(now, &queues);
         if at_once {
-            return self.answer(call, Answer::Lease(Ok(granted)));
+            return self.deliver(call, granted);
         }
-        let waiter = Waiter { max: lease.max, lease_ms: lease.lease_ms, patient: lease.wait };
-        self.queues.wait(&lease.queue, call, waiter);
-        if first_in_line && self.knows_what_is_due(now) {
-            self.watch_gate(now, &lease.queue);
-        } else {
-            // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
-            self.to_serve.insert(lease.queue.clone());
+        self.queues.wait(call, Waiter { queues: Arc::clone(&queues), max, lease_ms, patient: wait });
+        for name in queues.iter() {
+            if first_in_line && self.knows_what_is_due(now) {
+                self.watch_gate(now, name);
+            } else {
+                // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
+                self.to_serve.insert(name.clone());
+            }
         }
     }
 
-    /// Whether a lease that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor while
-    /// records of ready tasks are on their way.
-    pub(super) fn shows_all(&self, now: Now, name: &QueueName) -> bool {
+    /// Whether a lease over these queues that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor
+    /// while records of ready tasks are on their way.
+    pub(super) fn shows_all(&self, now: Now, names: &[QueueName]) -> bool {
         let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(now) == 0;
-        self.knows_what_is_due(now) && self.queues.get(name).is_none_or(none)
+        self.knows_what_is_due(now) && names.iter().all(|name| self.queues.get(name).is_none_or(none))
     }
 
     /// A lease has waited long enough. What is ready by now it still gets.
     pub(super) fn end_wait(&mut self, now: Now, call: CallId) {
-        let Some(queue) = self.queues.waited_on(call) else { return };
-        let name = queue.name.clone();
-        if self.shows_all(now, &name) {
+        let Some(queues) = self.queues.waiter(call).map(|waiter| Arc::clone(&waiter.queues)) else { return };
+        if self.shows_all(now, &queues) {
             self.queues.end_wait(call);
             return self.answer(call, Answer::Lease(Ok(Vec::new())));
         }
         self.queues.hurry(call);
-        self.to_serve.insert(name);
+        self.to_serve.extend(queues.iter().cloned());
     }
 
     /// Gives what is ready to the calls that wait, in the order they asked.
@@ -97,51 +93,129 @@ impl Engine {
             return;
         }
         while let Some(name) = self.to_serve.pop_first() {
-            while let Some((call, waiter)) = self.queues.get(&name).and_then(|queue| {
-                let (&call, &waiter) = queue.waiters.first_key_value()?;
-                Some((call, waiter))
-            }) {
-                let granted = self.grant(now, &name, waiter.max, waiter.lease_ms);
+            while let Some((call, waiter)) = self.queues.first_waiter(&name) {
+                let Waiter { queues, max, lease_ms, .. } = waiter.clone();
+                let granted = self.grant(now, &queues, max, lease_ms);
                 if granted.is_empty() {
                     break;
                 }
-                self.queues.end_wait(call);
-                self.answer(call, Answer::Lease(Ok(granted)));
+                self.served(call, granted);
             }
-            while self.shows_all(now, &name)
-                && let Some(call) = self.queues.first_impatient(&name)
-            {
-                self.queues.end_wait(call);
-                self.answer(call, Answer::Lease(Ok(Vec::new())));
+            while let Some(call) = self.first_in_vain(now, &name) {
+                self.served(call, Vec::new());
             }
             self.watch_gate(now, &name);
         }
     }
 
+    /// The call that has waited longest on this queue of those that wait no longer and for which there is nothing.
+    fn first_in_vain(&self, now: Now, name: &QueueName) -> Option<CallId> {
+        let mut calls = self.queues.impatient(name);
+        calls.find(|(_, waiter)| self.shows_all(now, &waiter.queues)).map(|(call, _)| call)
+    }
+
+    /// A call that waited is answered. Whoever stood behind it in another queue may have something there.
+    fn served(&mut self, call: CallId, granted: Vec<Leased>) {
+        let waiter = self.queues.end_wait(call);
+        for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
+            let has_something = self.queues.get(name).is_some_and(|queue| !queue.line.is_empty());
+            if has_something || self.queues.impatient(name).next().is_some() {
+                self.to_serve.insert(name.clone());
+            }
+        }
+        self.deliver(call, granted);
+    }
+
+    /// Answers a lease: at once if all that it delivers is durable. Else, or if there is nothing, as any other call.
+    fn deliver(&mut self, call: CallId, granted: Vec<Leased>) {
+        let is_durable = |one: &Leased| {
+            self.entries.by_id(one.id).is_some_and(|slot| self.entries.get(slot).dirty.is_none())
+        };
+        let passes = !granted.is_empty() && granted.iter().all(is_durable);
+        let answer = Answer::Lease(Ok(granted));
+        if passes { self.gate.pass(call, answer) } else { self.answer(call, answer) }
+    }
+
     /// Leases the first `max` of what is ready and may be handed out, or all if there are fewer. Nothing, if the records of some
     /// of them have to be fetched first.
-    fn grant(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
-        if !self.knows_what_is_due(now) {
-            return Vec::new();
+    fn grant(&mut self, now: Now, queues: &[QueueName], max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
+        match queues {
+            _ if !self.knows_what_is_due(now) => Vec::new(),
+            [queue] => self.grant_of(now, queue, max, lease_ms),
+            _ => self.grant_among(now, queues, max, lease_ms),
         }
-        let chosen = match self.choose(now, queue, max) {
-            Choice::These(slots) => slots,
+    }
+
+    /// The same of one queue.
+    fn grant_of(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
+        match self.choose(now, queue, max) {
+            Choice::These(slots) => self.hand_out(now, queue, &slots, lease_ms),
             Choice::Unknown => {
                 self.hungry.insert(queue.clone());
-                return Vec::new();
+                Vec::new()
             }
-        };
-        let lease_ms = self.lease_ms(queue, lease_ms);
-        let granted: Vec<Leased> =
-            chosen.into_iter().map(|slot| self.grant_one(now, slot, lease_ms)).collect();
-        // Where nothing is handed out nobody needs the next ones either.
-        if !granted.is_empty() {
-            self.fetch_ahead(queue);
+        }
+    }
+
+    /// The same of several, one after the other; fewer, if the record of the next has to be fetched first.
+    fn grant_among(
+        &mut self,
+        now: Now,
+        queues: &[QueueName],
+        max: usize,
+        lease_ms: Option<u64>,
+    ) -> Vec<Leased> {
+        // The first of each, in the ready order. Only that of a queue which gave one is another afterwards.
+        let mut firsts = BTreeMap::new();
+        for queue in queues {
+            if let Some((key, choice)) = self.choose_first(now, queue) {
+                firsts.insert(key, (queue, choice));
+            }
+        }
+        let mut granted = Vec::new();
+        while granted.len() < max
+            && let Some((_, (queue, choice))) = firsts.pop_first()
+        {
+            match choice {
+                Choice::These(slots) => granted.extend(self.hand_out(now, queue, &slots, lease_ms)),
+                Choice::Unknown => {
+                    self.hungry.insert(queue.clone());
+                    break;
+                }
+            }
+            if let Some((key, choice)) = self.choose_first(now, queue) {
+                firsts.insert(key, (queue, choice));
+            }
         }
         granted
     }
 
-    fn grant_one(&mut self, now: Now, slot: Slot, lease_ms: u64) -> Leased {
+    /// Leases these tasks of a queue, which are in its line.
+    fn hand_out(
+        &mut self,
+        now: Now,
+        queue: &QueueName,
+        slots: &[Slot],
+        lease_ms: Option<u64>,
+    ) -> Vec<Leased> {
+        // Where nothing is handed out nobody needs the next ones either.
+        if slots.is_empty() {
+            return Vec::new();
+        }
+        self.take_tokens(now, queue, slots.len());
+        let mut granted = Vec::with_capacity(slots.len());
+        for &slot in slots {
+            granted.push(self.grant_one(now, slot, lease_ms));
+            if let At::Leased(held) = &mut self.entries.get_mut(slot).at {
+                held.paced = true;
+            }
+        }
+        self.fetch_ahead(queue);
+        granted
+    }
+
+    /// Leases a task that is ready.
+    pub(super) fn grant_one(&mut self, now: Now, slot: Slot, lease_ms: Option<u64>) -> Leased {
         let At::Ready { since } = self.entries.get(slot).at else {
             unreachable!("the ready index holds ready tasks only, not {:?}", self.entries.get(slot).at)
         };
@@ -157,6 +231,7 @@ impl Engine {
                 task.lease = None;
             });
         }
+        let lease_ms = self.lease_ms(&self.entries.get(slot).task, lease_ms);
         self.hold(slot, no, since, lease_ms, now);
         self.stats.leased_total += 1;
         let entry = self.entries.get(slot);
@@ -164,6 +239,7 @@ impl Engine {
         let task = &entry.task;
         Leased {
             id: task.id,
+            queue: task.queue.clone(),
             key: task.key.clone(),
             due_at: task.due_at,
             ready_at: since,
@@ -171,6 +247,7 @@ impl Engine {
             attempt: task.attempts.saturating_add(1),
             token: Token::issue(&self.secret, task.id, no),
             lease_until: held.until,
+            lease_ms,
             priority: task.priority,
             group: task.group().cloned(),
             trace: task.trace().cloned(),
@@ -184,33 +261,35 @@ impl Engine {
         for token in tokens {
             let Some((id, no)) = token.verify(&self.secret) else { continue };
             let Some(slot) = self.entries.by_id(id) else { continue };
-            let since = match &self.entries.get(slot).at {
-                At::Leased(held) if held.no == no => held.ready_since,
+            let (since, paced) = match &self.entries.get(slot).at {
+                At::Leased(held) if held.no == no => (held.ready_since, held.paced),
                 _ => continue,
             };
             self.unplace(slot);
             self.make_ready(slot, since.min(now.wall));
-            self.put_token_back(slot);
-            // It may have expired meanwhile; or it is to, and the clock has stepped back.
-            let task = Arc::clone(&self.entries.get(slot).task);
-            self.watch_expiry(&task);
-            self.expire_one(slot, now);
+            if paced {
+                self.put_token_back(slot);
+            }
+            self.back_from_worker(slot, now);
         }
     }
 
-    pub(super) fn nack(&mut self, now: Now, call: CallId, nack: &Nack) {
-        let due_at = match nack.delay_ms {
-            None => None,
-            Some(ms) => match self.nack_instant(now, ms) {
-                Some(due_at) => Some(due_at),
+    pub(super) fn nack(&mut self, now: Now, call: CallId, nack: Nack) {
+        let Nack { queue, tokens, how, delay_ms, priority, reason } = nack;
+        let (how, again) = match (how, delay_ms) {
+            (NackHow::Gone, _) => (Failed::Gone, Again::AtOnce),
+            (NackHow::Buried, _) => (Failed::Buried, Again::AtOnce),
+            (NackHow::Returned, None) => (Failed::Nacked, Again::ByPolicy),
+            (NackHow::Returned, Some(0)) => (Failed::Nacked, Again::AtOnce),
+            (NackHow::Returned, Some(ms)) => match self.nack_instant(now, ms) {
+                Some(due_at) => (Failed::Nacked, Again::At(due_at)),
                 None => {
                     let limit_ms = self.config.farthest_ms;
                     return self.answer(call, Answer::Nack(Err(NackError::TooFar { limit_ms })));
                 }
             },
         };
-        let reason = nack.reason.clone();
-        self.tokens(now, call, &nack.queue, &nack.tokens, &Verb::Nack { due_at, reason });
+        self.tokens(now, call, &queue, &tokens, &Verb::Nack(Lapse { how, again, priority, reason }));
     }
 
     /// Decides each token; those whose task is not in memory are looked up first.
@@ -306,7 +385,7 @@ impl Engine {
         let answer = match (&pending.verb, self.refuses_changes()) {
             (_, Some(why)) => pending.unavailable(Unavailable::Indeterminate { why }),
             (Verb::Ack, None) => Answer::Ack(Ok(answers)),
-            (Verb::Nack { .. }, None) => Answer::Nack(Ok(answers)),
+            (Verb::Nack(_), None) => Answer::Nack(Ok(answers)),
             (Verb::Extend { .. }, None) => Answer::Extend(Ok(answers)),
         };
         self.answer(call, answer);
@@ -349,15 +428,14 @@ impl Engine {
                 }
                 TokenAnswer::Acked
             }
-            Verb::Nack { due_at, reason } => {
+            Verb::Nack(lapse) => {
                 self.stats.nacked_total += 1;
-                let lapse = Lapse { how: Failed::Nacked, reason: reason.clone(), due_at: *due_at };
-                self.lease_ended(slot, now, lapse);
+                self.lease_ended(slot, now, lapse.clone());
                 TokenAnswer::Nacked
             }
             Verb::Extend { .. } if !self.may_go_on(slot) => TokenAnswer::Expired,
             Verb::Extend { lease_ms } => {
-                let lease_ms = self.lease_ms(queue, *lease_ms);
+                let lease_ms = self.lease_ms(&self.entries.get(slot).task, *lease_ms);
                 self.extend(now, slot, no, lease_ms);
                 TokenAnswer::Extended
             }
@@ -377,10 +455,15 @@ impl Engine {
             task.lease_fence = fence;
             task.lease = None;
         });
+        self.place(slot, now);
+        self.back_from_worker(slot, now);
+    }
+
+    /// A task stands where nobody has it again. Its expiry may have passed while it was leased: then it is given up, and whoever waits does not
+    /// get it; or it is still to come, for the clock has stepped back.
+    fn back_from_worker(&mut self, slot: Slot, now: Now) {
         let task = Arc::clone(&self.entries.get(slot).task);
         self.watch_expiry(&task);
-        self.place(slot, now);
-        // Its expiry may have passed while it was leased: then there is no next instant, and whoever waits does not get it.
         self.expire_one(slot, now);
     }
 

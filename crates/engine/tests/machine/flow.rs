@@ -222,6 +222,29 @@ fn a_pause_with_an_end_ends_by_itself() {
 }
 
 #[test]
+fn a_queue_that_only_a_pause_kept_goes_with_it() {
+    let mut world = World::new();
+    change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
+    world.pass_ms(4_999);
+    assert!(view(&mut world).exists);
+    // Also if nobody was there when it ended.
+    let mut world = world.crash();
+    assert!(view(&mut world).exists);
+    world.pass_ms(1);
+    assert!(!view(&mut world).exists);
+    assert!(!world.crash().all_counts().iter().any(|counts| counts.queue == queue("q")));
+    // Settings stay, and a clock that steps back brings no pause back.
+    let mut world = World::new();
+    settle(&mut world, in_flight(1));
+    change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
+    world.pass_ms(5_000);
+    world.step_wall_ms(-3_000);
+    assert_eq!((view(&mut world).paused_until, view(&mut world).settings), (None, in_flight(1)));
+    world.put_in("a", 0);
+    assert_eq!(keys(&world.lease(1, 1_000)), ["a"]);
+}
+
+#[test]
 fn a_queue_that_is_drained_takes_no_new_task_and_gives_out_what_it_has() {
     let mut world = World::new();
     world.put_in("a", 0);

@@ -1,11 +1,13 @@
 //! The task machine over a memory store, with clocks that the tests move.
 
+mod by_id;
 mod dead;
 mod flow;
 mod forecast;
 mod near;
 mod rules;
 mod schedules;
+mod several;
 mod states;
 mod terms;
 mod timeline;

@@ -331,8 +331,12 @@ fn after_a_failed_commit_nothing_is_changed_and_what_was_under_way_is_unknown() 
     let mut world = World::new();
     world.put_in("safe", 50);
     world.put_in("due", 0);
-    let waiting =
-        world.send(Command::Lease(Lease { queue: queue("empty"), max: 1, lease_ms: Some(10), wait: true }));
+    let waiting = world.send(Command::Lease(Lease {
+        queues: [queue("empty")].into(),
+        max: 1,
+        lease_ms: Some(10),
+        wait: true,
+    }));
     world.fail_commits = true;
     let failed = world.put(Put::new(&queue("q"), key("lost")));
     assert!(matches!(failed, Err(PutError::Unavailable(Unavailable::Indeterminate { .. }))), "{failed:?}");
@@ -378,7 +382,7 @@ fn a_lease_does_not_run_out_once_that_cannot_be_written_down() {
 #[test]
 fn a_waiting_lease_gets_what_becomes_ready_in_the_order_asked() {
     let mut world = World::new();
-    let wait = Lease { queue: queue("q"), max: 1, lease_ms: Some(1_000), wait: true };
+    let wait = Lease { queues: [queue("q")].into(), max: 1, lease_ms: Some(1_000), wait: true };
     let first = world.send(Command::Lease(wait.clone()));
     let second = world.send(Command::Lease(wait.clone()));
     let third = world.send(Command::Lease(wait));
@@ -566,8 +570,12 @@ fn too_far_ahead_is_refused_and_leaves_no_trace() {
 #[test]
 fn a_stopping_machine_ends_the_waits_and_takes_no_more_calls() {
     let mut world = World::new();
-    let waiting =
-        world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: Some(10), wait: true }));
+    let waiting = world.send(Command::Lease(Lease {
+        queues: [queue("q")].into(),
+        max: 1,
+        lease_ms: Some(10),
+        wait: true,
+    }));
     world.input(Input::Stop);
     assert_eq!(world.answer(waiting), Some(Answer::Lease(Ok(vec![]))));
     assert!(world.stopped);
@@ -657,9 +665,14 @@ fn taken_numbers_that_are_far_are_stepped_around_too() {
 #[test]
 fn a_lease_of_no_task_stands_in_nobody_s_way() {
     let mut world = World::new();
-    let none = Lease { queue: queue("q"), max: 0, lease_ms: Some(10), wait: true };
+    let none = Lease { queues: [queue("q")].into(), max: 0, lease_ms: Some(10), wait: true };
     assert_eq!(world.ask(Command::Lease(none)), Answer::Lease(Ok(vec![])));
-    let one = world.send(Command::Lease(Lease { queue: queue("q"), max: 1, lease_ms: Some(10), wait: true }));
+    let one = world.send(Command::Lease(Lease {
+        queues: [queue("q")].into(),
+        max: 1,
+        lease_ms: Some(10),
+        wait: true,
+    }));
     world.put_in("a", 0);
     assert!(matches!(world.answer(one), Some(Answer::Lease(Ok(leased))) if leased.len() == 1));
 }
@@ -723,6 +736,23 @@ fn a_put_that_is_asked_again_makes_one_task() {
     world.put_in("k", 0);
     world.cancel("k").expect("live");
     assert!(world.put(once()).expect("made").created, "the last one was cancelled");
+}
+
+/// Its turn came 40 ms after it was asked for: what is counted from the put is counted from then, and it is late by what the machine took.
+#[test]
+fn a_put_is_counted_from_when_it_was_asked_for() {
+    let mut world = World::new();
+    world.pass_ms(1_000);
+    let terms = Terms { expire_after_ms: Some(100), ..Terms::default() };
+    let put =
+        Put { due: Due::At(ms(965)), asked_at: Some(ms(960)), terms, ..Put::new(&queue("q"), key("a")) };
+    let task = world.put(put.clone()).expect("taken").task;
+    assert_eq!((task.put_at, task.due_at, task.expire_at), (ms(960), ms(965), Some(ms(1_060))));
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("another answer") };
+    assert_eq!((stats.fired_total, stats.lateness_sum_ms), (1, 35));
+    // Nobody asks after his turn.
+    let later = Put { asked_at: Some(ms(5_000)), key: Some(key("b")), ..put };
+    assert_eq!(world.put(later).expect("taken").task.put_at, ms(1_000));
 }
 
 #[test]

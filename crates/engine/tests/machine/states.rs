@@ -12,7 +12,7 @@ use crate::world::*;
 type Move = (String, String, String);
 
 const KEYS: [&str; 2] = ["a", "b"];
-const ROUNDS: u64 = 1_500;
+const ROUNDS: u64 = 3_000;
 const STEPS: u64 = 60;
 const MONTH_MS: u64 = 31 * 86_400_000;
 
@@ -171,15 +171,23 @@ impl Watch {
                         Done { by: "extend", touched: held(id, extended), end: "" }
                     }
                     _ => {
+                        let (by, how) = self.draw.pick(&[
+                            ("nack", NackHow::Returned),
+                            ("nack", NackHow::Returned),
+                            ("bury", NackHow::Buried),
+                            ("gone", NackHow::Gone),
+                        ]);
                         let delay_ms = self.draw.pick(&[None, None, Some(0), Some(15)]);
-                        let nacked = self.world.nack(token, delay_ms) == TokenAnswer::Nacked;
-                        Done { by: "nack", touched: held(id, nacked), end: "" }
+                        let nack = Nack { how, delay_ms, ..Nack::new(&queue("q"), [token]) };
+                        let answer = self.world.ask(Command::Nack(nack));
+                        let nacked = answer == Answer::Nack(Ok(vec![TokenAnswer::Nacked]));
+                        Done { by, touched: held(id, nacked), end: "" }
                     }
                 }
             }
             78..88 => {
                 self.last_lease.clear();
-                if self.draw.below(8) == 0 {
+                if self.draw.below(3) == 0 {
                     // The wall clock alone is set back.
                     self.world.step_wall_ms(-40);
                 } else {
@@ -198,7 +206,12 @@ impl Watch {
                 self.world.ask(Command::Redrive(Redrive { queue: queue("q"), id: *id }));
                 Done { by: "redrive", ..Done::default() }
             }
-            97..99 => {
+            97 => {
+                let among = before.keys().nth(self.draw.below(3) as usize);
+                let Some(&id) = among else { return Done::default() };
+                self.by_id(id)
+            }
+            98 => {
                 let jitter_ms = self.draw.pick(&[0, 4_000]);
                 let schedule =
                     Schedule { jitter_ms, count: Some(2), ..Schedule::new(Cadence::Every { ms: 100 }) };
@@ -212,6 +225,19 @@ impl Watch {
                 self.world.ask(Command::DeleteSchedule(delete));
                 Done { by: "a schedule", ..Done::default() }
             }
+        }
+    }
+
+    fn by_id(&mut self, id: u64) -> Done {
+        let lease = Act::Lease { lease_ms: Some(1_000) };
+        let (by, act) = self.draw.pick(&[("run", Act::Run), ("take", lease), ("cancel", Act::Cancel)]);
+        match self.world.ask(Command::ById(ById { id, act, within: None, except: None })) {
+            Answer::ById(Ok(Acted::Leased(leased))) => {
+                self.tokens.push((id, leased.token));
+                Done { by, touched: vec![id], end: "" }
+            }
+            Answer::ById(Ok(_)) => Done { by, touched: vec![id], end: "cancelled" },
+            _ => Done { by: "a refusal", ..Done::default() },
         }
     }
 

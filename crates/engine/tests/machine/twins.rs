@@ -64,13 +64,16 @@ struct Twins {
     ample: World,
     near_bytes_max: u64,
     tokens: Vec<(QueueName, Token)>,
+    /// Of all tasks that were put.
+    ids: Vec<u64>,
 }
 
 impl Twins {
     fn new(config: EngineConfig) -> Self {
         let ample = EngineConfig { near_bytes_max: u64::MAX, ..config.clone() };
         let near_bytes_max = config.near_bytes_max;
-        Self { tiny: World::with(config), ample: World::with(ample), near_bytes_max, tokens: Vec::new() }
+        let (tokens, ids) = (Vec::new(), Vec::new());
+        Self { tiny: World::with(config), ample: World::with(ample), near_bytes_max, tokens, ids }
     }
 
     fn both(&mut self, act: impl Fn(&mut World)) {
@@ -93,11 +96,18 @@ impl Twins {
         }
         assert_eq!(tiny.len(), ample.len(), "with a budget {:?}, without {:?}", tiny.keys(), ample.keys());
         for (_, answer) in tiny {
-            if let Answer::Lease(Ok(leased)) = answer {
-                for one in leased {
-                    assert!(one.ready_at >= one.due_at || self.tiny.stepped_back, "early: {one:?}");
-                    self.tokens.push((queue_of(&one.body), one.token));
+            let leased = match answer {
+                Answer::Lease(Ok(leased)) => leased,
+                Answer::ById(Ok(Acted::Leased(leased))) => vec![*leased],
+                Answer::Put(Ok(stored)) => {
+                    self.ids.push(stored.task.id);
+                    continue;
                 }
+                _ => continue,
+            };
+            for one in leased {
+                assert!(one.ready_at >= one.due_at || self.tiny.stepped_back, "early: {one:?}");
+                self.tokens.push((one.queue, one.token));
             }
         }
         let counts = self.tiny.all_counts();
@@ -130,11 +140,6 @@ impl Twins {
     }
 }
 
-/// The queue stands in the content type, for a delivery does not name it.
-fn queue_of(body: &Body) -> QueueName {
-    queue(&body.content_type)
-}
-
 fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
     let (name, of) = (draw.key(), draw.queue());
     match draw.below(100) {
@@ -145,7 +150,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 // Many at one instant.
                 _ => Due::At(ms(draw.pick(&[0, 500, 5_000, 600_000]))),
             };
-            let body = Body { content_type: of.as_str().into(), ..draw.body() };
+            let body = draw.body();
             let mode = draw.pick(&[
                 PutMode::Upsert,
                 PutMode::Upsert,
@@ -157,6 +162,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 due,
                 body,
                 terms: draw.terms(),
+                ttr_ms: draw.pick(&[None, Some(20), Some(60_000)]),
                 mode,
                 on_lease: draw.on_lease(),
                 ..Put::new(&of, name)
@@ -166,8 +172,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
         40..48 => {
             let delay_ms = draw.delay_ms();
             let due = draw.pick(&[None, Some(Due::Now), Some(Due::After { ms: delay_ms })]);
-            let payload = (draw.below(2) == 0)
-                .then(|| Payload { bytes: draw.body().payload, content_type: of.as_str().into() });
+            let payload = (draw.below(2) == 0).then(|| Payload::bytes(draw.body().payload));
             let priority = (draw.below(4) == 0).then(|| draw.priority());
             twins.send(Command::Patch(Patch {
                 due,
@@ -183,15 +188,23 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             // Waits in one queue only: which of two queues is served first in one moment is nobody's promise, and the
             // lease numbers would show it.
             let wait = of.as_str() == "q" && draw.below(3) == 0;
-            twins.send(Command::Lease(Lease { queue: of, max, lease_ms: Some(lease_ms), wait }));
+            let (queues, max) = match draw.below(4) {
+                // Of several queues there may be fewer than are ready.
+                0 if !wait => (["q", "p"].map(queue).to_vec(), 1),
+                _ => (vec![of], max),
+            };
+            let lease_ms = draw.pick(&[None, Some(lease_ms)]);
+            twins.send(Command::Lease(Lease { queues: queues.into(), max, lease_ms, wait }));
         }
         68..82 => {
             let Some((queue, token)) = twins.token(draw) else { return twins };
             let tokens = vec![token];
             let delay_ms = draw.pick(&[None, Some(0), Some(700), Some(90_000)]);
-            let command = match draw.below(5) {
+            let how = draw.pick(&[NackHow::Returned, NackHow::Returned, NackHow::Gone, NackHow::Buried]);
+            let priority = (draw.below(3) == 0).then(|| draw.priority());
+            let command = match draw.below(6) {
                 0..3 => Command::Ack(Ack { queue, tokens }),
-                3 => Command::Nack(Nack { queue, tokens, delay_ms, reason: None }),
+                3 | 4 => Command::Nack(Nack { how, delay_ms, priority, ..Nack::new(&queue, tokens) }),
                 _ => Command::Extend(Extend { queue, tokens, lease_ms: Some(draw.pick(&[1, 5_000])) }),
             };
             twins.send(command);
@@ -216,8 +229,8 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 state,
                 due_from: draw.pick(&[None, None, Some(ms(500))]),
                 due_to: draw.pick(&[None, None, Some(ms(5_000))]),
-                tag: None,
-                put_until: None,
+                why: draw.pick(&[None, None, Some(Death::Buried)]),
+                ..TaskFilter::default()
             };
             twins.send(Command::List(List { filter, max: 1_000, ..List::new(&of) }));
         }
@@ -235,7 +248,16 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             };
             twins.send(Command::ChangeQueue(ChangeQueue { queue: of, change }));
         }
-        86..97 => {
+        86..92 => {
+            let lease_ms = draw.pick(&[None, Some(50), Some(10_000)]);
+            let act = draw.pick(&[Act::Get, Act::Cancel, Act::Run, Act::Run, Act::Lease { lease_ms }]);
+            let within = draw.pick(&[None, None, Some("q")]).map(Into::into);
+            // Mostly young ones.
+            let back = 1 + draw.below(12) as usize;
+            let id = twins.ids.len().checked_sub(back).map_or(7_777, |at| twins.ids[at]);
+            twins.send(Command::ById(ById { id, act, within, except: None }));
+        }
+        92..97 => {
             let by_ms = draw.delay_ms();
             twins.both(|world| world.pass_ms(by_ms));
         }
@@ -295,7 +317,15 @@ fn drain(mut twins: Twins) {
         }
         if counts.iter().all(|counts| counts.ready == 0) {
             let by_ms = twins.ample.until_wake_ms().expect("something is left, and there is a time for it");
-            twins.both(|world| world.pass_ms(by_ms));
+            if by_ms < 100 * 365 * 86_400_000 {
+                twins.both(|world| world.pass_ms(by_ms));
+                continue;
+            }
+            // What workers gave up is not forgotten. If a key was that of several, one after the other.
+            assert!(counts.iter().all(|counts| counts.scheduled + counts.leased == 0), "{counts:?}");
+            for id in twins.ids.clone() {
+                twins.send(Command::ById(ById { id, act: Act::Run, within: None, except: None }));
+            }
         }
     }
     panic!("tasks are left for ever: {:?}", twins.tiny.all_counts());

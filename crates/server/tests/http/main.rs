@@ -1,6 +1,7 @@
 //! A real server on a free port, asked over real sockets. Time is the server's virtual clock; nothing here sleeps.
 
 mod batches;
+mod beanstalk;
 mod bulk;
 mod clocks;
 mod dead;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use serde_json::Value;
-use tickwheel_server::{Config, Server, StartError, Store};
+use tickwheel_server::{Config, Drain, ListenAt, Server, StartError, Store};
 use tokio::sync::oneshot;
 
 use crate::raw::{Connection, PATIENCE, Reply};
@@ -14,6 +14,9 @@ use crate::raw::{Connection, PATIENCE, Reply};
 /// Stops when it is dropped.
 pub(crate) struct Served {
     pub(crate) addr: SocketAddr,
+    /// The door for clients of beanstalkd.
+    pub(crate) beanstalk: Option<ListenAt>,
+    pub(crate) drain: Drain,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,15 +47,17 @@ impl Served {
             runtime.block_on(async {
                 match Server::bind(config).await {
                     Ok(server) => {
-                        started.send(Ok(server.local_addr())).expect("the test waits for it");
+                        started
+                            .send(Ok((server.local_addr(), server.beanstalk(), server.drain())))
+                            .expect("the test waits for it");
                         server.run(async { drop(when_stopped.await) }).await;
                     }
                     Err(error) => started.send(Err(error)).expect("the test waits for it"),
                 }
             });
         });
-        let addr = when_started.recv().expect("the server's thread has not panicked")?;
-        Ok(Self { addr, stop: Some(stop), thread: Some(thread) })
+        let (addr, beanstalk, drain) = when_started.recv().expect("the server's thread has not panicked")?;
+        Ok(Self { addr, beanstalk, drain, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Tells it to stop, and does not wait.
@@ -135,11 +140,17 @@ impl Served {
 
     /// Asks again until so many lease calls wait. An event of its own would be better; a scrape is what there is.
     pub(crate) fn await_waiting(&self, count: f64) {
-        let begun = Instant::now();
-        while self.metric("tickwheel_waiting_leases") != count {
-            assert!(begun.elapsed() < PATIENCE, "there were never {count} waiting leases");
-            std::thread::yield_now();
-        }
+        until("as many leases wait", || self.metric("tickwheel_waiting_leases") == count);
+    }
+}
+
+/// Looks again until it is so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "it never came true that {what}");
+        std::thread::yield_now();
     }
 }
 

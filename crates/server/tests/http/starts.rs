@@ -2,7 +2,7 @@
 
 use tickwheel_server::{Config, StartError, Store};
 
-use crate::served::{Served, on_any_port, virtual_memory};
+use crate::served::{Served, on_any_port, until, virtual_memory};
 
 #[test]
 fn an_address_that_others_can_reach_is_refused() {
@@ -84,5 +84,5 @@ fn one_connection_too_many_is_told_to_come_back() {
     first.request("GET", "/healthz", &[], b"");
     assert_eq!(first.reply().status, 200, "those that are there stay");
     drop(second);
-    while served.call("GET", "/healthz", "").status != 200 {}
+    until("there is a place again", || served.call("GET", "/healthz", "").status == 200);
 }

@@ -88,8 +88,7 @@ impl Catalog {
 
     /// Takes counters in. They only rise.
     pub(crate) fn raise_counters(&mut self, counters: Counters) {
-        let Counters { ids_reserved } = counters;
-        self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
+        self.counters.join(counters);
     }
 
     /// What owners laid down.

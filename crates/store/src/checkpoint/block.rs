@@ -1,11 +1,11 @@
 //! The fixed parts of a checkpoint file.
 
-use tickwheel_engine::{Counters, Epoch, Seq, Timestamp};
+use tickwheel_engine::{Counters, Epoch, OwnNumbers, Seq, Timestamp};
 
 use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Reader, put_varint};
+use crate::codec::{DecodeError, Reader, own_numbers, put_varint};
 use crate::layout::{HEADER_BYTES, Header, can_rise, header, le_u32, le_u64, read_header};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
@@ -162,8 +162,11 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn put(self, out: &mut Vec<u8>) {
-        let Self { segments, ended, last_frame, wall, counters: Counters { ids_reserved }, sum } = self;
-        for number in [segments, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum)] {
+        let Self { segments, ended, last_frame, wall, counters: Counters { ids_reserved, own_numbers }, sum } =
+            self;
+        let own_numbers = own_numbers.lengths();
+        let counts = [segments, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum), own_numbers];
+        for number in counts {
             put_varint(out, number);
         }
     }
@@ -178,9 +181,11 @@ impl End {
                 let ms = reader.number::<i64>()?;
                 Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?
             },
-            counters: Counters { ids_reserved: reader.varint()? },
+            counters: Counters { ids_reserved: reader.varint()?, own_numbers: OwnNumbers::default() },
             sum: reader.number()?,
         };
+        let end =
+            Self { counters: Counters { own_numbers: own_numbers(&mut reader)?, ..end.counters }, ..end };
         if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
     }
 }

@@ -1,7 +1,7 @@
 //! What one frame of the log, or one block of a checkpoint, carries.
 
 use tickwheel_engine::{
-    Batch, Counters, Ended, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
+    Batch, Counters, Ended, LeaseNo, Outcome, OwnNumbers, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
 };
 
 use super::names::Names;
@@ -54,6 +54,20 @@ pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
     rules.iter().for_each(|(name, rule)| put_rule(out, name, rule.as_deref()));
 }
 
+/// About how many bytes [`put_batch`] appends.
+pub(crate) fn batch_bytes(batch: &Batch) -> usize {
+    let of = |effect: &TaskEffect| match effect {
+        TaskEffect::Stored { task, body_known: false } => 160 + task.body.payload_bytes(),
+        TaskEffect::Stored { .. } | TaskEffect::Ended(_) => 96,
+    };
+    batch.effects.iter().map(of).sum()
+}
+
+/// Ids whose decimals owners may have used as keys. What is not there was written before it was known: any may have been.
+pub(crate) fn own_numbers(reader: &mut Reader<'_>) -> Result<OwnNumbers, DecodeError> {
+    if reader.is_empty() { Ok(OwnNumbers::ALL) } else { reader.varint().map(OwnNumbers::of_lengths) }
+}
+
 /// Appends what became of a rule.
 pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     put_op(out, tag::RULE, |out| rule::put_rule(out, name, rule));
@@ -87,8 +101,11 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
 }
 
 fn put_counters(out: &mut Vec<u8>, counters: Counters) {
-    let Counters { ids_reserved } = counters;
-    put_op(out, tag::COUNTERS, |out| put_varint(out, ids_reserved));
+    let Counters { ids_reserved, own_numbers } = counters;
+    put_op(out, tag::COUNTERS, |out| {
+        put_varint(out, ids_reserved);
+        put_varint(out, own_numbers.lengths());
+    });
 }
 
 /// A tag, the length in four bytes, the record.
@@ -129,7 +146,9 @@ fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, De
         tag::STORED => Op::Stored(read_task(reader, names, true)?),
         tag::STORED_BODY_KNOWN => Op::StoredBodyKnown(read_task(reader, names, false)?),
         tag::ENDED => Op::Ended(read_ended(reader, names)?),
-        tag::COUNTERS => Op::Counters(Counters { ids_reserved: reader.varint()? }),
+        tag::COUNTERS => {
+            Op::Counters(Counters { ids_reserved: reader.varint()?, own_numbers: own_numbers(reader)? })
+        }
         tag::RULE => Op::Rule(rule::read_rule(reader, names)?),
         _ => return Err(reader.error("a record of a later format")),
     };
@@ -160,7 +179,7 @@ mod tests {
     use tickwheel_engine::{
         Backoff, Body, Cadence, CatchUp, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, Overlap,
         QueueName, QueueRecord, QueueSettings, Rate, Retention, Retry, Schedule, ScheduleName,
-        ScheduleRecord, StoredLease, Tag, Terms, Timestamp,
+        ScheduleRecord, StoredLease, Tag, Tally, Terms, Timestamp,
     };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
@@ -202,10 +221,20 @@ mod tests {
                 Failure { at: at(5), attempt: 1, how: Failed::Nacked, reason: Some("no money".into()) },
                 Failure { at: at(6), attempt: 2, how: Failed::LeaseEnded, reason: None },
                 Failure { at: at(7), attempt: 3, how: Failed::Revoked, reason: Some("".into()) },
+                Failure { at: at(7), attempt: 4, how: Failed::Buried, reason: None },
+                Failure { at: at(7), attempt: 5, how: Failed::Gone, reason: None },
             ],
-            dead: Some(Dead { at: at(8), due_at: at(4), why: Death::MaxAttempts, keyless: true }),
+            dead: Some(Dead { at: at(8), due_at: at(4), why: Death::Buried, keyless: true }),
             trace: Some("00-ab".into()),
             step: 1,
+            tally: Tally {
+                leases: 5,
+                expiries: 1,
+                nacks: 300,
+                burials: 0,
+                redrives: u32::MAX,
+                delay_ms: Some(0),
+            },
         }));
         task.body = Arc::new(Body {
             payload: (0..=255).collect(),
@@ -310,7 +339,10 @@ mod tests {
                 TaskEffect::Ended(ended(Outcome::Cancelled)),
                 TaskEffect::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             ],
-            counters: Some(Counters { ids_reserved: u64::MAX }),
+            counters: Some(Counters {
+                ids_reserved: u64::MAX,
+                own_numbers: [7, 20_261_123_000_017].into_iter().collect(),
+            }),
             rules: rules(),
         };
         let mut bytes = Vec::new();
@@ -322,7 +354,10 @@ mod tests {
             Op::Ended(ended(Outcome::Done)),
             Op::Ended(ended(Outcome::Cancelled)),
             Op::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
-            Op::Counters(Counters { ids_reserved: u64::MAX }),
+            Op::Counters(Counters {
+                ids_reserved: u64::MAX,
+                own_numbers: [7, 20_261_123_000_017].into_iter().collect(),
+            }),
         ];
         let ops = ops.into_iter().chain(rules().into_iter().map(Op::Rule)).collect();
         (ops, bytes)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, Moment, PRIORITY_DEFAULT,
-    Retry, Seq, StoredLease, Tag, Task, Timestamp,
+    Retry, Seq, StoredLease, Tag, Tally, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -27,6 +27,7 @@ mod tag {
     pub(super) const FAILURE: u8 = 12;
     pub(super) const DEAD: u8 = 13;
     pub(super) const STEP: u8 = 14;
+    pub(super) const TALLY: u8 = 15;
     pub(super) const CONTENT_TYPE: u8 = 16;
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
@@ -112,7 +113,7 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
 }
 
 fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
-    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step } = extra;
+    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, tally } = extra;
     // Also if it is 0: it says that there are extra members at all.
     out.extend_from_slice(&[tag::ORIGIN, *origin]);
     if let Some(ttr_ms) = ttr_ms {
@@ -141,6 +142,8 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
             Failed::Nacked => 0,
             Failed::LeaseEnded => 1,
             Failed::Revoked => 2,
+            Failed::Buried => 3,
+            Failed::Gone => 4,
         };
         out.push(how << 1 | u8::from(reason.is_some()));
         if let Some(reason) = reason {
@@ -154,6 +157,7 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
         let why = match why {
             Death::MaxAttempts => 0,
             Death::Expired => 1,
+            Death::Buried => 2,
         };
         out.push(why << 1 | u8::from(*keyless));
     }
@@ -161,6 +165,30 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
         out.push(tag::STEP);
         put_varint(out, u64::from(*step));
     }
+    if *tally != Tally::default() {
+        out.push(tag::TALLY);
+        put_tally(out, *tally);
+    }
+}
+
+/// The delay is one more than it says, and 0 if there is none.
+fn put_tally(out: &mut Vec<u8>, tally: Tally) {
+    let Tally { leases, expiries, nacks, burials, redrives, delay_ms } = tally;
+    for count in [leases, expiries, nacks, burials, redrives] {
+        put_varint(out, u64::from(count));
+    }
+    put_varint(out, delay_ms.map_or(0, |ms| ms.saturating_add(1)));
+}
+
+fn tally(reader: &mut Reader<'_>) -> Result<Tally, DecodeError> {
+    Ok(Tally {
+        leases: reader.number()?,
+        expiries: reader.number()?,
+        nacks: reader.number()?,
+        burials: reader.number()?,
+        redrives: reader.number()?,
+        delay_ms: reader.varint()?.checked_sub(1),
+    })
 }
 
 /// 0 is no limit: no task may fail 0 times.
@@ -195,6 +223,8 @@ fn failure(reader: &mut Reader<'_>) -> Result<Failure, DecodeError> {
         0 => Failed::Nacked,
         1 => Failed::LeaseEnded,
         2 => Failed::Revoked,
+        3 => Failed::Buried,
+        4 => Failed::Gone,
         _ => return Err(reader.error("a failure of a later format")),
     };
     let reason = if has_reason { Some(reader.str()?.into()) } else { None };
@@ -207,6 +237,7 @@ fn dead(reader: &mut Reader<'_>) -> Result<Dead, DecodeError> {
     let why = match why {
         0 => Death::MaxAttempts,
         1 => Death::Expired,
+        2 => Death::Buried,
         _ => return Err(reader.error("a death of a later format")),
     };
     Ok(Dead { at, due_at, why, keyless })
@@ -300,6 +331,7 @@ pub(super) fn read_task(
             }
             tag::DEAD => extra(&mut task).dead = Some(dead(reader)?),
             tag::STEP => extra(&mut task).step = reader.number()?,
+            tag::TALLY => extra(&mut task).tally = tally(reader)?,
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
             tag::TAG if with_body => body.tags.push(word(reader)?),
             tag::PAYLOAD if with_body => {

@@ -9,7 +9,7 @@ use tickwheel_engine::{
 use super::look::Look;
 use super::reading::What as Read;
 use super::store::DiskStore;
-use crate::codec::put_batch;
+use crate::codec::{batch_bytes, put_batch};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::io::{Call, Io, JobId, Lane};
 use crate::log::{END_MARK_BYTES, FrameHead, HEAD_BYTES, frame_bytes, stamp};
@@ -158,6 +158,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             }
         }
         pending.bytes.truncate(HEAD_BYTES);
+        pending.bytes.reserve(batch_bytes(batch));
         put_batch(&mut pending.bytes, batch);
     }
 

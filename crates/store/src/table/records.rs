@@ -60,8 +60,7 @@ impl Records {
 
     /// Takes counters in. They only rise.
     pub(super) fn raise_counters(&mut self, counters: Counters) {
-        let Counters { ids_reserved } = counters;
-        self.counters.ids_reserved = self.counters.ids_reserved.max(ids_reserved);
+        self.counters.join(counters);
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -320,6 +320,14 @@ mod tests {
             expire_at: Some(Timestamp::MAX),
             trace: Some("t".repeat(55).into()),
             step: u32::MAX,
+            tally: tickwheel_engine::Tally {
+                leases: u32::MAX,
+                expiries: u32::MAX,
+                nacks: u32::MAX,
+                burials: u32::MAX,
+                redrives: u32::MAX,
+                delay_ms: Some(u64::MAX),
+            },
             retry: Some(Retry {
                 max_attempts: Some(u32::MAX),
                 backoff: Some(Backoff {

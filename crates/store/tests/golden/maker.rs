@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Backoff, Batch, Body, Cadence, CatchUp, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure,
-    Group, Key, LeaseNo, Moment, Outcome, Overlap, QueueName, QueueRecord, QueueSettings, Rate, Reply,
-    Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord, Seq,
-    StoredLease, Tag, Task, TaskEffect, Terms, Timestamp,
+    Group, Key, LeaseNo, Moment, Outcome, Overlap, OwnNumbers, QueueName, QueueRecord, QueueSettings, Rate,
+    Reply, Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord,
+    Seq, StoredLease, Tag, Tally, Task, TaskEffect, Terms, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_rule, sample_task};
 
@@ -99,7 +99,10 @@ struct Life {
 
 fn write(dir: &Path) {
     let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
-    life.commit(Vec::new(), Some(Counters { ids_reserved: 128 }));
+    life.commit(
+        Vec::new(),
+        Some(Counters { ids_reserved: 128, own_numbers: [9, 120, 20_261_123_000_017].into_iter().collect() }),
+    );
     life.lay_down(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
     life.some(1..40);
     // Months have come near and are split, hours are long past.
@@ -116,7 +119,7 @@ fn write(dir: &Path) {
     life.change(&known);
     life.change(&changed);
     life.end(&gone);
-    life.commit(Vec::new(), Some(Counters { ids_reserved: 256 }));
+    life.commit(Vec::new(), Some(Counters { ids_reserved: 256, own_numbers: OwnNumbers::default() }));
     life.lay_down(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
     life.put_big(151);
     drop(life.owner);
@@ -205,6 +208,7 @@ impl Life {
                 failures: vec![failure],
                 dead: None,
                 step: u32::from(id.is_multiple_of(2)),
+                tally: Tally { leases: 1, nacks: 1, delay_ms: Some(700), ..Tally::default() },
             }));
             let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
             let content_type = "application/octet-stream".into();
@@ -220,7 +224,7 @@ impl Life {
             });
         }
         if id % 11 == 3 {
-            let why = Death::MaxAttempts;
+            let why = if id.is_multiple_of(3) { Death::Buried } else { Death::MaxAttempts };
             let dead = Dead { at: self.at(0), due_at: task.due_at, why, keyless: id.is_multiple_of(2) };
             task.extra_mut().dead = Some(dead);
             task.due_at = self.at(30 * DAY_MS);

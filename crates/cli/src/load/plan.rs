@@ -1,0 +1,38 @@
+//! What a round does.
+
+use clap::ValueEnum;
+
+/// What is measured.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Puts.
+    Put,
+    /// A put, a reserve of that job, and its delete, one after the other.
+    Cycle,
+    /// Jobs that are due one after the other while workers wait for them.
+    Lateness,
+}
+
+/// One round.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) mode: Mode,
+    pub(crate) connections: usize,
+    /// Commands under way on each; of cycles, so many cycles.
+    pub(crate) depth: usize,
+    pub(crate) jobs: u64,
+    pub(crate) payload_bytes: usize,
+    pub(crate) delay_s: u32,
+    /// Jobs of a round of lateness are put, and so due, within so long.
+    pub(crate) span_ms: u64,
+    /// Leave the jobs there that a round of puts has put.
+    pub(crate) keep: bool,
+}
+
+impl Plan {
+    /// How many of the jobs this connection has.
+    pub(super) fn share(&self, connection: usize, of: usize) -> u64 {
+        let (of, connection) = (of as u64, connection as u64);
+        self.jobs / of + u64::from(connection < self.jobs % of)
+    }
+}

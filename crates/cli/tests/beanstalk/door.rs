@@ -1,0 +1,89 @@
+//! Servers for the tests: ours, and beanstalkd.
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A server that is killed when it is dropped.
+pub(crate) struct Door {
+    child: Child,
+    /// Where clients of beanstalkd find it.
+    pub(crate) address: String,
+    /// Where the others do.
+    pub(crate) http: String,
+}
+
+impl Door {
+    /// Our server, with these options beside those that say where it is.
+    pub(crate) fn ours(options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
+                command.env_remove(name);
+            }
+        }
+        command.args(["serve", "--listen", "127.0.0.1:0", "--beanstalk", "127.0.0.1:0"]).args(options);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("start a server");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut next = |of: &str| {
+            let line = lines.next().expect("the server starts").expect("it prints text");
+            line.strip_prefix(of).unwrap_or_else(|| panic!("`{line}` does not begin with `{of}`")).to_owned()
+        };
+        let http = next("listening ");
+        let address = next("listening beanstalk://");
+        Self { child, address, http }
+    }
+
+    /// Our server, with its jobs in a directory.
+    pub(crate) fn durable(directory: &Path) -> Self {
+        Self::ours(&["--data", directory.to_str().expect("a path of text")])
+    }
+
+    /// Beanstalkd, if it is installed. Where all components have to be there it is a failure if it is not.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    pub(crate) fn beanstalkd() -> Option<Self> {
+        // Nobody else takes the port in the moment between.
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
+        let command = Command::new("beanstalkd")
+            .args(["-l", "127.0.0.1", "-p", &free.port().to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(child) = command else {
+            assert!(
+                std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(),
+                "beanstalkd is not installed, and TICKWHEEL_REQUIRE_ALL is set"
+            );
+            eprintln!("SKIPPED: beanstalkd is not installed (apt-get install beanstalkd)");
+            return None;
+        };
+        let door = Self { child, address: free.to_string(), http: String::new() };
+        let begun = Instant::now();
+        while TcpStream::connect(&door.address).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "beanstalkd does not start");
+            std::thread::yield_now();
+        }
+        Some(door)
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Its number among the processes.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}

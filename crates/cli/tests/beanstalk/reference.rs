@@ -1,0 +1,62 @@
+//! The conversations are those of beanstalkd 1.12, word for word, and ours are the same.
+
+use std::path::{Path, PathBuf};
+
+use crate::conversation::lead;
+use crate::door::Door;
+
+/// Its conversations, by name.
+fn scripts() -> Vec<(String, PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beanstalk/conversations");
+    let mut scripts: Vec<_> = std::fs::read_dir(&folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).expect("it is text");
+            (name, path, text)
+        })
+        .collect();
+    scripts.sort();
+    assert!(scripts.len() > 5, "the conversations are there");
+    scripts
+}
+
+#[track_caller]
+fn same(name: &str, of: &str, told: &str, heard: &str) {
+    for (number, (told, heard)) in told.lines().zip(heard.lines()).enumerate() {
+        assert_eq!(told, heard, "line {} of {name}, by {of}", number + 1);
+    }
+    assert_eq!(told.lines().count(), heard.lines().count(), "{name}, by {of}");
+}
+
+#[test]
+fn ours_is_the_same_conversation() {
+    for (name, _, text) in scripts() {
+        let door = Door::ours(&["--memory"]);
+        same(&name, "ours", &text, &lead(&door.address, &text));
+    }
+}
+
+#[test]
+fn the_reference_leads_them_so() {
+    for (name, _, text) in scripts() {
+        let Some(door) = Door::beanstalkd() else { return };
+        if name.starts_with("ours-") {
+            continue;
+        }
+        same(&name, "beanstalkd", &text, &lead(&door.address, &text));
+    }
+}
+
+/// Writes down what beanstalkd says.
+#[test]
+#[ignore = "it writes the conversations anew, and takes beanstalkd"]
+fn record() {
+    for (name, path, text) in scripts() {
+        let door =
+            if name.starts_with("ours-") { Some(Door::ours(&["--memory"])) } else { Door::beanstalkd() };
+        let door = door.expect("beanstalkd is installed");
+        std::fs::write(path, lead(&door.address, &text)).expect("written");
+    }
+}

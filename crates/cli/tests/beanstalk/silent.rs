@@ -1,0 +1,32 @@
+//! Holders that say nothing: their jobs come back all the same.
+
+use std::time::{Duration, Instant};
+
+use crate::conversation::Client;
+use crate::door::Door;
+
+/// Eight workers take a job each and fall silent: each job is ready again when its second is over, whatever anybody does. Beanstalkd forgets some
+/// of them until their holders speak.
+#[test]
+fn every_job_of_a_silent_holder_comes_back_in_time() {
+    let door = Door::ours(&["--memory"]);
+    let mut producer = Client::open(&door.address);
+    for _ in 0..8 {
+        assert!(producer.ask("put 0 0 1 1\r\nx").is_some_and(|reply| reply.starts_with("INSERTED")));
+    }
+    let mut silent: Vec<_> = (0..8).map(|_| Client::open(&door.address)).collect();
+    for holder in &mut silent {
+        assert!(holder.ask("reserve").is_some_and(|reply| reply.starts_with("RESERVED")));
+    }
+    let taken = Instant::now();
+    let mut worker = Client::open(&door.address);
+    for _ in 0..8 {
+        let reply = worker.ask("reserve").expect("a job");
+        let id = reply.split(' ').nth(1).expect("an id");
+        assert_eq!(worker.ask(&format!("delete {id}")).as_deref(), Some("DELETED"), "after {reply}");
+    }
+    let took = taken.elapsed();
+    assert!(took >= Duration::from_millis(900), "not before their time, but after {took:?}");
+    // Beanstalkd may take as long as a holder is silent, which here is for ever.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}

@@ -1,0 +1,153 @@
+//! What is done to a task that is known by its id: in whatever queue it is, and whatever its key.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::entries::{At, Slot};
+use super::filling::task_bytes;
+use super::lookup::Keyed;
+use crate::answer::{Acted, Answer, ByIdError, State, Unavailable};
+use crate::command::{Act, ById};
+use crate::input::CallId;
+use crate::seam::Found;
+use crate::task::{Outcome, Redriven, Task};
+use crate::time::Now;
+
+impl ById {
+    /// Whether this task is the one that is meant.
+    fn means(&self, task: &Task) -> bool {
+        let within = self.within.as_deref();
+        task.id == self.id
+            && within.is_none_or(|within| task.queue.as_str().starts_with(within))
+            && self.except.as_ref() != Some(&task.queue)
+    }
+}
+
+impl Engine {
+    pub(super) fn by_id(&mut self, now: Now, call: CallId, by_id: ById) {
+        match self.entries.by_id(by_id.id) {
+            Some(slot) => self.by_id_known(now, call, by_id, slot),
+            None => self.lookups.want_by_id(call, by_id),
+        }
+    }
+
+    /// The store answered with the task.
+    pub(super) fn by_id_found(&mut self, now: Now, call: CallId, by_id: ById, found: Found) {
+        if let Found::Live(task) = found
+            && by_id.means(&task)
+        {
+            self.load(now, task);
+        }
+        match self.entries.by_id(by_id.id) {
+            Some(slot) => self.by_id_known(now, call, by_id, slot),
+            None => self.answer(call, Answer::ById(Err(ByIdError::NotFound))),
+        }
+    }
+
+    /// A dead task lives again only if its key is nobody else's by now, so that is looked up first.
+    fn by_id_known(&mut self, now: Now, call: CallId, by_id: ById, slot: Slot) {
+        let entry = self.entries.get(slot);
+        let revives = matches!(by_id.act, Act::Run | Act::Lease { .. }) && entry.is_dead();
+        if revives && by_id.means(&entry.task) {
+            let place = (entry.task.queue.clone(), entry.task.key.clone());
+            return self.keyed(now, call, Keyed::ById { by_id, place });
+        }
+        self.act(now, call, &by_id, slot);
+        self.let_go(slot, now);
+    }
+
+    /// The same of a task whose key is in memory, or known to lead to nobody.
+    pub(super) fn by_id_keyed(&mut self, now: Now, call: CallId, by_id: ById) {
+        let Some(slot) = self.entries.by_id(by_id.id) else {
+            // It left memory while its key was looked up.
+            return self.by_id(now, call, by_id);
+        };
+        self.act(now, call, &by_id, slot);
+        self.let_go(slot, now);
+    }
+
+    fn act(&mut self, now: Now, call: CallId, by_id: &ById, slot: Slot) {
+        let entry = self.entries.get(slot);
+        let answer = match (self.refusal_of_changes(), entry.state()) {
+            _ if !by_id.means(&entry.task) => Err(ByIdError::NotFound),
+            (Some(why), _) if by_id.act != Act::Get => Err(why.into()),
+            // What memory knows may have been written down or not.
+            (Some(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
+                Err(ByIdError::Unavailable(Unavailable::Indeterminate { why }))
+            }
+            (_, None) => Err(ByIdError::NotFound),
+            (_, Some(state)) => match by_id.act {
+                Act::Get => Ok(Acted::Task(Box::new(self.view(slot)))),
+                _ if state == State::Leased => Err(ByIdError::Leased),
+                Act::Cancel => {
+                    self.stats.cancelled_total += 1;
+                    self.end(now, slot, Outcome::Cancelled);
+                    Ok(Acted::Cancelled)
+                }
+                Act::Run if state == State::Ready => Err(ByIdError::Ready),
+                Act::Run => {
+                    let due = self.make_due(now, slot, state, Redriven::ByOwner);
+                    due.map(|()| Acted::Task(Box::new(self.view(slot))))
+                }
+                Act::Lease { lease_ms } => self.lease_this(now, slot, state, lease_ms),
+            },
+        };
+        self.answer(call, Answer::ById(answer));
+    }
+
+    /// Puts a task into its caller's hands that may have to be made due first. No limit, rate or pause of its queue holds it up: its caller wants
+    /// this very one.
+    fn lease_this(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        state: State,
+        lease_ms: Option<u64>,
+    ) -> Result<Acted, ByIdError> {
+        if self.stopping {
+            // It was looked for in the store meanwhile. The leases are written down already, and this one would not go on after the next start.
+            return Err(Unavailable::Closed.into());
+        }
+        if state != State::Ready {
+            self.make_due(now, slot, state, Redriven::ForLease)?;
+        }
+        if !matches!(self.entries.get(slot).at, At::Ready { .. }) {
+            // It expired meanwhile.
+            return Err(ByIdError::NotFound);
+        }
+        Ok(Acted::Leased(Box::new(self.grant_one(now, slot, lease_ms))))
+    }
+
+    /// A task that is scheduled is due at once; one that is dead gets another life.
+    fn make_due(&mut self, now: Now, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
+        if state == State::Dead {
+            self.decide_redrive(now, slot, by)?;
+            return Ok(());
+        }
+        let task = Arc::clone(&self.entries.get(slot).task);
+        self.take_room(task_bytes(&task, true))?;
+        self.unplace(slot);
+        if crate::planted::is("run-not-written") {
+            // With this bug memory makes it due, and the store does not hear of it.
+            Arc::make_mut(&mut self.entries.get_mut(slot).task).due_at = now.wall;
+            self.place(slot, now);
+            return Ok(());
+        }
+        let (fence, version) = (self.next_lease, self.applied.next());
+        self.record(slot, |task| {
+            let delay_ms = task.due_at.ms_since(task.put_at);
+            let tally = &mut task.extra_mut().tally;
+            // The delay that it was given stays known.
+            tally.delay_ms = tally.delay_ms.or(Some(delay_ms));
+            tally.count_redrive(by);
+            task.due_at = now.wall;
+            if by == Redriven::ByOwner {
+                task.version = version;
+            }
+            task.lease_fence = fence;
+        });
+        self.stats.scheduled_total += u64::from(by == Redriven::ByOwner);
+        self.place(slot, now);
+        Ok(())
+    }
+}

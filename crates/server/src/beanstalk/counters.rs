@@ -1,0 +1,199 @@
+//! What clients asked since the start, and how many of them there are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tickwheel_api::beanstalk::{Command, Fault, Reply};
+
+/// The verbs that are counted, in the order in which `stats` shows them.
+const VERBS: [&str; 23] = [
+    "put",
+    "peek",
+    "peek-ready",
+    "peek-delayed",
+    "peek-buried",
+    "reserve",
+    "reserve-with-timeout",
+    "delete",
+    "release",
+    "use",
+    "watch",
+    "ignore",
+    "bury",
+    "kick",
+    "touch",
+    "stats",
+    "stats-job",
+    "stats-tube",
+    "list-tubes",
+    "list-tube-used",
+    "list-tubes-watched",
+    "pause-tube",
+    // Beyond those of beanstalkd: all verbs that it does not count.
+    "other",
+];
+
+/// Where puts are counted.
+const PUT: usize = 0;
+
+/// The answers that say no, and what there is no answer for.
+const REFUSALS: [&str; 8] = [
+    "BAD_FORMAT",
+    "UNKNOWN_COMMAND",
+    "JOB_TOO_BIG",
+    "EXPECTED_CRLF",
+    "DRAINING",
+    "OUT_OF_MEMORY",
+    "INTERNAL_ERROR",
+    // A connection beyond those that there may be.
+    "closed",
+];
+
+/// Counts of all connections together.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    verbs: [AtomicU64; VERBS.len()],
+    refusals: [AtomicU64; REFUSALS.len()],
+    pub(super) connections: AtomicU64,
+    pub(super) connections_total: AtomicU64,
+    pub(super) producers: AtomicU64,
+    pub(super) workers: AtomicU64,
+    pub(super) waiting: AtomicU64,
+}
+
+/// One of something that is counted until this is dropped.
+#[derive(Debug)]
+pub(super) struct Counted<'a>(&'a AtomicU64);
+
+impl<'a> Counted<'a> {
+    pub(super) fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Counters {
+    /// Somebody asked this.
+    pub(super) fn count(&self, command: &Command) {
+        self.verbs[verb(command)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Somebody asked to put what cannot be put.
+    pub(super) fn count_put(&self) {
+        self.verbs[PUT].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This was answered.
+    pub(super) fn count_reply(&self, reply: &Reply<'_>) {
+        let refusal = match reply {
+            Reply::Fault(Fault::BadFormat) => 0,
+            Reply::Fault(Fault::UnknownCommand | Fault::Http) => 1,
+            Reply::Fault(Fault::JobTooBig) => 2,
+            Reply::Fault(Fault::ExpectedCrlf) => 3,
+            Reply::Draining => 4,
+            Reply::OutOfMemory => 5,
+            Reply::InternalError => 6,
+            _ => return,
+        };
+        self.refusals[refusal].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection was closed, for there are too many.
+    pub(super) fn turn_away(&self) {
+        self.refusals[REFUSALS.len() - 1].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each verb of beanstalkd, and how often it was asked.
+    pub(super) fn verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.all_verbs().take(VERBS.len() - 1)
+    }
+
+    /// Those, and at the end all others together.
+    pub(crate) fn all_verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        named(&VERBS, &self.verbs)
+    }
+
+    /// Each answer that says no, and how often it was given.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        named(&REFUSALS, &self.refusals)
+    }
+
+    /// How many connections there are.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+fn named(names: &'static [&'static str], counts: &[AtomicU64]) -> impl Iterator<Item = (&'static str, u64)> {
+    names.iter().zip(counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
+}
+
+/// Where a command is counted.
+fn verb(command: &Command) -> usize {
+    let name = match command {
+        Command::Put { .. } => "put",
+        Command::Peek(_) => "peek",
+        Command::PeekReady => "peek-ready",
+        Command::PeekDelayed => "peek-delayed",
+        Command::PeekBuried => "peek-buried",
+        Command::Reserve { timeout_s: None } => "reserve",
+        Command::Reserve { timeout_s: Some(_) } => "reserve-with-timeout",
+        Command::Delete(_) => "delete",
+        Command::Release { .. } => "release",
+        Command::Use(_) => "use",
+        Command::Watch(_) => "watch",
+        Command::Ignore(_) => "ignore",
+        Command::Bury { .. } => "bury",
+        Command::Kick(_) => "kick",
+        Command::Touch(_) => "touch",
+        Command::Stats => "stats",
+        Command::StatsJob(_) => "stats-job",
+        Command::StatsTube(_) => "stats-tube",
+        Command::ListTubes => "list-tubes",
+        Command::ListTubeUsed => "list-tube-used",
+        Command::ListTubesWatched => "list-tubes-watched",
+        Command::PauseTube { .. } => "pause-tube",
+        Command::PutKey { .. }
+        | Command::ReserveBatch { .. }
+        | Command::ReserveJob(_)
+        | Command::DeleteKey(_)
+        | Command::DelayKey { .. }
+        | Command::PeekKey(_)
+        | Command::KickJob(_)
+        | Command::StatsKey(_)
+        | Command::Quit => "other",
+    };
+    VERBS.iter().position(|known| *known == name).expect("each verb has its place")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_is_counted_under_its_own_word() {
+        let counters = Counters::default();
+        let faults = [Fault::BadFormat, Fault::UnknownCommand, Fault::JobTooBig, Fault::ExpectedCrlf]
+            .map(Reply::Fault);
+        for reply in faults.into_iter().chain([Reply::Draining, Reply::OutOfMemory, Reply::InternalError]) {
+            let mut word = Vec::new();
+            reply.write(&mut word);
+            let before: Vec<u64> = counters.refusals().map(|(_, count)| count).collect();
+            counters.count_reply(&reply);
+            let counted: Vec<&str> = counters
+                .refusals()
+                .zip(before)
+                .filter(|((_, now), before)| now > before)
+                .map(|((word, _), _)| word)
+                .collect();
+            assert_eq!(counted, [String::from_utf8(word).expect("text").trim_end()]);
+        }
+        counters.count_reply(&Reply::NotFound);
+        assert_eq!(counters.refusals().map(|(_, count)| count).sum::<u64>(), 7, "that is an answer");
+    }
+}

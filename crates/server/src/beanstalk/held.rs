@@ -1,0 +1,71 @@
+//! The jobs in the hands of one connection.
+
+use std::collections::BTreeMap;
+
+use tickwheel_queue::{Leased, QueueName, Timestamp, Token};
+
+/// Of more jobs than this those are forgotten whose time is over by the wall clock. Of fewer each is kept until the queue says so, for that clock may
+/// have stepped.
+const KEPT: usize = 10_000;
+/// With so much left or less of a job's time its connection is warned, milliseconds.
+const SOON_MS: u64 = 1_000;
+
+/// A job in the hands of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) queue: QueueName,
+    pub(super) token: Token,
+    until: Timestamp,
+    ttr_ms: u64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Held(BTreeMap<u64, Job>);
+
+impl Held {
+    /// It got one more.
+    pub(super) fn insert(&mut self, leased: &Leased) {
+        let (queue, token, until) = (leased.queue.clone(), leased.token, leased.lease_until);
+        self.0.insert(leased.id, Job { queue, token, until, ttr_ms: leased.lease_ms });
+    }
+
+    /// It still has this one.
+    pub(super) fn put_back(&mut self, id: u64, job: Job) {
+        self.0.insert(id, job);
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&Job> {
+        self.0.get(&id)
+    }
+
+    pub(super) fn remove(&mut self, id: u64) -> Option<Job> {
+        self.0.remove(&id)
+    }
+
+    /// It may keep this one for as long again.
+    pub(super) fn extended(&mut self, id: u64, now: Timestamp) {
+        if let Some(job) = self.0.get_mut(&id) {
+            job.until = now.saturating_plus_ms(job.ttr_ms);
+        }
+    }
+
+    /// How long until the first of them has only [`SOON_MS`] left, milliseconds; `None`: it has none. Those whose time is over do not count.
+    pub(super) fn warn_in_ms(&mut self, now: Timestamp) -> Option<u64> {
+        if self.0.len() > KEPT {
+            self.0.retain(|_, job| now < job.until);
+        }
+        let running = self.0.values().filter(|job| now < job.until);
+        let first = running.map(|job| job.until).min()?;
+        Some(first.ms_since(now).saturating_sub(SOON_MS))
+    }
+
+    /// The tokens of all, by queue.
+    pub(super) fn take_all(&mut self) -> BTreeMap<QueueName, Vec<Token>> {
+        let mut tokens: BTreeMap<QueueName, Vec<Token>> = BTreeMap::new();
+        for (_, job) in std::mem::take(&mut self.0) {
+            tokens.entry(job.queue).or_default().push(job.token);
+        }
+        tokens
+    }
+}

@@ -1,0 +1,27 @@
+//! The door for clients of beanstalkd: tubes are queues and jobs are tasks, the same that the HTTP door shows.
+//!
+//! ```text
+//! socket -> wire (bytes, commands) -> session (what one connection uses, watches and holds) -> the queue, and back
+//! ```
+//!
+//! The protocol itself, commands out of bytes and answers into bytes, is `tickwheel_api::beanstalk`. Answers leave in the order of their
+//! commands, and each only when what it reports is durable. Commands of one kind that stand behind each other are carried out together, so
+//! that one commit covers them all.
+
+mod budget;
+mod counters;
+mod cut;
+mod desk;
+mod held;
+mod listener;
+mod look;
+mod session;
+mod shown;
+mod stats;
+mod tubes;
+mod wire;
+
+pub(crate) use counters::Counters;
+pub(crate) use desk::{DEFAULT as DEFAULT_TUBE, Desk, DeskOptions};
+pub use listener::ListenAt;
+pub(crate) use listener::{Bound, Listener};

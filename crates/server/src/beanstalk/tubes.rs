@@ -1,0 +1,118 @@
+//! Which tubes connections use, watch and wait on.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tickwheel_queue::{InUse, Queue, QueueName, Timestamp};
+
+/// What connections do with a tube.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Users {
+    pub(super) using: u64,
+    pub(super) watching: u64,
+    pub(super) waiting: u64,
+}
+
+/// A way in which a connection holds a tube.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Hold {
+    Use,
+    Watch,
+}
+
+/// All tubes that are used or watched. Each is there for that, jobs or none.
+#[derive(Debug)]
+pub(super) struct Tubes {
+    queue: Queue,
+    tubes: Mutex<BTreeMap<QueueName, Tube>>,
+    /// The length and the end of pauses that clients asked for.
+    pauses: Mutex<BTreeMap<QueueName, (u32, Timestamp)>>,
+}
+
+#[derive(Debug)]
+struct Tube {
+    users: Users,
+    #[expect(dead_code, reason = "held, not read")]
+    in_use: InUse,
+}
+
+impl Tubes {
+    pub(super) fn new(queue: Queue) -> Self {
+        Self { queue, tubes: Mutex::default(), pauses: Mutex::default() }
+    }
+
+    fn tubes(&self) -> MutexGuard<'_, BTreeMap<QueueName, Tube>> {
+        self.tubes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection uses or watches this tube.
+    pub(super) fn hold(&self, name: &QueueName, hold: Hold) {
+        let mut tubes = self.tubes();
+        let tube = tubes
+            .entry(name.clone())
+            .or_insert_with(|| Tube { users: Users::default(), in_use: self.queue.use_queue(name) });
+        match hold {
+            Hold::Use => tube.users.using += 1,
+            Hold::Watch => tube.users.watching += 1,
+        }
+    }
+
+    /// It does so no longer.
+    pub(super) fn release(&self, name: &QueueName, hold: Hold) {
+        let mut tubes = self.tubes();
+        let Some(tube) = tubes.get_mut(name) else { return };
+        match hold {
+            Hold::Use => tube.users.using -= 1,
+            Hold::Watch => tube.users.watching -= 1,
+        }
+        if tube.users == Users::default() {
+            tubes.remove(name);
+        }
+    }
+
+    /// A connection waits for jobs of these tubes, until what comes back is dropped.
+    pub(super) fn wait<'a>(&'a self, names: &'a [QueueName]) -> Waits<'a> {
+        self.change_waiting(names, 1);
+        Waits { tubes: self, names }
+    }
+
+    fn change_waiting(&self, names: &[QueueName], by: i64) {
+        let mut tubes = self.tubes();
+        for name in names {
+            if let Some(tube) = tubes.get_mut(name) {
+                tube.users.waiting = tube.users.waiting.saturating_add_signed(by);
+            }
+        }
+    }
+
+    /// What connections do with this tube.
+    pub(super) fn users(&self, name: &QueueName) -> Users {
+        self.tubes().get(name).map(|tube| tube.users).unwrap_or_default()
+    }
+
+    /// A client has paused it for so long.
+    pub(super) fn paused(&self, name: &QueueName, pause_s: u32, now: Timestamp) {
+        let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        pauses.retain(|_, (_, until)| now < *until);
+        pauses.insert(name.clone(), (pause_s, now.saturating_plus_ms(u64::from(pause_s) * 1_000 + 1)));
+    }
+
+    /// How long the pause is in all that a client asked for, seconds; `None`: nobody did here.
+    pub(super) fn pause(&self, name: &QueueName) -> Option<u32> {
+        let pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        pauses.get(name).map(|(pause_s, _)| *pause_s)
+    }
+}
+
+/// A connection waits.
+#[derive(Debug)]
+pub(super) struct Waits<'a> {
+    tubes: &'a Tubes,
+    names: &'a [QueueName],
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.tubes.change_waiting(self.names, -1);
+    }
+}
