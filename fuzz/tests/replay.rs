@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use tickwheel_fuzz::case::Case;
+use tickwheel_fuzz::said::Said;
 use tickwheel_fuzz::store::damaged::Damaged;
 use tickwheel_fuzz::store::sample::Sample;
 
@@ -45,6 +46,13 @@ fn the_corpora_of_the_store_are_in_order() {
     }
 }
 
+#[test]
+fn the_corpus_of_the_protocol_is_in_order() {
+    let corpus = corpus("beanstalk");
+    assert!(!corpus.is_empty());
+    corpus.iter().for_each(|bytes| Said::new(bytes).replay());
+}
+
 /// A target whose samples lack something would never damage it.
 #[test]
 fn the_samples_have_every_kind_of_file() {
@@ -61,6 +69,11 @@ proptest! {
     fn random_bytes_are_in_order(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Case::of_wheel(&bytes).replay();
         Case::of_classics(&bytes).replay();
+    }
+
+    #[test]
+    fn random_packets_are_in_order(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'\r'), Just(b'\n')], 0..400)) {
+        Said::new(&bytes).replay();
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Story {
         let mut live: Vec<Arc<Task>> = Vec::new();
         for id in ids {
             let task = Arc::new(self.life.make(id));
-            let counters = (id % 10 == 1).then_some(Counters { ids_reserved: id + 9 });
+            let counters = (id % 10 == 1)
+                .then_some(Counters { ids_reserved: id + 9, own_numbers: [id].into_iter().collect() });
             self.commit(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }], counters);
             live.push(task);
             if id % 3 == 0 {
