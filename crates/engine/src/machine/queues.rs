@@ -340,6 +340,11 @@ impl Queues {
         &self.gone
     }
 
+    /// Whether anything stands in the line of the queue.
+    pub(super) fn has_line(&self, name: &QueueName) -> bool {
+        self.get(name).is_some_and(|queue| !queue.line.is_empty())
+    }
+
     /// All queues, in the order of their names.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queue> {
         self.by_name.values().map(|&no| self.numbered(no))

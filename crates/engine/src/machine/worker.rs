@@ -59,14 +59,19 @@ impl Engine {
             return self.deliver(call, granted);
         }
         self.queues.wait(call, Waiter { queues: Arc::clone(&queues), max, lease_ms, patient: wait });
-        for name in queues.iter() {
-            if first_in_line && self.knows_what_is_due(now) {
-                self.watch_gate(now, name);
-            } else {
-                // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
-                self.to_serve.insert(name.clone());
-            }
+        if first_in_line && self.knows_what_is_due(now) {
+            queues.iter().for_each(|name| self.watch_gate(now, name));
+        } else {
+            // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
+            self.look_among(now, &queues);
         }
+    }
+
+    /// Whoever waits on one of these queues is looked at, where there may be something for it: a call may name a thousand of them.
+    fn look_among(&mut self, now: Now, names: &[QueueName]) {
+        let is_known = self.knows_what_is_due(now);
+        let worth_a_look = names.iter().filter(|name| !is_known || self.queues.has_line(name));
+        self.to_serve.extend(worth_a_look.cloned());
     }
 
     /// Whether a lease over these queues that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor
@@ -84,7 +89,7 @@ impl Engine {
             return self.answer(call, Answer::Lease(Ok(Vec::new())));
         }
         self.queues.hurry(call);
-        self.to_serve.extend(queues.iter().cloned());
+        self.look_among(now, &queues);
     }
 
     /// Gives what is ready to the calls that wait, in the order they asked.
@@ -93,7 +98,9 @@ impl Engine {
             return;
         }
         while let Some(name) = self.to_serve.pop_first() {
-            while let Some((call, waiter)) = self.queues.first_waiter(&name) {
+            while self.queues.has_line(&name)
+                && let Some((call, waiter)) = self.queues.first_waiter(&name)
+            {
                 let Waiter { queues, max, lease_ms, .. } = waiter.clone();
                 let granted = self.grant(now, &queues, max, lease_ms);
                 if granted.is_empty() {
@@ -118,8 +125,7 @@ impl Engine {
     fn served(&mut self, call: CallId, granted: Vec<Leased>) {
         let waiter = self.queues.end_wait(call);
         for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
-            let has_something = self.queues.get(name).is_some_and(|queue| !queue.line.is_empty());
-            if has_something || self.queues.impatient(name).next().is_some() {
+            if self.queues.has_line(name) || self.queues.impatient(name).next().is_some() {
                 self.to_serve.insert(name.clone());
             }
         }
