@@ -165,12 +165,7 @@ impl World {
         let mut server = Shard::new(store, config, self.clocks.now());
         self.gate.set(true);
         for _ in 0..10_000 {
-            self.disk.allow_changes(Some(super::server::CHANGES_OF_TURN_MAX));
-            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
-            if self.disk.has_no_changes_left() {
-                return Err(self.hang("a turn of the start does not end"));
-            }
-            self.disk.allow_changes(None);
+            self.turn_of(&mut server)?;
             if self.disk.is_crashed() {
                 return Ok(false);
             }

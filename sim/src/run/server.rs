@@ -3,23 +3,19 @@
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
 use tickwheel_queue::State;
 
-use super::{Step, World};
+use super::{Server, Step, World};
 use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
 use crate::words;
 
 /// A turn that changes the disk more often than this hangs: the longest there are, after years with a schedule, make some thousands.
-pub(super) const CHANGES_OF_TURN_MAX: u64 = 200_000;
+const CHANGES_OF_TURN_MAX: u64 = 200_000;
 
 impl World {
     /// Lets the server do what it can, and looks at what it says.
     pub(super) fn turn(&mut self) -> Step {
-        let Some(server) = &mut self.server else { return Ok(()) };
-        self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
-        server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
-        if self.disk.has_no_changes_left() {
-            return Err(self.hang("a turn does not end"));
-        }
-        self.disk.allow_changes(None);
+        let Some(mut server) = self.server.take() else { return Ok(()) };
+        self.turn_of(&mut server)?;
+        self.server = Some(server);
         if self.disk.is_crashed() {
             // Whatever it said in this turn it may have said after it died.
             self.answers.clear();
@@ -34,6 +30,17 @@ impl World {
             self.take_answer(CallId(call.0), answer)?;
         }
         self.look_at_server()
+    }
+
+    /// One turn of a server, which has to end.
+    pub(super) fn turn_of(&mut self, server: &mut Server) -> Step {
+        self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
+        server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+        if self.disk.has_no_changes_left() {
+            return Err(self.hang("a turn does not end"));
+        }
+        self.disk.allow_changes(None);
+        Ok(())
     }
 
     fn look_at_server(&mut self) -> Step {
