@@ -30,6 +30,31 @@ enum Receiver {
     Done,
 }
 
+impl<T, E> Pending<T, E> {
+    /// For a lease: it waits no longer. The answer comes all the same, at once, with what is ready by now.
+    ///
+    /// Of any other call, and of one that is answered, it does nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_queue::{Lease, Queue, QueueName};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let name = QueueName::new("q")?;
+    /// let waiting = queue.lease(Lease::new(&name), Duration::MAX);
+    /// waiting.end_wait();
+    /// assert!(waiting.wait()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn end_wait(&self) {
+        if let Some((messages, call)) = &self.end_wait {
+            // The thread may have ended; then so has the wait.
+            let _ = messages.send(Message::EndWait(*call));
+        }
+    }
+}
+
 impl<T, E: From<Unavailable>> Pending<T, E> {
     pub(crate) fn new(
         receiver: oneshot::Receiver<Parcel>,
@@ -85,9 +110,6 @@ impl<T, E: From<Unavailable>> Future for Pending<T, E> {
 
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
-        if let Some((messages, call)) = self.end_wait.take() {
-            // The thread may have ended; then so has the wait.
-            let _ = messages.send(Message::EndWait(call));
-        }
+        self.end_wait();
     }
 }

@@ -219,6 +219,20 @@ fn a_wait_ends_empty_when_its_time_is_over() {
 }
 
 #[test]
+fn a_wait_that_is_ended_is_answered() {
+    let queue = Queue::options().virtual_clock().open_memory().expect("memory");
+    let waiting = queue.lease(Lease::new(&name("q")), Duration::MAX);
+    waiting.end_wait();
+    assert_eq!(waiting.wait(), Ok(vec![]));
+    let line = name("q");
+    let waiting = queue.lease(Lease::new(&line), Duration::MAX);
+    put(&queue, &line, "a", 0);
+    queue.advance(Duration::from_millis(1)).wait().expect("virtual");
+    waiting.end_wait();
+    assert_eq!(waiting.wait().expect("open").len(), 1, "what it was given it has");
+}
+
+#[test]
 fn a_dropped_lease_gives_back_what_it_was_granted() {
     let queue = Queue::options().virtual_clock().open_memory().expect("memory");
     let line = name("q");

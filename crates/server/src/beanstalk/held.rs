@@ -7,8 +7,9 @@ use tickwheel_queue::{Leased, QueueName, Timestamp, Token};
 /// Of more jobs than this those are forgotten whose time is over by the wall clock. Of fewer each is kept until the queue says so, for that clock may
 /// have stepped.
 const KEPT: usize = 10_000;
-/// With so much left or less of a job's time its connection is warned, milliseconds.
-const SOON_MS: u64 = 1_000;
+/// With so much left or less of a job's time its connection is warned, milliseconds: the second of beanstalkd, and what an instant is rounded up
+/// by, so that a job of one second is warned of at once.
+const SOON_MS: u64 = 1_001;
 
 /// A job in the hands of a connection.
 #[derive(Clone, Debug)]

@@ -379,27 +379,17 @@ impl<'a> Session<'a> {
                 timeouts.push(timeout_s);
             }
         }
-        let mut timeouts = timeouts.into_iter();
-        while timeouts.len() > 1 {
-            let lease = Lease::of(Arc::clone(&self.queues)).max(timeouts.len().min(self.given_max()));
-            match self.desk.queue.lease(lease, Duration::ZERO).await {
-                Ok(leased) if leased.is_empty() => break,
+        let mut rest = timeouts.as_slice();
+        while let [timeout_s, behind @ ..] = rest {
+            match self.wait_for(rest.len().min(self.given_max()), *timeout_s, wire).await? {
                 Ok(leased) => {
-                    for _ in &leased {
-                        timeouts.next();
-                    }
+                    rest = &rest[leased.len()..];
                     self.hand_over(&leased, wire).await?;
                 }
-                Err(why) => {
-                    timeouts.next();
-                    wire.say(&unavailable(&why)?).await?;
+                Err(reply) => {
+                    rest = behind;
+                    wire.say(&reply).await?;
                 }
-            }
-        }
-        for timeout_s in timeouts {
-            match self.wait_for(1, timeout_s, wire).await? {
-                Ok(leased) => self.hand_over(&leased, wire).await?,
-                Err(reply) => wire.say(&reply).await?,
             }
         }
         Ok(())
@@ -428,7 +418,8 @@ impl<'a> Session<'a> {
         (GIVEN_BYTES_MAX / longest).clamp(1, TOGETHER_MAX)
     }
 
-    /// Waits for jobs: as long as the client wants, until one of its own jobs has little time left, or until it says no more.
+    /// Jobs, at least one: what is ready, or waited for as long as the client wants, until one of its own jobs has little time left, or until it
+    /// says no more.
     async fn wait_for<S>(
         &mut self,
         max: usize,
@@ -438,33 +429,41 @@ impl<'a> Session<'a> {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let warn_in = self.held.warn_in_ms(self.desk.queue.now()).map(Duration::from_millis);
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
-        let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
-        // What is due when a wait ends is still given: a job that is delayed for as long as its worker waits, from a moment before.
-        let wait = if wait.is_zero() { wait } else { wait.saturating_add(ROUNDED_UP) };
-        let lease = Lease::of(Arc::clone(&self.queues)).max(max);
-        // What is ready is given, whether or not the client is there to wait.
-        let mut leased = self.desk.queue.lease(lease.clone(), Duration::ZERO).await;
-        if !wait.is_zero() && leased.as_ref().is_ok_and(Vec::is_empty) {
+        if !timeout.is_zero() {
             // What was said before is not kept back while it waits; and nothing is reserved for a client that does not read.
             wire.flush().await?;
-            let asked = self.desk.queue.now();
-            let mut waited = pin!(self.desk.queue.lease(lease, wait));
+        }
+        let asked = self.desk.queue.now();
+        let warn_in = self.held.warn_in_ms(asked).map(Duration::from_millis);
+        let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
+        let lease = Lease::of(Arc::clone(&self.queues)).max(max);
+        let leased = if wait.is_zero() {
+            self.desk.queue.lease(lease, wait).await
+        } else {
+            // One question for what is ready and for what comes: an answer that there is nothing yet would follow the commit that is under way,
+            // and only then would the connection stand in line. What is due when the wait ends is still given, such as a job that is delayed
+            // for as long as its worker waits, from a moment before.
+            let mut waited = pin!(self.desk.queue.lease(lease, wait.saturating_add(ROUNDED_UP)));
             let _waits = self.desk.tubes.wait(&self.queues);
             let _waiting = Counted::new(&self.desk.counters.waiting);
-            leased = tokio::select! {
+            let leased = tokio::select! {
                 biased;
-                waited = &mut waited => waited,
+                leased = &mut waited => leased,
                 ended = wire.end() => {
                     ended?;
-                    return Ok(Err(Reply::TimedOut));
+                    // What is ready is given, whether or not the client is there to wait.
+                    waited.end_wait();
+                    match waited.await {
+                        Ok(leased) if leased.is_empty() => return Ok(Err(Reply::TimedOut)),
+                        leased => leased,
+                    }
                 }
                 () = self.desk.stopping.wait() => return Err(Cut::Stop),
             };
-            let given = leased.as_deref().unwrap_or_default();
-            self.desk.deliveries.count(given, asked, self.desk.queue.now());
-        }
+            self.desk.deliveries.count(leased.as_deref().unwrap_or_default(), asked, self.desk.queue.now());
+            leased
+        };
         Ok(match leased {
             Ok(leased) if !leased.is_empty() => Ok(leased),
             Ok(_) if warn_in.is_some_and(|warn_in| warn_in <= timeout) => Err(Reply::DeadlineSoon),
