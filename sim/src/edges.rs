@@ -56,6 +56,12 @@ pub(crate) fn any_length(rng: &mut Rng) -> u64 {
     rng.between(1, most * 3)
 }
 
+/// What the wall clock shows of its millisecond when the monotonic clock begins one, nanoseconds.
+pub(crate) fn part_of_a_millisecond(rng: &mut Rng) -> u64 {
+    let any = rng.below(1_000_000);
+    rng.pick(&[0, 0, 1, 999_999, any, any])
+}
+
 fn around(rng: &mut Rng, instant_ms: i64) -> i64 {
     instant_ms.saturating_add(rng.below(3) as i64 - 1).max(0)
 }

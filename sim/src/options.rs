@@ -90,12 +90,14 @@ pub struct Options {
     pub terms_percent: u64,
     /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from nobody.
     pub by_id_percent: u64,
+    /// What the wall clock shows of its millisecond when the monotonic clock begins one, nanoseconds.
+    pub wall_sub_ns: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 41] = [
+const FIELDS: [Field; 42] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -137,6 +139,7 @@ const FIELDS: [Field; 41] = [
     ("forecast-permille", |o| &mut o.forecast_permille),
     ("terms-percent", |o| &mut o.terms_percent),
     ("by-id-percent", |o| &mut o.by_id_percent),
+    ("wall-sub-ns", |o| &mut o.wall_sub_ns),
 ];
 
 impl Options {
@@ -186,6 +189,7 @@ impl Options {
             forecast_permille: rng.pick(&[0, 20]),
             terms_percent: rng.pick(&[0, 15, 50]),
             by_id_percent: rng.pick(&[0, 5, 20]),
+            wall_sub_ns: edges::part_of_a_millisecond(rng),
         }
     }
 

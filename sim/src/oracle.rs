@@ -5,7 +5,7 @@
 //! answer strikes out those that it contradicts, and when none is left a promise is broken.
 //!
 //! # How to drive it
-//! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] at each change of either, *before*
+//! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] (or [`Oracle::time_ns`]) at each change of either, *before*
 //!    the server sees it. `wall_ms` is the wall clock as the server's guard believes it. Values between two readings
 //!    never existed. The monotonic clock goes on across restarts.
 //! 2. [`Oracle::called`] when a call leaves its client, [`Oracle::answered`] when the answer is back. Any number of calls
@@ -144,7 +144,7 @@ impl Oracle {
     #[must_use]
     pub fn new(mono_ms: u64, wall_ms: i64) -> Self {
         Oracle {
-            clock: Clock(vec![(mono_ms, wall_ms)]),
+            clock: Clock::new(mono_ms * 1_000_000, i128::from(wall_ms) * 1_000_000),
             stamp: 0,
             stopping: false,
             lacks_room: false,
@@ -167,11 +167,17 @@ impl Oracle {
     /// # Panics
     /// If the monotonic clock went back: a fault of the driver.
     pub fn time(&mut self, mono_ms: u64, wall_ms: i64) {
-        let last = self.clock.0[self.clock.now()];
-        assert!(mono_ms >= last.0, "monotonic clock went from {} to {mono_ms}", last.0);
-        if last != (mono_ms, wall_ms) {
-            self.clock.0.push((mono_ms, wall_ms));
-        }
+        self.time_ns(mono_ms * 1_000_000, i128::from(wall_ms) * 1_000_000);
+    }
+
+    /// As [`time`](Self::time), in nanoseconds. The oracle compares milliseconds, and whether both clocks ran alike in between.
+    ///
+    /// # Panics
+    /// If the monotonic clock went back: a fault of the driver.
+    pub fn time_ns(&mut self, mono_ns: u64, wall_ns: i128) {
+        let last_ms = self.clock.last().0;
+        assert!(mono_ns / 1_000_000 >= last_ms, "monotonic clock went from {last_ms} ms to {mono_ns} ns");
+        self.clock.read(mono_ns, wall_ns);
     }
 
     /// A client sent a call.

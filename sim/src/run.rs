@@ -135,7 +135,7 @@ struct World {
 impl World {
     fn new(seed: u64, options: Options, watch: Watch) -> Self {
         let mut rng = Rng::new(seed ^ 0x7469_636b_7768_6565);
-        let clocks = Clocks::new(options.wall_start_ms, options.guarded > 0);
+        let clocks = Clocks::new(options.wall_start_ms, options.wall_sub_ns, options.guarded > 0);
         let wall_ms = clocks.now().wall.as_ms();
         Self {
             workload: Workload::new(&options, rng.split()),
@@ -285,7 +285,7 @@ impl World {
         let now = self.clocks.now();
         let (mono_ms, wall_ms) = (now.mono_tick(), now.wall.as_ms());
         self.trace.event(format_args!("it is {mono_ms} ms, wall {wall_ms}"));
-        self.oracle.time(mono_ms, wall_ms);
+        self.oracle.time_ns(now.mono_ns, self.clocks.believed_ns());
         self.planner.time(wall_ms);
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 29] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -48,6 +48,7 @@ pub const NAMES: [&str; 28] = [
     "forecast-of-the-past",
     "burial-forgotten",
     "run-not-written",
+    "lease-ends-before-told",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

@@ -116,11 +116,18 @@ impl Now {
         self.wall.plus_ms(delay_ms.checked_add(up)?)
     }
 
-    /// The first monotonic millisecond that is at least `ms` after this moment, saturating.
+    /// The first monotonic millisecond that is not before the wall clock shows `at`, if both clocks run alike from this
+    /// moment on; saturating. An instant that is over counts as this moment.
+    ///
+    /// The parts of a millisecond that the two clocks show differ. So whoever is told an instant of the wall clock must be
+    /// given the monotonic deadline that belongs to that very instant: two ends that are rounded up apart differ by up to a
+    /// millisecond, in either direction.
     #[must_use]
-    pub fn mono_deadline(self, ms: u64) -> u64 {
-        let up = u64::from(!self.mono_ns.is_multiple_of(1_000_000));
-        self.mono_tick().saturating_add(up).saturating_add(ms)
+    pub fn mono_deadline(self, at: Timestamp) -> u64 {
+        let wall_ns = i128::from(self.wall.as_ms()) * 1_000_000 + i128::from(self.wall_sub_ns);
+        let left_ns = (i128::from(at.as_ms()) * 1_000_000 - wall_ns).max(0).unsigned_abs();
+        let deadline_ns = u128::from(self.mono_ns) + left_ns;
+        u64::try_from(deadline_ns.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }
 
@@ -186,10 +193,46 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_ends_never_before_its_length_has_passed() {
-        assert_eq!(now(5_000_000, 0, 0).mono_deadline(10), 15);
-        assert_eq!(now(5_000_001, 0, 0).mono_deadline(10), 16);
-        assert_eq!(now(u64::MAX, 0, 0).mono_deadline(u64::MAX), u64::MAX);
+    fn a_deadline_is_not_before_the_wall_clock_shows_the_instant() {
+        let at = |ms| Timestamp::from_ms(ms).expect("not negative");
+        assert_eq!(now(5_000_000, 7, 0).mono_deadline(at(17)), 15);
+        assert_eq!(now(5_000_001, 7, 0).mono_deadline(at(17)), 16);
+        // The wall clock has shown a part of its millisecond, so less is left.
+        assert_eq!(now(5_000_001, 7, 1).mono_deadline(at(17)), 15);
+        assert_eq!(now(5_000_001, 7, 2).mono_deadline(at(17)), 15);
+        assert_eq!(now(5_000_002, 7, 1).mono_deadline(at(17)), 16);
+        // What is over is over by the next whole millisecond.
+        assert_eq!(now(5_000_001, 7, 0).mono_deadline(at(3)), 6);
+        assert_eq!(
+            now(u64::MAX, 0, 0).mono_deadline(Timestamp::MAX),
+            (u64::MAX / 1_000_000) + 1 + i64::MAX as u64
+        );
         assert_eq!(now(5_999_999, 0, 0).mono_tick(), 5);
+    }
+
+    /// A lease was told to end at an instant of the wall clock and kept until one of the monotonic clock, each rounded up for
+    /// itself. Where the wall clock showed more of its millisecond than the other, it ended before what was told.
+    #[test]
+    fn what_is_kept_is_never_shorter_than_what_is_told() {
+        let parts = [0, 1, 2, 460_000, 499_999, 500_000, 540_000, 999_998, 999_999];
+        for mono_sub_ns in parts {
+            for wall_sub_ns in parts {
+                for length_ms in [0, 1, 2, 30_000] {
+                    let begin = now(9_000_000 + mono_sub_ns, 40, wall_sub_ns as u32);
+                    let told = begin.due_after(length_ms).expect("time goes on");
+                    let kept = begin.mono_deadline(told);
+                    // Both clocks run alike until the lease is over: then the wall clock shows this.
+                    let passed_ns = kept * 1_000_000 - begin.mono_ns;
+                    let shown_ns = 40_000_000 + wall_sub_ns + passed_ns;
+                    let told_ns = told.as_tick() * 1_000_000;
+                    assert!(shown_ns >= told_ns, "{begin:?}: told {told_ns} ns, over at {shown_ns} ns");
+                    assert!(shown_ns < told_ns + 1_000_000, "{begin:?}: no longer than it takes");
+                    assert!(
+                        passed_ns >= length_ms * 1_000_000,
+                        "{begin:?}: never shorter than was asked for"
+                    );
+                }
+            }
+        }
     }
 }

@@ -89,10 +89,11 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
 }
 
 fn read(clock: &SystemClock) -> Reading {
-    let mono_ns = clock.now().as_nanos();
-    // Before 1970 the clock was never set: it counts as 1970.
+    // The wall clock comes first. A worker is told an instant of it, and the lease is kept by the monotonic clock: what passes
+    // between the two readings makes the lease longer, never shorter. Before 1970 the clock was never set: it counts as 1970.
     let wall_ns =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+    let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
 }
 

@@ -8,7 +8,7 @@ impl Oracle {
     /// # Errors
     /// It begins elsewhere, or counts tasks that cannot be, or does not count some that are.
     pub fn forecast(&self, name: Option<&str>, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
-        let wall = self.clock.0[self.clock.now()].1;
+        let wall = self.clock.last().1;
         let broken = |what| Err(self.broken(name.unwrap_or("(all)"), None, ("counts", what)));
         let width = i64::try_from(width_ms).unwrap_or(i64::MAX);
         if from != wall - wall.rem_euclid(width) {

@@ -187,7 +187,7 @@ impl Key {
 
     /// Is there a task for certain that any worker may have by now?
     pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
-        let wall = clock.0[clock.now()].1;
+        let wall = clock.last().1;
         let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
         self.certain(clock).is_some_and(is_ready)
     }
@@ -219,7 +219,7 @@ impl Key {
 
     /// A task that in every world should have been delivered, or taken back, by now.
     pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
-        let wall = clock.0[clock.now()].1;
+        let wall = clock.last().1;
         let late = |world: &World| match &world.task {
             Some(task) if task.leased => world.after_expiry(clock.now(), clock).is_some(),
             Some(task) => task.ready == Some(true) || task.due.1 <= wall,

@@ -1,6 +1,6 @@
 //! A live task, as far as answers have shown it, and its lease.
 
-use super::call::{BACKOFF_MS_MAX, CallId, Due, backoff_of, steps_of};
+use super::call::{BACKOFF_MS_MAX, CallId, Delivery, Due, backoff_of, steps_of};
 use super::clock::{Clock, Moment};
 use super::world::{Broken, Op};
 
@@ -43,6 +43,8 @@ pub(super) struct Lease {
     /// It ends at this monotonic instant at the earliest; if a graceful stop wrote it down, at `wall_until`.
     pub(super) until: u64,
     pub(super) wall_until: i64,
+    /// The end that its worker was told, while it is known to be of this lease.
+    pub(super) told: Option<i64>,
     /// When it began.
     pub(super) since: Moment,
     pub(super) written: bool,
@@ -73,12 +75,28 @@ impl Task {
             token,
             until: clock.mono(op.from).saturating_add(lease_ms),
             wall_until: written.as_ref().map_or(wall_until, |old| old.wall_until.min(wall_until)),
+            told: None,
             since: op.from,
             written: written.is_some(),
             restarts: 0,
             by_id: false,
         });
         (self.leased, self.ready) = (true, None);
+    }
+
+    /// It is leased, and if the answer came its worker was told until when.
+    pub(super) fn grant_found(&mut self, found: Option<&Delivery>, lease_ms: u64, op: &Op, clock: &Clock) {
+        self.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
+        let lease = self.lease.as_mut().expect("it was just granted");
+        lease.told = found.map(|found| found.lease_until);
+    }
+
+    /// Whether its lease goes on for certain: both clocks ran alike since it began, and the wall clock does not show yet what
+    /// its worker was told.
+    pub(super) fn is_as_told(&self, to: Moment, clock: &Clock) -> bool {
+        let told =
+            self.lease.as_ref().filter(|_| self.leased).and_then(|lease| Some((lease.since, lease.told?)));
+        told.is_some_and(|(since, told)| clock.ran_alike(since, to) && clock.wall(to) < told)
     }
 
     /// The nearest instant that a change takes back, of those that had yet to come.

@@ -106,7 +106,7 @@ impl World {
     /// This world after its lease ended by time, if that can have happened by `to`.
     pub(super) fn after_expiry(&self, to: Moment, clock: &Clock) -> Option<World> {
         let mut world = self.clone();
-        let task = world.task.as_mut().filter(|task| task.leased)?;
+        let task = world.task.as_mut().filter(|task| task.leased && !task.is_as_told(to, clock))?;
         let lease = task.lease.as_ref()?;
         let by_wall = lease.written && clock.walls(task.since, to).1 >= lease.wall_until;
         (by_wall || clock.mono(to) >= lease.until).then(|| task.wait(1, Some(true)))?;
@@ -146,9 +146,11 @@ impl World {
         let Some(lease) = kept.task.as_mut().and_then(|task| task.lease.as_mut()) else {
             return vec![self];
         };
-        let (mono, wall) = clock.0[clock.now()];
+        let (mono, wall) = clock.last();
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
+        // A crash may bring back the lease as it was when an earlier stop wrote it.
+        lease.told = lease.told.filter(|_| down == Down::Stop);
         match (down, std::mem::replace(&mut lease.written, true)) {
             _ if !was_leased => vec![self],
             (Down::Stop, _) => vec![kept],
@@ -162,7 +164,7 @@ impl World {
         let Some(task) = &mut self.task else { return };
         task.since = clock.now();
         if let Some(lease) = task.lease.as_mut().filter(|_| task.leased) {
-            let (mono, wall) = clock.0[clock.now()];
+            let (mono, wall) = clock.last();
             lease.until = mono.saturating_add_signed(lease.wall_until.saturating_sub(wall).max(0));
         }
     }
@@ -423,7 +425,7 @@ impl World {
             self.learn(found.id, None, found.due_at, found.payload, "P5")?;
         }
         let task = self.task.as_mut().expect("it was there");
-        task.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
+        task.grant_found(found, lease_ms, op, clock);
         task.lease.as_mut().expect("it was just granted").by_id = true;
         task.attempt(found.map(|found| found.attempt))
     }
@@ -455,7 +457,7 @@ impl World {
         }
         let task = self.task.as_mut().expect("it was there");
         task.become_ready(op.to, clock)?;
-        task.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
+        task.grant_found(found, lease_ms, op, clock);
         task.attempt(found.map(|found| found.attempt))
     }
 

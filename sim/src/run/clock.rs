@@ -26,8 +26,9 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    pub(super) fn new(wall_ms: u64, guarded: bool) -> Self {
-        let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns: i128::from(wall_ms) * MS_NS };
+    pub(super) fn new(wall_ms: u64, wall_sub_ns: u64, guarded: bool) -> Self {
+        let wall_ns = i128::from(wall_ms) * MS_NS + i128::from(wall_sub_ns % 1_000_000);
+        let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns };
         let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
         let guard = guarded.then(|| WallGuard::new(reading));
         let mut clocks = Self { reading, guard, now, frozen: 0 };
@@ -105,7 +106,7 @@ impl Clocks {
         at_ms.saturating_mul(1_000_000).saturating_sub(self.reading.mono_ns)
     }
 
-    fn believed_ns(&self) -> i128 {
+    pub(super) fn believed_ns(&self) -> i128 {
         i128::from(self.now.wall.as_ms()) * MS_NS + i128::from(self.now.wall_sub_ns)
     }
 
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_suspend_is_believed_and_a_jump_is_not() {
-        let mut clocks = Clocks::new(1_500_000_000_000, true);
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
         clocks.suspend(3_600_000_000_000);
         assert_eq!(clocks.now().wall.as_ms(), 1_500_003_600_000);
         for seed in 0..200 {
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_frozen_or_slewed_is_not_where_the_others_are() {
-        let mut clocks = Clocks::new(1_500_000_000_000, false);
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, false);
         clocks.freeze(1);
         clocks.pass(5_000_000, 0);
         assert_eq!((clocks.now().wall.as_ms(), clocks.now().mono_tick()), (1_500_000_000_000, 5));

@@ -258,7 +258,11 @@ fn leased() -> Schema {
         has("due_at", time(), "When it was due."),
         has("attempt", integer(1, u32::MAX.into()), "1 at the first lease."),
         has("token", text(64), "Proves the lease to ack, nack and extend."),
-        has("lease_until", time(), "When the lease ends."),
+        has(
+            "lease_until",
+            time(),
+            "When the lease ends: not earlier than this, unless the server crashes or its clock is set.",
+        ),
     ];
     let rest = [rest, trace()].concat();
     Schema::answer("LeasedTask", "A task in a worker's hands.", [own, payload(), terms(), rest].concat())

@@ -319,8 +319,7 @@ impl Engine {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
             (Some(Met::Waiting), _) | (None, None) => self.place(slot, now),
             (None, Some(lease)) => {
-                let left_ms = lease.until.ms_since(now.wall);
-                self.hold(slot, lease.no, now.wall, left_ms, now);
+                self.hold(slot, lease.no, now.wall, lease.until, now);
             }
         }
         self.expire_one(slot, now);

@@ -105,10 +105,17 @@ impl Engine {
         }
     }
 
-    /// Puts a task in a worker's hands until both clocks' `lease_ms` from now. The entry stands nowhere.
-    pub(super) fn hold(&mut self, slot: Slot, no: LeaseNo, ready_since: Timestamp, lease_ms: u64, now: Now) {
-        let timer = self.start_lease_timer(slot, lease_ms, now);
-        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+    /// Puts a task in a worker's hands until the wall clock would show `until`, which its worker is told. The lease runs by the
+    /// monotonic clock and ends no earlier than that, as long as both clocks run alike. The entry stands nowhere.
+    pub(super) fn hold(
+        &mut self,
+        slot: Slot,
+        no: LeaseNo,
+        ready_since: Timestamp,
+        until: Timestamp,
+        now: Now,
+    ) {
+        let timer = self.start_lease_timer(slot, until, now);
         self.leases.insert(no, slot);
         self.near.leased_bytes += self.entries.bytes_of(slot);
         let entry = self.entries.get_mut(slot);
@@ -117,8 +124,15 @@ impl Engine {
         self.queues.open(&task.queue).lease_begins(task.group());
     }
 
-    pub(super) fn start_lease_timer(&mut self, slot: Slot, lease_ms: u64, now: Now) -> Handle {
-        let deadline = now.mono_deadline(lease_ms).clamp(self.lease_wheel.now() + 1, u64::MAX - 1);
+    fn start_lease_timer(&mut self, slot: Slot, until: Timestamp, now: Now) -> Handle {
+        let deadline = if planted::is("lease-ends-before-told") {
+            // Both ends of a lease are rounded up for themselves.
+            now.mono_ns.div_ceil(1_000_000).saturating_add(until.ms_since(now.wall))
+                - u64::from(now.wall_sub_ns > 0)
+        } else {
+            now.mono_deadline(until)
+        };
+        let deadline = deadline.clamp(self.lease_wheel.now() + 1, u64::MAX - 1);
         match self.lease_wheel.insert(deadline, slot) {
             Ok(handle) => handle,
             Err(refused) => {

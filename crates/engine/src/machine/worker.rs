@@ -238,7 +238,8 @@ impl Engine {
             });
         }
         let lease_ms = self.lease_ms(&self.entries.get(slot).task, lease_ms);
-        self.hold(slot, no, since, lease_ms, now);
+        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        self.hold(slot, no, since, until, now);
         self.stats.leased_total += 1;
         let entry = self.entries.get(slot);
         let At::Leased(held) = &entry.at else { unreachable!("it was just leased") };
@@ -481,7 +482,8 @@ impl Engine {
             _ => now.wall,
         };
         self.unplace(slot);
-        self.hold(slot, no, since, lease_ms, now);
+        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        self.hold(slot, no, since, until, now);
         if self.stopping && self.failed.is_none() {
             // The look-up of its task came back after the others were written down.
             self.write_lease_down(slot);

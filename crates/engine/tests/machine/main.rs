@@ -4,6 +4,7 @@ mod by_id;
 mod dead;
 mod flow;
 mod forecast;
+mod leases;
 mod near;
 mod rules;
 mod schedules;

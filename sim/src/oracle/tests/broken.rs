@@ -206,6 +206,46 @@ fn p4_the_lease_answer_itself_is_wrong() {
     });
 }
 
+/// The clocks show different parts of their milliseconds, so by one of them the lease is over and by the other, which its worker was told,
+/// it is not.
+#[test]
+fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
+    let story = |play: &mut Play, passed_ns: u64| {
+        let at = |ns: u64| (ns, i128::from(WALL) * 1_000_000 + 700_000 + i128::from(ns));
+        let time = |play: &mut Play, ns| {
+            let (mono_ns, wall_ns) = at(ns);
+            play.oracle.time_ns(mono_ns, wall_ns);
+        };
+        time(play, 0);
+        let put = play.send(Some("a"), put(WALL, 100));
+        play.oracle.answered(put, Answer::Stored { created: true, task: ready("a", 1, 5, WALL) })?;
+        let lease = Verb::Lease { max: 1, lease_ms: 1_000 };
+        let first = play.send(None, lease.clone());
+        let one = Delivery { lease_until: WALL + 1_001, ..found("a", 1, WALL, "t1") };
+        play.oracle.answered(first, Answer::Delivered(vec![one]))?;
+        time(play, passed_ns);
+        let then = play.send(None, lease);
+        let one = Delivery { attempt: 2, lease_until: WALL + 2_001, ..found("a", 1, WALL, "t2") };
+        Ok(play.oracle.answered(then, Answer::Delivered(vec![one])))
+    };
+    breaks("P4", |play| story(play, 1_000_000_000));
+    breaks("P4", |play| story(play, 1_000_299_999));
+    holds(|play| story(play, 1_000_300_000)?);
+}
+
+/// The wall clock was slower for a while, so it does not show yet what the worker was told: leases run by the other one.
+#[test]
+fn a_lease_ends_though_the_wall_clock_is_behind() {
+    holds(|play| {
+        play.put("a", WALL, ready("a", 1, 5, WALL))?;
+        play.lease(1, vec![found("a", 1, WALL, "t1")])?;
+        play.pass(500);
+        play.step(-1);
+        play.pass(500);
+        play.lease(1, vec![again(2, found("a", 1, WALL, "t2"))])
+    });
+}
+
 #[test]
 fn p4_a_ready_task_is_kept_back() {
     breaks("P4", |play| {

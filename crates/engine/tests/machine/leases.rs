@@ -1,0 +1,88 @@
+//! How long a lease lasts: never shorter than its worker was told.
+
+use tickwheel_engine::*;
+
+use crate::world::*;
+
+/// What the clocks may show of their milliseconds, nanoseconds.
+const PARTS: [u32; 7] = [0, 1, 460_000, 500_000, 540_000, 999_998, 999_999];
+
+/// A machine with a ready task, whose clocks show these parts of their milliseconds.
+fn begun(mono_sub_ns: u32, wall_sub_ns: u32) -> World {
+    let mut world = World::new();
+    world.now = Now { mono_ns: 7_000_000 + u64::from(mono_sub_ns), wall_sub_ns, ..world.now };
+    world.put_in("a", 0);
+    world.pass_ms(1);
+    world
+}
+
+fn wall_ns(now: Now) -> i128 {
+    i128::from(now.wall.as_ms()) * 1_000_000 + i128::from(now.wall_sub_ns)
+}
+
+/// Both clocks go on until the wall clock shows so many nanoseconds before this instant.
+fn pass_until(world: &mut World, at: Timestamp, before_ns: i128) {
+    let by_ns = i128::from(at.as_ms()) * 1_000_000 - before_ns - wall_ns(world.now);
+    let wall_ns = wall_ns(world.now) + by_ns;
+    world.now = Now {
+        mono_ns: world.now.mono_ns + u64::try_from(by_ns).expect("time does not go back"),
+        wall: Timestamp::from_ms(i64::try_from(wall_ns / 1_000_000).expect("in range")).expect("after 1970"),
+        wall_sub_ns: u32::try_from(wall_ns % 1_000_000).expect("less than a millisecond"),
+    };
+    world.input(Input::Wake);
+}
+
+/// Nobody else gets the task before this instant, which its worker was told. Less than a millisecond later it is given to the next.
+fn lasts_until(mut world: World, told: Timestamp, what: &str) {
+    let begin = world.now;
+    pass_until(&mut world, told, 1);
+    let early = world.lease(1, 1_000);
+    assert!(early.is_empty(), "{what} from {begin:?} until {told:?} was handed on 1 ns before");
+    pass_until(&mut world, told, -999_999);
+    assert_eq!(keys(&world.lease(1, 1_000)), ["a"], "{what} from {begin:?} until {told:?} is over by now");
+}
+
+/// A lease was told to end at an instant of the wall clock and was kept by the monotonic clock, both rounded up for themselves. So it was
+/// handed on up to a millisecond before its worker expected.
+#[test]
+fn a_lease_is_kept_until_its_worker_was_told() {
+    for mono_sub_ns in PARTS {
+        for wall_sub_ns in PARTS {
+            let mut world = begun(mono_sub_ns, wall_sub_ns);
+            let told = world.lease(1, 30)[0].lease_until;
+            assert!(wall_ns(world.now) + 30_000_000 <= i128::from(told.as_ms()) * 1_000_000);
+            lasts_until(world, told, "a lease");
+        }
+    }
+}
+
+#[test]
+fn an_extended_lease_is_kept_until_the_list_shows() {
+    for mono_sub_ns in PARTS {
+        for wall_sub_ns in PARTS {
+            let mut world = begun(mono_sub_ns, wall_sub_ns);
+            let token = world.lease(1, 30)[0].token;
+            world.pass_ms(7);
+            assert_eq!(world.extend(token, 20), TokenAnswer::Extended);
+            let told = world.get("a").expect("it is there").leased_until.expect("it is leased");
+            lasts_until(world, told, "an extended lease");
+        }
+    }
+}
+
+/// The instant that was told is written down by a stop; the clocks of the next life show other parts of their milliseconds.
+#[test]
+fn a_lease_outlives_a_stop_until_its_worker_was_told() {
+    for mono_sub_ns in PARTS {
+        for wall_sub_ns in PARTS {
+            let mut world = begun(0, wall_sub_ns);
+            let told = world.lease(1, 30)[0].lease_until;
+            world.now.mono_ns += u64::from(mono_sub_ns);
+            let mut world = world.stop();
+            world.pass_ms(1);
+            let shown = world.get("a").expect("it is there").leased_until;
+            assert_eq!(shown, Some(told), "what was told stays");
+            lasts_until(world, told, "a lease of an earlier life");
+        }
+    }
+}
