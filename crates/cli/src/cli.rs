@@ -12,6 +12,8 @@ use crate::commands::{
     nack, next, put, queues, redrive, replay, restore, schedules, serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
+use crate::environment;
+use crate::output::say;
 
 /// Does things later, exactly when they are due, and never loses one.
 #[derive(Parser, Debug)]
@@ -101,6 +103,10 @@ impl Cli {
     /// # Errors
     /// What went wrong, for the caller to print.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        // A server says it in its log, and what completions print may be read by a shell at each start.
+        if !matches!(self.command, Command::Serve(_) | Command::Completions(_)) {
+            environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
+        }
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Put(put) => put.run(),

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod demo;
 mod doctor;
+mod environment;
 mod figures;
 mod filter;
 mod load;

@@ -6,6 +6,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tickwheel_api::client::{Client, Retries, SERVER_URL_DEFAULT};
+use tickwheel_server::HASHED;
 
 /// Which server.
 #[derive(Args, Debug)]
@@ -54,11 +55,17 @@ impl Remote {
 
     fn token(&self) -> Result<Option<String>> {
         let Some(path) = &self.token_file else {
-            return Ok(env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()));
+            let token = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+            if token.as_deref().is_some_and(is_hash) {
+                bail!(
+                    "{TOKEN_VARIABLE} has the hash of a token, which is for a server; a client needs the token itself"
+                );
+            }
+            return Ok(token);
         };
         let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
         let mut words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
-        let token = words.find(|word| !word.starts_with("sha256:"));
+        let token = words.find(|word| !is_hash(word));
         let none = || {
             format!(
                 "{} has no token, or only the hash of one; write the token itself into it",
@@ -67,4 +74,9 @@ impl Remote {
         };
         token.map(|token| Some(token.to_owned())).with_context(none)
     }
+}
+
+/// Whether it stands for a token, as in a server's file, and is none.
+fn is_hash(word: &str) -> bool {
+    word.get(..HASHED.len()).is_some_and(|start| start.eq_ignore_ascii_case(HASHED))
 }

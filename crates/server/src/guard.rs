@@ -143,6 +143,10 @@ fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
         let (file, short) = (path.display(), tokens.short());
         tracing::warn!(%file, short, "there are short tokens in this file, which may be guessed; `tickwheel token` makes one that is not");
     }
+    if !tokens.like_hashes().is_empty() && tokens.like_hashes() != before.like_hashes() {
+        let (file, lines) = (path.display(), tokens.like_hashes());
+        tracing::warn!(%file, ?lines, "64 hex digits without `sha256:` are a token itself; if they are the hash of one, write `sha256:` in front of them");
+    }
 }
 
 fn read(path: &Path) -> Result<Tokens, TokenFileError> {

@@ -71,4 +71,4 @@ pub use guard::TokenFileError;
 pub use server::{Drain, Server, StartError};
 pub use span::{Attribute, Span, SpanKind, SpanSink};
 pub use tls::{TlsError, TlsFiles};
-pub use tokens::{TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};
+pub use tokens::{HASHED, TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};

@@ -18,7 +18,8 @@ const TOKENS_MAX: usize = 1_000;
 /// The tokens of a server. None at all: everybody may do everything.
 ///
 /// # The text
-/// A line for each: the token, or `sha256:` and the hash of it in hex, which a file should have; then, if it may not do everything,
+/// A line for each: the token, or `sha256:` and the SHA-256 of it in hex, which a file should have (64 hex digits without `sha256:` are a token);
+/// then, if it may not do everything,
 /// `rights=` with some of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
 /// comment. Several lines are valid at once, so that a token can be replaced while it is in use.
 ///
@@ -45,12 +46,14 @@ pub struct Tokens {
     plain: usize,
     /// How many of these are too easy to guess.
     short: usize,
+    /// The lines (from 1) whose token has the 64 hex digits of a hash.
+    like_hashes: Vec<usize>,
 }
 
 type Hash = [u8; 32];
 
-/// What a hash begins with, where a token could stand.
-const HASHED: &str = "sha256:";
+/// What a hash begins with, where a token could stand. Nothing else marks one.
+pub const HASHED: &str = "sha256:";
 
 /// What the bearer of a token may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,6 +145,9 @@ impl Tokens {
             tokens.known.push((hash, grant));
             if let Some(bytes) = plain_bytes {
                 tokens.plain += 1;
+                if line.split_whitespace().next().is_some_and(|token| hash_of_hex(token).is_some()) {
+                    tokens.like_hashes.push(index + 1);
+                }
                 tokens.short += usize::from(bytes < TOKEN_BYTES_ADVISED);
             }
         }
@@ -183,6 +189,12 @@ impl Tokens {
     /// How many of these are shorter than is advised, and may be guessed.
     pub(crate) fn short(&self) -> usize {
         self.short
+    }
+
+    /// The lines (from 1) with 64 hex digits and without `sha256:`. They are tokens, such as `openssl rand -hex 32` makes; but somebody
+    /// may have meant the hash of one.
+    pub(crate) fn like_hashes(&self) -> &[usize] {
+        &self.like_hashes
     }
 
     /// What the bearer of this one may do; `None`: it is not known. It takes as long whichever it is.
@@ -263,9 +275,12 @@ fn said(line: &str) -> Result<Said, String> {
         None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
             return Err("the token comes first, before `rights=` and the rest".to_owned());
         }
-        // Taken for a token it would let in whoever has read the file, and keep out whoever has the token.
-        None if lower.starts_with("sha") && lower.contains(':') || hash_of_hex(&lower).is_some() => {
-            return Err("it looks like the hash of a token; write `sha256:` and the 64 hex digits".to_owned());
+        // As a token it would let in everybody who has read the file, and keep out the owner of the real one.
+        None if is_of_other_hash(&lower) => {
+            return Err(
+                "a hash is marked by `sha256:` and nothing else; write `sha256:` and the SHA-256 of the token in 64 hex digits, or the token itself"
+                    .to_owned(),
+            );
         }
         None if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err(
@@ -300,6 +315,13 @@ fn said(line: &str) -> Result<Said, String> {
         grant.quota = Some(Arc::new(Quota::new(allowed)));
     }
     Ok(Said { hash, grant, plain_bytes })
+}
+
+/// Whether it begins as a hash may be marked elsewhere: `sha-256:`, `sha512:`, `sha1:`.
+fn is_of_other_hash(token: &str) -> bool {
+    let mark = token.split_once(':').and_then(|(mark, _)| mark.strip_prefix("sha"));
+    let bits = mark.map(|bits| bits.trim_start_matches(['-', '_']));
+    bits.is_some_and(|bits| ["1", "2", "3", "224", "256", "384", "512"].contains(&bits))
 }
 
 fn hash_of_hex(digits: &str) -> Option<Hash> {
@@ -390,6 +412,24 @@ mod tests {
         assert_eq!(read("secret\n0123456789abcdefghijkl rights=read\n"), Ok((2, 1)));
     }
 
+    /// The story: `TICKWHEEL_TOKEN=$(openssl rand -hex 32)` was refused, and the hint said to write `sha256:` before it. Then the server
+    /// waited for a token with that hash, which nobody has.
+    #[test]
+    fn sixty_four_hex_digits_are_a_token_and_only_the_mark_makes_them_a_hash() {
+        let digits = "0123456789abcdef".repeat(4);
+        for token in [digits.clone(), digits.to_uppercase()] {
+            let tokens = Tokens::parse(&format!("another\n{token} rights=read")).expect("tokens");
+            assert!(tokens.grant(token.as_bytes()).is_some());
+            assert_eq!(tokens.grant(b"sha256:"), None);
+            assert_eq!((tokens.plain(), tokens.short(), tokens.like_hashes()), (2, 1, &[2][..]));
+        }
+        let marked = Tokens::parse(&format!("sha256:{digits}")).expect("a hash");
+        assert_eq!(marked.grant(digits.as_bytes()), None, "a hash does not let its reader in");
+        assert_eq!(marked.like_hashes(), [0; 0]);
+        let of_secret = Tokens::parse(&hashed(&digits)).expect("a hash");
+        assert!(of_secret.grant(digits.as_bytes()).is_some());
+    }
+
     #[test]
     fn a_mistake_is_named_without_the_secret() {
         for (text, what) in [
@@ -408,8 +448,12 @@ mod tests {
             ("canary rights=read rights=admin", "line 1: `rights=` is given twice"),
             ("canary scope=a scope=b", "line 1: `scope=` is given twice"),
             ("canary-ü", "line 1: a token has letters, digits and signs"),
-            ("sha-256:canary", "line 1: it looks like the hash of a token"),
-            (&"a1".repeat(32), "line 1: it looks like the hash of a token"),
+            ("sha-256:canary", "line 1: a hash is marked by `sha256:` and nothing else"),
+            ("SHA512:canary", "line 1: a hash is marked by `sha256:` and nothing else"),
+            (
+                &format!("canary\nsha256:{}", "a1".repeat(31)),
+                "line 2: `sha256:` is followed by 64 hex digits",
+            ),
             ("canary\ncanary rights=read", "line 2: the token stands here a second time"),
         ] {
             let error = Tokens::parse(text).expect_err(text).to_string();

@@ -21,6 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::environment;
 use crate::otlp;
 use crate::output::{STDOUT, Told, causes};
 use crate::remote::TOKEN_VARIABLE;
@@ -189,8 +190,9 @@ impl Serve {
     /// What the server is told, by the options and by the token in the environment; nothing is opened for it.
     ///
     /// # Errors
-    /// The options contradict each other.
+    /// The options contradict each other, or a variable seems to be meant for a token or for TLS and means nothing.
     pub(crate) fn settled(&self) -> Result<Config> {
+        environment::check_for_server()?;
         let store = match (self.memory, &self.data) {
             (true, _) => Store::Memory,
             (false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
@@ -240,6 +242,9 @@ impl Serve {
 
     /// What somebody may not have meant.
     fn warn(&self, config: &Config) {
+        for unknown in environment::unknown() {
+            tracing::warn!("{}", unknown.warning());
+        }
         if self.memory {
             if let Some(data) = &self.data {
                 tracing::warn!(data = %data.display(), "not used, for tasks are kept in memory");

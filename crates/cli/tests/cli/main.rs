@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod demo;
 mod doctor;
+mod environment;
 mod orders;
 mod otlp;
 mod replay;
