@@ -1,165 +1,126 @@
-//! Spans on their way to a collector, by OpenTelemetry's protocol over HTTP. Only with the feature `otlp`: it brings many crates, and few need it.
+//! Spans on their way to a collector, by the protocol of OpenTelemetry over HTTP.
 
-#[cfg(feature = "otlp")]
-pub(crate) use with::{check, open};
-#[cfg(not(feature = "otlp"))]
-pub(crate) use without::{check, open};
+use std::time::Duration;
 
-#[cfg(not(feature = "otlp"))]
-mod without {
-    use anyhow::{Result, bail};
-    use tickwheel_server::SpanSink;
+use anyhow::{Context, Result, ensure};
+use async_trait::async_trait;
+use opentelemetry::trace::{
+    Link, Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
+    Tracer, TracerProvider,
+};
+use opentelemetry::{Context as Surroundings, KeyValue};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tickwheel_api::TraceContext;
+use tickwheel_server::{Attribute, Span, SpanSink};
+use ureq::Agent;
 
-    /// Nothing: it keeps the two builds alike.
-    pub(crate) struct Export;
+/// So long a collector may take for some spans.
+const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
+/// So long the end of the server waits for the last ones.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-    impl Export {
-        pub(crate) fn close(self) {}
-    }
+/// What sends them, from a thread of its own, some at a time. Where the collector cannot keep up they are dropped: no work waits for its tracing.
+pub(crate) struct Export(SdkTracerProvider);
 
-    /// # Errors
-    /// This build has no export.
-    pub(crate) fn check(_: &str) -> Result<()> {
-        bail!(
-            "--otlp-endpoint: this program was built without the export of spans; \
-             `cargo install --path crates/cli --features otlp` builds one with it"
-        )
-    }
-
-    /// # Errors
-    /// This build has no export.
-    pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
-        Err(check(url).expect_err("no URL passes"))
+impl Export {
+    /// Sends the last ones.
+    pub(crate) fn close(self) {
+        if let Err(error) = self.0.shutdown_with_timeout(CLOSE_TIME_MAX) {
+            tracing::warn!(%error, "the last spans were not taken");
+        }
     }
 }
 
-#[cfg(feature = "otlp")]
-mod with {
-    use std::time::Duration;
+/// Whether this can be a collector's URL.
+///
+/// # Errors
+/// It is none of HTTP.
+pub(crate) fn check(url: &str) -> Result<()> {
+    ensure!(
+        url.starts_with("http://") || url.starts_with("https://"),
+        "--otlp-endpoint: `{url}` begins neither with `http://` nor with `https://`"
+    );
+    Ok(())
+}
 
-    use anyhow::{Context, Result, ensure};
-    use async_trait::async_trait;
-    use opentelemetry::trace::{
-        Link, Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
-        TraceState, Tracer, TracerProvider,
-    };
-    use opentelemetry::{Context as Surroundings, KeyValue};
-    use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-    use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
-    use opentelemetry_sdk::Resource;
-    use opentelemetry_sdk::trace::SdkTracerProvider;
-    use tickwheel_api::TraceContext;
-    use tickwheel_server::{Attribute, Span, SpanSink};
-    use ureq::Agent;
-
-    /// So long a collector may take for some spans.
-    const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
-    /// So long the end of the server waits for the last ones.
-    const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
-
-    /// What sends them, from a thread of its own, some at a time. Where the collector cannot keep up they are dropped: no work waits for its tracing.
-    pub(crate) struct Export(SdkTracerProvider);
-
-    impl Export {
-        /// Sends the last ones.
-        pub(crate) fn close(self) {
-            if let Err(error) = self.0.shutdown_with_timeout(CLOSE_TIME_MAX) {
-                tracing::warn!(%error, "the last spans were not taken");
-            }
+/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. Whether it is there shows when there is something to send.
+///
+/// # Errors
+/// The URL is none of HTTP.
+pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
+    check(url)?;
+    let url = format!("{}/v1/traces", url.trim_end_matches('/').trim_end_matches("/v1/traces"));
+    let agent = Agent::config_builder().timeout_global(Some(EXPORT_TIME_MAX)).http_status_as_error(false);
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Sender(agent.build().into()))
+        .with_endpoint(url)
+        .with_timeout(EXPORT_TIME_MAX)
+        .build()
+        .context("cannot send spans")?;
+    let resource = Resource::builder()
+        .with_service_name("tickwheel")
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+    let tracer = provider.tracer("tickwheel");
+    let sink = SpanSink::new(move |span| {
+        let begun = tracer
+            .span_builder(span.name.clone())
+            .with_kind(kind(&span))
+            .with_start_time(span.begun)
+            .with_attributes(span.attributes.iter().map(attribute))
+            .with_links(span.link.as_ref().and_then(context).map(Link::with_context).into_iter().collect());
+        let surroundings = match span.parent.as_ref().and_then(context) {
+            Some(parent) => Surroundings::new().with_remote_span_context(parent),
+            None => Surroundings::new(),
+        };
+        let mut told = begun.start_with_context(&tracer, &surroundings);
+        if span.failed {
+            told.set_status(Status::error(""));
         }
+        told.end_with_timestamp(span.ended);
+    });
+    Ok((sink, Export(provider)))
+}
+
+fn kind(span: &Span) -> SpanKind {
+    match span.kind {
+        tickwheel_server::SpanKind::Server => SpanKind::Server,
+        tickwheel_server::SpanKind::Consumer => SpanKind::Consumer,
     }
+}
 
-    /// Whether this can be a collector's URL.
-    ///
-    /// # Errors
-    /// It is none of HTTP.
-    pub(crate) fn check(url: &str) -> Result<()> {
-        ensure!(
-            url.starts_with("http://") || url.starts_with("https://"),
-            "--otlp-endpoint: `{url}` begins neither with `http://` nor with `https://`"
-        );
-        Ok(())
+fn attribute((name, value): &(&'static str, Attribute)) -> KeyValue {
+    match value {
+        Attribute::Text(text) => KeyValue::new(*name, text.clone()),
+        Attribute::Number(number) => KeyValue::new(*name, *number),
     }
+}
 
-    /// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. Whether it is there shows when there is something to send.
-    ///
-    /// # Errors
-    /// The URL is none of HTTP.
-    pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
-        check(url)?;
-        let url = format!("{}/v1/traces", url.trim_end_matches('/').trim_end_matches("/v1/traces"));
-        let agent = Agent::config_builder().timeout_global(Some(EXPORT_TIME_MAX)).http_status_as_error(false);
-        let exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(Sender(agent.build().into()))
-            .with_endpoint(url)
-            .with_timeout(EXPORT_TIME_MAX)
-            .build()
-            .context("cannot send spans")?;
-        let resource = Resource::builder()
-            .with_service_name("tickwheel")
-            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-            .build();
-        let provider =
-            SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
-        let tracer = provider.tracer("tickwheel");
-        let sink = SpanSink::new(move |span| {
-            let begun = tracer
-                .span_builder(span.name.clone())
-                .with_kind(kind(&span))
-                .with_start_time(span.begun)
-                .with_attributes(span.attributes.iter().map(attribute))
-                .with_links(
-                    span.link.as_ref().and_then(context).map(Link::with_context).into_iter().collect(),
-                );
-            let surroundings = match span.parent.as_ref().and_then(context) {
-                Some(parent) => Surroundings::new().with_remote_span_context(parent),
-                None => Surroundings::new(),
-            };
-            let mut told = begun.start_with_context(&tracer, &surroundings);
-            if span.failed {
-                told.set_status(Status::error(""));
-            }
-            told.end_with_timestamp(span.ended);
-        });
-        Ok((sink, Export(provider)))
-    }
+/// `00-TRACE-SPAN-FLAGS`, as the SDK has it.
+fn context(trace: &TraceContext) -> Option<SpanContext> {
+    let mut parts = trace.traceparent.split('-').skip(1);
+    let (id, span, flags) = (parts.next()?, parts.next()?, parts.next()?);
+    let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?);
+    let state: TraceState =
+        trace.tracestate.as_deref().and_then(|state| state.parse().ok()).unwrap_or_default();
+    Some(SpanContext::new(TraceId::from_hex(id).ok()?, SpanId::from_hex(span).ok()?, flags, true, state))
+}
 
-    fn kind(span: &Span) -> SpanKind {
-        match span.kind {
-            tickwheel_server::SpanKind::Server => SpanKind::Server,
-            tickwheel_server::SpanKind::Consumer => SpanKind::Consumer,
-        }
-    }
+/// Our HTTP client in the place of the many that could be there: the exporter calls it on a thread that may wait.
+#[derive(Debug)]
+struct Sender(Agent);
 
-    fn attribute((name, value): &(&'static str, Attribute)) -> KeyValue {
-        match value {
-            Attribute::Text(text) => KeyValue::new(*name, text.clone()),
-            Attribute::Number(number) => KeyValue::new(*name, *number),
-        }
-    }
-
-    /// `00-TRACE-SPAN-FLAGS`, as the SDK has it.
-    fn context(trace: &TraceContext) -> Option<SpanContext> {
-        let mut parts = trace.traceparent.split('-').skip(1);
-        let (id, span, flags) = (parts.next()?, parts.next()?, parts.next()?);
-        let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?);
-        let state: TraceState =
-            trace.tracestate.as_deref().and_then(|state| state.parse().ok()).unwrap_or_default();
-        Some(SpanContext::new(TraceId::from_hex(id).ok()?, SpanId::from_hex(span).ok()?, flags, true, state))
-    }
-
-    /// Our HTTP client in the place of the many that could be there: the exporter calls it on a thread that may wait.
-    #[derive(Debug)]
-    struct Sender(Agent);
-
-    #[async_trait]
-    impl HttpClient for Sender {
-        async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-            let (parts, body) = request.into_parts();
-            let answer = self.0.run(Request::from_parts(parts, &body[..]))?;
-            let (parts, mut body) = answer.into_parts();
-            Ok(Response::from_parts(parts, body.read_to_vec()?.into()))
-        }
+#[async_trait]
+impl HttpClient for Sender {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let answer = self.0.run(Request::from_parts(parts, &body[..]))?;
+        let (parts, mut body) = answer.into_parts();
+        Ok(Response::from_parts(parts, body.read_to_vec()?.into()))
     }
 }

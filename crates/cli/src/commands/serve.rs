@@ -112,7 +112,7 @@ pub(crate) struct Serve {
     log_format: LogFormat,
     /// Send spans of requests and deliveries to this collector of OpenTelemetry, by OTLP over HTTP, such as `http://127.0.0.1:4318`
     ///
-    /// A delivery is linked to the put that scheduled it. It takes a program that was built with the feature `otlp`
+    /// A delivery is linked to the put that scheduled it
     #[arg(long, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
     otlp_endpoint: Option<String>,
 }
