@@ -52,6 +52,8 @@ pub struct Coverage {
     pub lost: u64,
     /// Jumps of the wall clock.
     pub jumps: u64,
+    /// Times that it went back for a while.
+    pub glitches: u64,
     /// Times the wall clock stood still.
     pub freezes: u64,
     /// Times nothing ran for long.
@@ -102,6 +104,7 @@ impl Coverage {
             + self.mishaps
             + self.undelivered
             + self.jumps
+            + self.glitches
             + self.freezes
             + self.stalls
             + self.damages
@@ -133,6 +136,7 @@ impl AddAssign for Coverage {
         self.refused_full += other.refused_full;
         self.lost += other.lost;
         self.jumps += other.jumps;
+        self.glitches += other.glitches;
         self.freezes += other.freezes;
         self.stalls += other.stalls;
         self.lists += other.lists;
@@ -189,8 +193,8 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "wall clock: jumps {}, freezes {}; stalls {}; full disks {}, calls refused for space {}",
-            self.jumps, self.freezes, self.stalls, self.full, self.refused_full
+            "wall clock: jumps {}, glitches {}, freezes {}; stalls {}; full disks {}, calls refused for space {}",
+            self.jumps, self.glitches, self.freezes, self.stalls, self.full, self.refused_full
         )?;
         writeln!(
             f,

@@ -92,12 +92,14 @@ pub struct Options {
     pub by_id_percent: u64,
     /// What the wall clock shows of its millisecond when the monotonic clock begins one, nanoseconds.
     pub wall_sub_ns: u64,
+    /// Steps in a thousand at which the wall clock goes back for a while.
+    pub glitch_permille: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 42] = [
+const FIELDS: [Field; 43] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -140,6 +142,7 @@ const FIELDS: [Field; 42] = [
     ("terms-percent", |o| &mut o.terms_percent),
     ("by-id-percent", |o| &mut o.by_id_percent),
     ("wall-sub-ns", |o| &mut o.wall_sub_ns),
+    ("glitch-permille", |o| &mut o.glitch_permille),
 ];
 
 impl Options {
@@ -190,6 +193,7 @@ impl Options {
             terms_percent: rng.pick(&[0, 15, 50]),
             by_id_percent: rng.pick(&[0, 5, 20]),
             wall_sub_ns: edges::part_of_a_millisecond(rng),
+            glitch_permille: rng.pick(&[0, 0, 10]),
         }
     }
 

@@ -98,6 +98,8 @@ struct World {
     rng: Rng,
     /// Draws for forecasts, so that the rest of a run is the same without them.
     forecasts: Rng,
+    /// Draws for glitches of the wall clock, so that the rest of a run is the same without them.
+    glitches: Rng,
     /// Draws for the disks of its lives, so that the rest of a run is the same whether their lanes slip or not.
     slips: Rng,
     options: Options,
@@ -141,6 +143,7 @@ impl World {
             workload: Workload::new(&options, rng.split()),
             planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
             forecasts: Rng::new(seed ^ 0x666f_7265),
+            glitches: Rng::new(seed ^ 0x676c_6974),
             slips: Rng::new(seed ^ 0x736c_6970),
             rng,
             watch,
@@ -261,14 +264,17 @@ impl World {
             self.coverage.freezes += 1;
         }
         if self.rng.below(1_000) < self.options.jump_permille {
-            let jumped = self.clocks.jump(&mut self.rng);
+            self.clocks.jump(&mut self.rng);
             self.coverage.jumps += 1;
             self.tell_time();
-            if let Err(what) = jumped {
-                return Err(Violation { promise: "P7", what, story: Vec::new() });
-            }
         }
-        Ok(())
+        if self.glitches.below(1_000) < self.options.glitch_permille && self.clocks.glitch(&mut self.glitches)
+        {
+            self.coverage.glitches += 1;
+            self.tell_time();
+        }
+        let judged = self.clocks.verdict();
+        judged.map_err(|what| Violation { promise: "P7", what, story: Vec::new() })
     }
 
     fn advance(&mut self, by_ns: u64) {

@@ -8,11 +8,12 @@ use crate::run::{Outcome, Watch};
 const RUNS_MAX: u32 = 400;
 
 /// Options and the least that each of them may be made: what matters most first. Those that are not named stay as they are.
-const LEAST: [(&str, u64); 25] = [
+const LEAST: [(&str, u64); 26] = [
     ("calls", 0),
     ("crashes", 0),
     ("net-percent", 0),
     ("jump-permille", 0),
+    ("glitch-permille", 0),
     ("freeze-permille", 0),
     ("slew-permille", 0),
     ("stall-permille", 0),

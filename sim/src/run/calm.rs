@@ -16,6 +16,7 @@ impl World {
         self.disk.set_space(None);
         self.starved = false;
         self.clocks.calm();
+        self.tell_time();
         self.gate.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
         for _ in 0..2_000 {

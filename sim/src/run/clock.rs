@@ -1,5 +1,7 @@
 //! The clocks of a run: what they show, and what the server believes.
 
+use std::collections::VecDeque;
+
 use tickwheel_engine::{Now, Timestamp};
 use tickwheel_queue::wall::{Reading, WallGuard};
 
@@ -14,6 +16,13 @@ const WALL_MAX_NS: i128 = 5_000_000_000_000 * MS_NS;
 /// A step forward of more than this is not believed at once.
 const GUARD_NS: i128 = 300_000 * MS_NS;
 
+/// A step forward of more than this is believed after this time on the monotonic clock.
+const STANDS_NS: u64 = 60_000 * 1_000_000;
+/// A wall clock that returns is believed for no longer than this.
+const RETURN_NS: u64 = 3_600_000 * 1_000_000;
+/// The wall clock was set if it is further than this from where the others say.
+const STEP_NS: i128 = 500 * MS_NS;
+
 /// Three clocks that need not agree.
 #[derive(Clone, Debug)]
 pub(super) struct Clocks {
@@ -23,6 +32,28 @@ pub(super) struct Clocks {
     now: Now,
     /// So many readings from now the wall clock stands still.
     frozen: u64,
+    glitch: Option<Glitch>,
+    /// By the boot-time clock: since when the wall clock has gone as it does, and was believed.
+    steady_since_ns: u64,
+    /// How far the wall clock was ahead of the boot-time clock at the last reading.
+    shown_ns: i128,
+    /// By the monotonic clock: when the wall clock was last set.
+    set_at_ns: u64,
+    /// What was believed in the last hour: until when by the boot-time clock, and how far ahead of it.
+    believed: VecDeque<(u64, i128)>,
+    /// What the guard did and must not do.
+    broken: Option<String>,
+}
+
+/// The wall clock shows less for a while, and returns.
+#[derive(Copy, Clone, Debug)]
+struct Glitch {
+    less_ns: i128,
+    /// By the boot-time clock.
+    since_ns: u64,
+    until_ns: u64,
+    /// A return by then has to be believed, unless something else happens to the clocks.
+    trusted_until_ns: u64,
 }
 
 impl Clocks {
@@ -31,7 +62,18 @@ impl Clocks {
         let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns };
         let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
         let guard = guarded.then(|| WallGuard::new(reading));
-        let mut clocks = Self { reading, guard, now, frozen: 0 };
+        let mut clocks = Self {
+            reading,
+            guard,
+            now,
+            frozen: 0,
+            glitch: None,
+            steady_since_ns: 0,
+            shown_ns: reading.wall_ns,
+            set_at_ns: 0,
+            believed: VecDeque::new(),
+            broken: None,
+        };
         clocks.believe(reading.wall_ns);
         clocks
     }
@@ -44,6 +86,8 @@ impl Clocks {
     pub(super) fn restart(&mut self) {
         if let Some(guard) = &mut self.guard {
             *guard = WallGuard::new(self.reading);
+            self.believed.clear();
+            self.unsteady();
             self.believe(self.reading.wall_ns);
         }
     }
@@ -59,40 +103,100 @@ impl Clocks {
         self.reading.boot_ns += ns;
         if self.frozen > 0 {
             self.frozen -= 1;
+            self.unsteady();
         } else {
-            self.reading.wall_ns += i128::from(ns) + i128::from(ns) * i128::from(slew_permille) / 1_000;
+            let slewed_ns = i128::from(ns) * i128::from(slew_permille) / 1_000;
+            self.reading.wall_ns += i128::from(ns) + slewed_ns;
+            if slewed_ns != 0 {
+                self.unsteady();
+            }
         }
-        self.read();
+        self.go_on();
     }
 
     /// The machine sleeps: the monotonic clock stands still.
     pub(super) fn suspend(&mut self, ns: u64) {
         self.reading.boot_ns += ns;
         self.reading.wall_ns += i128::from(ns);
-        self.read();
+        self.go_on();
     }
 
     pub(super) fn freeze(&mut self, readings: u64) {
         self.frozen = readings;
     }
 
-    /// The wall clock goes to another instant. `Err`: the server believes what it must not.
-    pub(super) fn jump(&mut self, rng: &mut Rng) -> Result<(), String> {
+    /// The wall clock goes to another instant.
+    pub(super) fn jump(&mut self, rng: &mut Rng) {
         let size = i128::from(edges::any_length(rng)) * MS_NS;
         let to = if rng.chance(50) { size } else { -size };
-        let before_ns = self.believed_ns();
-        self.reading.wall_ns = (self.reading.wall_ns + to).clamp(WALL_MIN_NS, WALL_MAX_NS);
-        self.read();
-        let by_ns = self.believed_ns() - before_ns;
-        if self.guard.is_some() && by_ns > GUARD_NS {
-            return Err(format!("a step of the wall clock by {} ms was believed at once", by_ns / MS_NS));
+        self.unsteady();
+        self.set_wall(to);
+    }
+
+    /// The wall clock goes back for a while, unless it does so already. Whether it did.
+    pub(super) fn glitch(&mut self, rng: &mut Rng) -> bool {
+        let room_ns = self.reading.wall_ns - WALL_MIN_NS;
+        let less_ns = (i128::from(edges::any_length(rng)) * MS_NS).min(room_ns);
+        let since_ns = self.reading.boot_ns;
+        let held_ns = (since_ns - self.steady_since_ns).min(RETURN_NS);
+        // Most of them are over before the place where the clock was is forgotten.
+        let lasts_ns = rng.pick(&[1_000_000, 1_000_000_000, held_ns / 2, held_ns, 2 * held_ns]).max(1);
+        if self.glitch.is_some() || self.frozen > 0 || self.believed_ns() != self.reading.wall_ns {
+            return false;
         }
-        Ok(())
+        let (until_ns, trusted_until_ns) = (since_ns.saturating_add(lasts_ns), since_ns + held_ns);
+        self.glitch = Some(Glitch { less_ns, since_ns, until_ns, trusted_until_ns });
+        self.set_wall(-less_ns);
+        true
     }
 
     /// All clocks agree from here on.
     pub(super) fn calm(&mut self) {
         self.frozen = 0;
+        self.end_glitch();
+    }
+
+    /// What the guard did and must not do.
+    pub(super) fn verdict(&mut self) -> Result<(), String> {
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    /// Time has passed. A glitch may be over.
+    fn go_on(&mut self) {
+        match self.glitch {
+            Some(glitch) if glitch.until_ns <= self.reading.boot_ns => self.end_glitch(),
+            _ => self.read(),
+        }
+    }
+
+    /// The wall clock returns.
+    fn end_glitch(&mut self) {
+        let Some(glitch) = self.glitch.take() else { return };
+        // Before the guard says what it thinks of the return.
+        let trusted = self.reading.boot_ns <= glitch.trusted_until_ns;
+        // The time in the glitch does not count as time at this place.
+        let held_ns = if trusted { glitch.since_ns - self.steady_since_ns } else { 0 };
+        self.steady_since_ns = self.reading.boot_ns - held_ns;
+        self.set_wall(glitch.less_ns);
+        if self.guard.is_some() && trusted && self.believed_ns() != self.reading.wall_ns {
+            let late_ms = (self.reading.wall_ns - self.believed_ns()) / MS_NS;
+            self.broken =
+                Some(format!("the wall clock is back where it was, and {late_ms} ms of it are doubted"));
+        }
+    }
+
+    /// The wall clock is set.
+    fn set_wall(&mut self, by_ns: i128) {
+        self.reading.wall_ns = (self.reading.wall_ns + by_ns).clamp(WALL_MIN_NS, WALL_MAX_NS);
+        self.read();
+    }
+
+    /// The wall clock does not go as the others do, or its guard is a new one.
+    fn unsteady(&mut self) {
+        self.steady_since_ns = self.reading.boot_ns;
+        if let Some(glitch) = &mut self.glitch {
+            glitch.trusted_until_ns = 0;
+        }
     }
 
     /// Nanoseconds until the wall clock shows `at`, if it goes as the others do.
@@ -111,11 +215,39 @@ impl Clocks {
     }
 
     fn read(&mut self) {
-        let believed_ns = match &mut self.guard {
-            Some(guard) => guard.observe(self.reading),
-            None => self.reading.wall_ns,
-        };
+        let Some(guard) = &mut self.guard else { return self.believe(self.reading.wall_ns) };
+        let shown_before_ns = self.shown_ns;
+        let was_doubted = guard.offset_ns() != 0;
+        let believed_ns = guard.observe(self.reading);
+        let boot_ns = self.reading.boot_ns;
+        let (shown_ns, ahead_ns) =
+            (self.reading.wall_ns - i128::from(boot_ns), believed_ns - i128::from(boot_ns));
+        if (shown_ns - shown_before_ns).abs() > STEP_NS {
+            self.set_at_ns = self.reading.mono_ns;
+        }
+        self.shown_ns = shown_ns;
+        if was_doubted || believed_ns != self.reading.wall_ns {
+            self.unsteady();
+        }
+        self.judge(ahead_ns);
         self.believe(believed_ns);
+    }
+
+    /// A step forward is believed if it is small, if it has stood, or if the clock was believed there before.
+    fn judge(&mut self, ahead_ns: i128) {
+        let boot_ns = self.reading.boot_ns;
+        self.believed.retain(|(until_ns, _)| until_ns + RETURN_NS >= boot_ns);
+        let step_ns = self.believed.back().map_or(0, |&(_, before_ns)| ahead_ns - before_ns);
+        let stood = self.reading.mono_ns - self.set_at_ns >= STANDS_NS;
+        let mut returns = self.believed.iter().map(|&(_, before_ns)| ahead_ns - before_ns <= 2 * STEP_NS);
+        if step_ns > GUARD_NS && !stood && !returns.any(|is_one| is_one) {
+            self.broken =
+                Some(format!("a step of the wall clock by {} ms was believed at once", step_ns / MS_NS));
+        }
+        match self.believed.back_mut() {
+            Some((until_ns, before_ns)) if *before_ns == ahead_ns => *until_ns = boot_ns,
+            _ => self.believed.push_back((boot_ns, ahead_ns)),
+        }
     }
 
     fn believe(&mut self, wall_ns: i128) {
@@ -138,9 +270,45 @@ mod tests {
         clocks.suspend(3_600_000_000_000);
         assert_eq!(clocks.now().wall.as_ms(), 1_500_003_600_000);
         for seed in 0..200 {
-            clocks.jump(&mut Rng::new(seed)).expect("a guard doubts");
+            clocks.jump(&mut Rng::new(seed));
             clocks.pass(100_000_000_000, 0);
+            clocks.verdict().expect("a guard doubts");
         }
+    }
+
+    #[test]
+    fn a_glitch_ends_where_it_began() {
+        let mut glitches = 0;
+        for seed in 0..200 {
+            let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
+            clocks.pass(7_000_000_000, 0);
+            glitches += u64::from(clocks.glitch(&mut Rng::new(seed)));
+            for _ in 0..20 {
+                clocks.pass(1_000_000_000, 0);
+            }
+            clocks.calm();
+            clocks.pass(70_000_000_000, 0);
+            clocks.verdict().expect("a guard remembers");
+            assert_eq!(clocks.now().wall.as_ms(), 1_500_000_097_000);
+        }
+        assert_eq!(glitches, 200);
+    }
+
+    /// The checks of this file are no promises of the guard: a guard that believes all of it at once, or nothing of it, is found.
+    #[test]
+    fn a_guard_that_believes_too_much_or_too_little_is_found() {
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
+        clocks.pass(1_000_000_000, 0);
+        clocks.judge(clocks.shown_ns + 3_600_000 * MS_NS);
+        assert!(clocks.verdict().expect_err("an hour ahead").contains("believed at once"));
+
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
+        clocks.pass(10_000_000_000, 0);
+        let glitch = Glitch { less_ns: 0, since_ns: 9_000_000_000, until_ns: 0, trusted_until_ns: u64::MAX };
+        clocks.believe(clocks.reading.wall_ns - 60_000 * MS_NS);
+        clocks.glitch = Some(Glitch { less_ns: 3_600_000 * MS_NS, ..glitch });
+        clocks.end_glitch();
+        assert!(clocks.verdict().expect_err("it was never there").contains("3600000 ms"));
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     assert_eq!(come(&caller, 3_000), [key("minute")]);
     assert_eq!(offset_ms(&server), 0);
     if is_long() {
-        // The way back is a step forward of nearly an hour, and has to stand.
+        // The way back is a step forward of nearly an hour, and has to stand: the clock was right for a shorter time than it was wrong.
         jumper.show(0);
         let begun = Instant::now();
         jumper.stage.history.set_wall_offset_ms(0);

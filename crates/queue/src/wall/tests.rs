@@ -1,0 +1,189 @@
+//! What the guard believes.
+
+mod model;
+
+use super::*;
+
+const SECOND: i128 = 1_000_000_000;
+
+fn at(mono_s: u64, boot_s: u64, wall_s: i128) -> Reading {
+    let ns = |s: u64| s * 1_000_000_000;
+    Reading { mono_ns: ns(mono_s), boot_ns: ns(boot_s), wall_ns: wall_s * SECOND }
+}
+
+#[test]
+fn ordinary_time_is_believed() {
+    let mut guard = WallGuard::new(at(0, 0, 1_000));
+    for s in 1..200 {
+        assert_eq!(guard.observe(at(s, s, 1_000 + i128::from(s))), (1_000 + i128::from(s)) * SECOND);
+    }
+    assert_eq!((guard.steps(), guard.offset_ns()), (0, 0));
+}
+
+#[test]
+fn a_step_back_is_followed_at_once() {
+    let mut guard = WallGuard::new(at(0, 0, 10_000));
+    assert_eq!(guard.observe(at(1, 1, 6_400)), 6_400 * SECOND);
+    assert_eq!(guard.steps(), 1);
+    // Coming back by more than the guard is a step forward and has to stand. The clock was seen at its first time only once, which
+    // is no time to trust it.
+    assert_eq!(guard.observe(at(2, 2, 10_002)), 6_401 * SECOND);
+    assert_eq!(guard.observe(at(62, 62, 10_062)), 10_062 * SECOND);
+}
+
+#[test]
+fn a_small_step_forward_is_believed_and_counted() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    assert_eq!(guard.observe(at(1, 1, 301)), 301 * SECOND);
+    assert_eq!(guard.steps(), 1);
+}
+
+#[test]
+fn a_great_step_forward_has_to_stand_for_a_minute() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    assert_eq!(guard.observe(at(1, 1, 302)), SECOND, "5 min and 1 s ahead");
+    assert_eq!(guard.offset_ns(), 301 * SECOND);
+    assert_eq!(guard.observe(at(60, 60, 361)), 60 * SECOND, "59 s later");
+    assert_eq!(guard.observe(at(61, 61, 362)), 362 * SECOND, "60 s later");
+    assert_eq!((guard.steps(), guard.offset_ns()), (1, 0));
+}
+
+#[test]
+fn a_step_that_goes_on_stepping_is_not_believed() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    for round in 1..=10_u64 {
+        let wall = i128::from(round) * 1_000_000;
+        assert_eq!(guard.observe(at(round * 30, round * 30, wall)), i128::from(round) * 30 * SECOND);
+    }
+}
+
+#[test]
+fn a_doubted_step_that_goes_away_leaves_nothing() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    guard.observe(at(1, 1, 3_601));
+    assert_eq!(guard.observe(at(2, 2, 2)), 2 * SECOND);
+    assert_eq!(guard.offset_ns(), 0);
+}
+
+/// The server was late by a minute: the return from a glitch was a step forward of an hour.
+#[test]
+fn a_glitch_is_over_when_it_is_over() {
+    let mut guard = WallGuard::new(at(0, 0, 100_000));
+    let mut now = 0;
+    let mut believed = |offset_s: i128| {
+        now += 1;
+        guard.observe(at(now, now, 100_000 + i128::from(now) + offset_s))
+            - (100_000 + i128::from(now)) * SECOND
+    };
+    for _ in 0..30 {
+        assert_eq!(believed(0), 0);
+    }
+    // Again and again, with other lengths, and with steps in it.
+    for glitch in
+        [vec![-3_600], vec![-3_600; 29], vec![-60, -7_200, -3_600], vec![-301, -86_400, -400, -90_000]]
+    {
+        for offset_s in glitch {
+            assert!(believed(offset_s) < 0, "a step back is followed");
+        }
+        for _ in 0..3 {
+            assert_eq!(believed(0), 0, "it is back where it was");
+        }
+    }
+}
+
+#[test]
+fn a_return_may_be_behind_but_not_ahead_of_what_was_believed() {
+    for (offset_s, is_believed) in [
+        (0, true),
+        (1, false),
+        (60, false),
+        (3_600, false),
+        (-1, true),
+        (-299, true),
+        (-301, false),
+        (-1_800, false),
+    ] {
+        let mut guard = WallGuard::new(at(0, 0, 100_000));
+        guard.observe(at(60, 60, 100_060));
+        guard.observe(at(61, 61, 100_061 - 3_600));
+        let shown = 100_062 + offset_s;
+        let believed = if is_believed { shown } else { 100_062 - 3_600 };
+        assert_eq!(guard.observe(at(62, 62, shown)), believed * SECOND, "back at {offset_s} s");
+    }
+}
+
+/// The clock of a machine was ten minutes ahead when it started, and was set right. What was wrong for a short time may not come back
+/// for long.
+#[test]
+fn what_was_believed_for_a_short_time_is_forgotten_as_soon() {
+    for (wrong_s, right_s, is_believed) in
+        [(20, 19, true), (20, 22, false), (20, 3_000, false), (7_000, 3_500, true), (7_000, 3_700, false)]
+    {
+        let mut guard = WallGuard::new(at(0, 0, 100_600));
+        guard.observe(at(wrong_s, wrong_s, 100_600 + i128::from(wrong_s)));
+        guard.observe(at(wrong_s + 1, wrong_s + 1, 100_001 + i128::from(wrong_s)));
+        let then = wrong_s + right_s;
+        let believed = guard.observe(at(then, then, 100_600 + i128::from(then)));
+        let ahead = (believed - (100_000 + i128::from(then)) * SECOND) / SECOND;
+        assert_eq!(ahead, if is_believed { 600 } else { 0 }, "{wrong_s} s wrong, {right_s} s right");
+    }
+}
+
+#[test]
+fn a_machine_may_sleep_in_a_glitch() {
+    let mut guard = WallGuard::new(at(0, 0, 100_000));
+    guard.observe(at(2_000, 2_000, 102_000));
+    guard.observe(at(2_001, 2_001, 102_001 - 3_600));
+    assert_eq!(guard.observe(at(2_002, 3_002, 103_002 - 3_600)), (103_002 - 3_600) * SECOND);
+    assert_eq!(guard.observe(at(2_003, 3_003, 103_003)), 103_003 * SECOND);
+}
+
+/// A doubted step begins to stand anew after a glitch, and the place before it is still known.
+#[test]
+fn a_glitch_while_a_step_is_doubted() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    guard.observe(at(30, 30, 30));
+    assert_eq!(guard.observe(at(31, 31, 3_631)), 31 * SECOND);
+    assert_eq!(guard.observe(at(60, 60, 3_660)), 60 * SECOND);
+    assert_eq!(guard.observe(at(61, 61, -9_939)), -9_939 * SECOND, "a step back is followed");
+    assert_eq!(guard.observe(at(62, 62, 3_662)), -9_938 * SECOND, "so much was never believed");
+    assert_eq!(guard.observe(at(63, 63, 63)), 63 * SECOND, "this was");
+    assert_eq!(guard.observe(at(64, 64, 3_664)), 64 * SECOND);
+    assert_eq!(guard.observe(at(123, 123, 3_723)), 123 * SECOND);
+    assert_eq!(guard.observe(at(124, 124, 3_724)), 3_724 * SECOND);
+}
+
+/// However often the server looks at its clocks: a clock that stands still is left behind bit by bit.
+#[test]
+fn a_clock_that_stood_still_returns() {
+    for looks_ms in [1, 100, 499, 501, 1_000] {
+        let ms = |ms: u64, wall_ms: u64| Reading {
+            mono_ns: ms * 1_000_000,
+            boot_ns: ms * 1_000_000,
+            wall_ns: i128::from(wall_ms) * 1_000_000,
+        };
+        let mut guard = WallGuard::new(ms(0, 0));
+        guard.observe(ms(600_000, 600_000));
+        let mut now = 600_000;
+        while now < 1_000_000 {
+            now += looks_ms;
+            assert_eq!(guard.observe(ms(now, 600_000)), 600_000_000_000);
+        }
+        now += looks_ms;
+        assert_eq!(guard.observe(ms(now, now)), i128::from(now) * 1_000_000, "looked at every {looks_ms} ms");
+    }
+}
+
+#[test]
+fn a_suspend_is_no_step() {
+    let mut guard = WallGuard::new(at(0, 0, 0));
+    assert_eq!(guard.observe(at(1, 7_200, 7_200)), 7_200 * SECOND);
+    assert_eq!(guard.steps(), 0);
+}
+
+#[test]
+fn splitting_never_rounds_up() {
+    assert_eq!(split(1_999_999).0.as_ms(), 1);
+    assert_eq!(split(1_999_999).1, 999_999);
+    assert_eq!(split(-5), (Timestamp::EPOCH, 0));
+}
