@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, bench, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls,
-    nack, next, put, queues, redrive, replay, restore, schedules, serve, token, top,
+    moving, nack, next, patch, put, queues, redrive, replay, restore, run, schedules, serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
@@ -28,6 +28,7 @@ First steps:
   tickwheel demo                                    watch it survive a kill -9, in under 20 seconds
   tickwheel serve                                   start a server; tasks live in ./tickwheel-data
   tickwheel put close order:1 --in 30m --payload '{\"order\":1}'
+  tickwheel move close order:1 --in 1h              the customer asked for more time
   tickwheel cancel close order:1                    the order was paid in time
   tickwheel lease close --wait 20s                  what a worker does
   tickwheel ack close TOKEN                         and what it does after the work
@@ -46,6 +47,9 @@ enum Command {
     Put(Box<put::Put>),
     Get(get::Get),
     Ls(ls::Ls),
+    Patch(Box<patch::Patch>),
+    Move(moving::Move),
+    Run(run::Run),
     Cancel(cancel::Cancel),
     Jobs(jobs::Jobs),
     Lease(lease::Lease),
@@ -112,6 +116,9 @@ impl Cli {
             Command::Put(put) => put.run(),
             Command::Get(get) => get.run(),
             Command::Ls(ls) => ls.run(),
+            Command::Patch(patch) => patch.run(),
+            Command::Move(moving) => moving.run(),
+            Command::Run(run) => run.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::Jobs(jobs) => jobs.run(),
             Command::Lease(lease) => lease.run(),

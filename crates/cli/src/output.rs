@@ -112,6 +112,10 @@ fn hint(problem: &Problem) -> Option<&str> {
         Some("leave `--mode create` out to replace it, or choose another key")
     } else if is(ProblemKind::NotFound) {
         Some("check queue and key; both are case-sensitive")
+    } else if is(ProblemKind::Dead) {
+        Some("give it another life with `tickwheel redrive`, or put a new task under its key")
+    } else if is(ProblemKind::Timeline) {
+        Some("replace the whole timeline with `tickwheel patch --timeline`, all its instants in it")
     } else {
         problem.hint.as_deref()
     }

@@ -15,7 +15,7 @@ const BYTES_MAX: u64 = 16 << 20;
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Source {
-    /// What the worker gets, as JSON [default: null]
+    /// What the worker gets, as JSON
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
     /// The same from a file, or from stdin with `-`
@@ -34,23 +34,31 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
-    /// The payload, checked.
+    /// The payload, checked; `null` if none is named.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named).
+    pub(crate) fn read(self) -> Result<PayloadBody> {
+        self.named().map(Option::unwrap_or_default)
+    }
+
+    /// The payload, checked; `None` if none is named.
     ///
     /// # Errors
     /// It cannot be read, it is too large, or it is said to be JSON and is not.
-    pub(crate) fn read(self) -> Result<PayloadBody> {
+    pub(crate) fn named(self) -> Result<Option<PayloadBody>> {
         let (bytes, place) = match (self.source.payload, self.source.payload_file) {
             (Some(text), _) => (text.into_bytes(), "--payload".to_owned()),
             (None, Some(name)) => text_of(&name)?,
-            (None, None) if self.content_type == CONTENT_TYPE_JSON => return Ok(PayloadBody::default()),
+            (None, None) if self.content_type == CONTENT_TYPE_JSON => return Ok(None),
             (None, None) => bail!(
                 "--content-type says what the payload is, and there is none; add --payload or --payload-file"
             ),
         };
         if self.content_type != CONTENT_TYPE_JSON {
-            return Ok(PayloadBody { bytes, content_type: self.content_type });
+            return Ok(Some(PayloadBody { bytes, content_type: self.content_type }));
         }
-        json(&bytes, &place)
+        json(&bytes, &place).map(Some)
     }
 }
 

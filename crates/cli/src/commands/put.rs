@@ -2,22 +2,24 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tickwheel_api::client::Stored;
-use tickwheel_api::{Due, MomentBody, PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
+use tickwheel_api::{PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
 
-use super::payload::{Payload, text_of};
+use super::payload::Payload;
 use super::retry::TaskRetry;
+use super::when::When;
 use crate::output::{Format, Row};
 use crate::remote::Remote;
 use crate::values;
 
 /// Schedule a task
 ///
-/// The key is the handle to find, move or cancel the task by. A put of a live key moves that task: the old time does not fire.
+/// The key is the handle to find, move or cancel the task by. A put whose key is live replaces that task as a whole: the old time does not
+/// fire, and a payload, tags, priority or time that this put does not name has its default. To change only a part of a task, use `tickwheel
+/// patch`; for its time alone, `tickwheel move`. Without --in, --at, --level and --timeline the task is due now; without a payload it is null.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -59,24 +61,6 @@ pub(crate) struct Put {
     format: Format,
 }
 
-#[derive(Args, Debug)]
-#[group(multiple = false)]
-struct When {
-    /// Due so long from now, such as 250ms, 30m, 1h30m or 15d
-    #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
-    delay_ms: Option<u64>,
-    /// Due at this time, RFC 3339 or milliseconds since 1970 [without any of these: now]
-    #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
-    at_ms: Option<i64>,
-    /// Due after the server's delay level N, counted from 1 (see `tickwheel serve --levels`)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    level: Option<u32>,
-    /// Due at each of these instants, one after the other, with the payload of each: a list such as
-    /// `[{"at": "2030-01-01T00:00:00Z", "payload": {"price": 9}}]`, or @FILE, or @- for stdin
-    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["payload", "payload_file", "content_type"])]
-    timeline: Option<String>,
-}
-
 /// On what terms the task is handed out.
 #[derive(Args, Debug)]
 pub(super) struct Given {
@@ -98,7 +82,7 @@ pub(super) struct Given {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Mode {
-    /// Replace it, or make a new one
+    /// Replace it as a whole, or make a new one
     Upsert,
     /// Refuse if there is one
     Create,
@@ -119,35 +103,14 @@ impl Given {
     }
 }
 
-/// The instants of a timeline.
-fn timeline(text: String) -> Result<Vec<MomentBody>> {
-    let (text, place) = match text.strip_prefix('@') {
-        Some(file) => text_of(file)?,
-        None => (text.into_bytes(), "--timeline".to_owned()),
-    };
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
-    let list: &RawValue =
-        serde_json::from_slice(text).with_context(|| format!("what {place} gives is no JSON"))?;
-    let body = format!(r#"{{"timeline":{list}}}"#);
-    match PutBody::parse(body.as_bytes()) {
-        Ok(body) => Ok(body.timeline),
-        Err(error) => bail!("{place}: {error}; {}", error.hint),
-    }
-}
-
 impl Put {
     /// Sends it and prints the task.
     ///
     /// # Errors
     /// A bad payload, no server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let due = match (self.when.delay_ms, self.when.at_ms, self.when.level) {
-            (Some(ms), ..) => Due::After(ms),
-            (None, Some(ms), _) => Due::At(ms),
-            (None, None, Some(level)) => Due::Level(level),
-            (None, None, None) => Due::Now,
-        };
-        let timeline = self.when.timeline.map(timeline).transpose()?.unwrap_or_default();
+        let due = self.when.due().unwrap_or_default();
+        let timeline = self.when.timeline()?.unwrap_or_default();
         let mode = match self.mode {
             Mode::Upsert => PutMode::Upsert,
             Mode::Create => PutMode::Create,
@@ -178,8 +141,9 @@ impl Row for Stored {
             #[serde(flatten)]
             task: &'a PutAnswer,
             created: bool,
+            result: &'a str,
         }
-        let line = Line { task: &self.task, created: self.created };
+        let line = Line { task: &self.task, created: self.created, result: what_became(self.created) };
         serde_json::to_vec(&line).expect("an answer is plain JSON")
     }
 
@@ -191,7 +155,12 @@ impl Row for Stored {
             time::format(task.due_at_ms),
             task.state.name().to_owned(),
             task.version.to_string(),
-            if self.created { "created" } else { "replaced" }.to_owned(),
+            what_became(self.created).to_owned(),
         ]
     }
+}
+
+/// What a put did.
+fn what_became(created: bool) -> &'static str {
+    if created { "created" } else { "replaced" }
 }

@@ -104,8 +104,8 @@ fn a_refused_connection_names_the_address_and_a_way_out() {
 #[test]
 fn help_has_examples() {
     for command in [
-        "serve", "put", "get", "ls", "cancel", "lease", "ack", "nack", "extend", "doctor", "backup",
-        "restore", "replay",
+        "serve", "put", "get", "ls", "patch", "move", "run", "cancel", "lease", "ack", "nack", "extend",
+        "doctor", "backup", "restore", "replay",
     ] {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.code, 0);

@@ -7,27 +7,27 @@ use crate::run::{Ran, run, run_with};
 use crate::server::{Server, tickwheel};
 use tickwheel_api::client::Client;
 
-struct World {
-    server: Server,
+pub(crate) struct World {
+    pub(crate) server: Server,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { server: Server::start(&["--memory", "--virtual-clock", "--listen", "127.0.0.1:0"]) }
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         run(&[words, &["--server", &self.server.url]].concat())
     }
 
     /// Moves the server's clock.
-    fn advance(&self, ms: u64) {
+    pub(crate) fn advance(&self, ms: u64) {
         Client::new(&self.server.url).and_then(|client| client.advance(ms)).expect("move the clock");
     }
 }
 
 /// The text of a member of a line of JSON, as far as the next quote.
-fn member<'a>(line: &'a str, name: &str) -> &'a str {
+pub(crate) fn member<'a>(line: &'a str, name: &str) -> &'a str {
     let from = line.find(&format!("\"{name}\":\"")).unwrap_or_else(|| panic!("no {name} in {line}"))
         + name.len()
         + 4;

@@ -1,6 +1,7 @@
 //! The `tickwheel` program from outside: what a person types, what it prints, how it ends.
 
 mod arguments;
+mod changing;
 mod client;
 mod config;
 mod demo;

@@ -1,0 +1,39 @@
+//! `tickwheel run`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use tickwheel_api::{Due, PatchBody};
+
+use super::patch::OneTask;
+use crate::output::Format;
+use crate::remote::Remote;
+
+/// Make a task due now, whatever its time was
+///
+/// It is a patch of the task's time; its payload, tags and priority stay. A ready task stays ready, behind what was due before now.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel run close order:1
+  tickwheel run close order:1 --if-match 41    only if it still is what I saw")]
+pub(crate) struct Run {
+    #[command(flatten)]
+    task: OneTask,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Run {
+    /// Sends it and prints the task.
+    ///
+    /// # Errors
+    /// No server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let body = PatchBody { due: Some(Due::Now), ..PatchBody::default() };
+        self.task.send(&self.remote, &self.format, &body)
+    }
+}
