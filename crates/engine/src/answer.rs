@@ -676,6 +676,16 @@ pub enum QueueError {
         /// How many can have.
         limit: usize,
     },
+    /// It cannot be deleted: it has something that would be lost with it.
+    #[error("the queue has {live} live tasks, {dead} dead tasks and {schedules} schedules")]
+    NotEmpty {
+        /// Its live tasks.
+        live: u64,
+        /// Its dead tasks.
+        dead: u64,
+        /// Its schedules.
+        schedules: u64,
+    },
     /// Not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

@@ -381,6 +381,8 @@ pub enum QueueChange {
     Drain,
     /// Ends a pause and a drain.
     Resume,
+    /// Forgets the queue: its settings, a pause and a drain are gone, and it is listed no longer. Refused while it has tasks or schedules.
+    Delete,
 }
 
 /// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
@@ -443,6 +445,8 @@ pub struct TaskFilter {
     pub why: Option<Death>,
     /// Put with this change or before.
     pub put_until: Option<Seq>,
+    /// Not changed by its owner after this change: its version is at most this.
+    pub changed_until: Option<Seq>,
 }
 
 impl TaskFilter {
@@ -455,7 +459,7 @@ impl TaskFilter {
     /// Whether a task as it is shown is one of them.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
-        let Self { state, due_from, due_to, tag, why, put_until } = self;
+        let Self { state, due_from, due_to, tag, why, put_until, changed_until } = self;
         let in_state = state.map_or(task.state != State::Dead, |state| state == task.state);
         in_state
             && due_from.is_none_or(|from| from <= task.due_at)
@@ -463,6 +467,7 @@ impl TaskFilter {
             && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
             && why.is_none_or(|why| task.dead.is_some_and(|dead| dead.why == why))
             && put_until.is_none_or(|until| task.put_seq <= until)
+            && changed_until.is_none_or(|until| task.version <= until)
     }
 }
 

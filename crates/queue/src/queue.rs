@@ -254,7 +254,8 @@ impl Queue {
         })
     }
 
-    /// Lays down how a queue hands its tasks out: limits, a rate, a pause. It stays when the queue's tasks are gone.
+    /// Lays down how a queue hands its tasks out: limits, a rate, a pause. It stays when the queue's tasks are gone, until
+    /// [`QueueChange::Delete`](tickwheel_engine::QueueChange::Delete) forgets the queue.
     ///
     /// ```
     /// use tickwheel_queue::{ChangeQueue, Lease, Put, Queue, QueueChange, QueueName, QueueSettings};
@@ -341,6 +342,13 @@ impl Queue {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.time_now().wall
+    }
+
+    /// When a delay is over that begins now, rounded up to the millisecond; `None` where time ends. Tasks that are put, or moved, to this
+    /// one instant are due together, however long that takes.
+    #[must_use]
+    pub fn due_after(&self, delay_ms: u64) -> Option<Timestamp> {
+        self.time_now().due_after(delay_ms)
     }
 
     /// How the queue is.

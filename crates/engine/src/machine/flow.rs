@@ -124,6 +124,10 @@ impl Engine {
         {
             return self.answer(call, Answer::ChangeQueue(Err(QueueError::Invalid { what })));
         }
+        if change == QueueChange::Delete {
+            let answer = self.delete_queue(now, &name);
+            return self.answer(call, Answer::ChangeQueue(answer));
+        }
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
         // A pause that is over says nothing any more.
@@ -138,6 +142,7 @@ impl Engine {
             }
             QueueChange::Drain => record.draining = true,
             QueueChange::Resume => (record.paused_until, record.draining) = (None, false),
+            QueueChange::Delete => unreachable!("it was decided above"),
         }
         if before.is_default() && !record.is_default() && self.records >= RECORDS_MAX {
             let limit = RECORDS_MAX;
@@ -157,6 +162,26 @@ impl Engine {
             self.queues.tidy(&name);
         }
         self.answer(call, Answer::ChangeQueue(Ok(())));
+    }
+
+    /// Forgets a queue that has nothing which would be lost with it. Tasks and schedules are counted here, in the order of all changes, so
+    /// that none comes between the look and the change.
+    fn delete_queue(&mut self, now: Now, name: &QueueName) -> Result<(), QueueError> {
+        let schedules = self.schedules.of_queue(name);
+        let Some(queue) = self.queues.get(name) else {
+            let empty = QueueError::NotEmpty { live: 0, dead: 0, schedules };
+            return if schedules == 0 { Ok(()) } else { Err(empty) };
+        };
+        let counts = queue.counts(now);
+        let (live, dead) = (counts.live(), counts.dead);
+        if (live, dead, schedules) != (0, 0, 0) {
+            return Err(QueueError::NotEmpty { live, dead, schedules });
+        }
+        if !queue.record.is_default() {
+            self.set_record(now, name, QueueRecord::default());
+        }
+        self.queues.forget(name);
+        Ok(())
     }
 
     /// Pauses that are over say nothing any more: whoever waits gets what there is, and a queue that nothing else keeps goes.

@@ -96,8 +96,10 @@ impl Engine {
             _ => {
                 let views = page.tasks.iter().filter_map(|task| self.view_of(task));
                 let tasks = views.filter(|view| list.filter.matches(view)).collect();
-                let of_then =
-                    |task: &&Arc<Task>| list.filter.put_until.is_none_or(|until| task.put_seq <= until);
+                let of_then = |task: &&Arc<Task>| {
+                    list.filter.put_until.is_none_or(|until| task.put_seq <= until)
+                        && list.filter.changed_until.is_none_or(|until| task.version <= until)
+                };
                 let looked_at = page.tasks.iter().filter(of_then).count();
                 Ok(TaskPage { tasks, looked_at, next: page.next, as_of: self.applied })
             }

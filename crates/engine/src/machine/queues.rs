@@ -305,6 +305,11 @@ impl Queues {
         no
     }
 
+    /// The queue was deleted: nothing is left of it, unless a call waits there or somebody uses it.
+    pub(super) fn forget(&mut self, name: &QueueName) {
+        self.tidy(name);
+    }
+
     /// Forgets the queue if it is idle.
     pub(super) fn tidy(&mut self, name: &QueueName) {
         if let Some(&no) = self.by_name.get(name)

@@ -128,6 +128,12 @@ impl Schedules {
         self.by_name.len()
     }
 
+    /// How many schedules a queue has.
+    pub(super) fn of_queue(&self, name: &QueueName) -> u64 {
+        let from = (name.clone(), ScheduleName::first());
+        self.by_name.range(from..).take_while(|(id, _)| id.0 == *name).count() as u64
+    }
+
     /// Instants that wait for their turn.
     pub(super) fn waiting(&self) -> usize {
         self.waiting

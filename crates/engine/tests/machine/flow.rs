@@ -528,3 +528,59 @@ fn a_lease_gets_what_a_walk_along_the_line_would() {
         }
     }
 }
+
+/// Whether anything would be lost with a queue is decided where its tasks and schedules are, in the order of all changes.
+#[test]
+fn a_queue_is_deleted_only_when_it_has_nothing() {
+    let mut world = World::new();
+    settle(&mut world, in_flight(2));
+    change(&mut world, QueueChange::Pause { ms: None }).expect("taken");
+    let not_empty = |live, dead, schedules| Err(QueueError::NotEmpty { live, dead, schedules });
+    world.put_in("far", 10_000_000);
+    world.put_in("near", 5);
+    let schedule = std::sync::Arc::new(Schedule::new(Cadence::Every { ms: 3_600_000 }));
+    let name = ScheduleName::new("s").expect("a name");
+    let put = PutSchedule::new(&queue("q"), name.clone(), schedule);
+    assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
+    assert_eq!(change(&mut world, QueueChange::Delete), not_empty(2, 0, 1));
+    assert_eq!(view(&mut world).settings, in_flight(2), "a refusal leaves no trace");
+    for gone in ["far", "near"] {
+        world.ask(Command::Cancel(Cancel::new(&queue("q"), key(gone))));
+    }
+    assert_eq!(change(&mut world, QueueChange::Delete), not_empty(0, 0, 1));
+    let delete = DeleteSchedule { queue: queue("q"), name, if_version: None };
+    world.ask(Command::DeleteSchedule(delete));
+    change(&mut world, QueueChange::Resume).expect("taken");
+    let retry = Some(Retry { max_attempts: Some(1), backoff: None });
+    let terms = Terms { retry, ..Terms::default() };
+    world.put(Put { terms, ..Put::new(&queue("q"), key("dies")) }).expect("taken");
+    let leased = world.lease(1, 1_000);
+    assert_eq!(change(&mut world, QueueChange::Delete), not_empty(1, 0, 0), "it is in a worker's hands");
+    world.ask(Command::Nack(Nack::new(&queue("q"), [leased[0].token])));
+    assert_eq!(change(&mut world, QueueChange::Delete), not_empty(0, 1, 0));
+    world.ask(Command::Cancel(Cancel::new(&queue("q"), key("dies"))));
+    assert_eq!(change(&mut world, QueueChange::Delete), Ok(()));
+    let gone = view(&mut world);
+    assert_eq!((gone.exists, gone.settings), (false, QueueSettings::default()));
+    let mut world = world.crash();
+    assert!(!view(&mut world).exists, "its settings do not come back");
+    assert_eq!(change(&mut world, QueueChange::Delete), Ok(()), "there is nothing that would be lost");
+}
+
+/// A put that is decided before the delete keeps the queue; one that comes after it makes the queue anew, without settings.
+#[test]
+fn a_delete_and_a_put_come_one_after_the_other() {
+    let mut world = World::new();
+    settle(&mut world, in_flight(2));
+    let delete = || Command::ChangeQueue(ChangeQueue { queue: queue("q"), change: QueueChange::Delete });
+    let put = || Command::Put(Put::without_key(&queue("q")));
+    let (first, second) = (world.send(put()), world.send(delete()));
+    assert!(matches!(world.answer(first), Some(Answer::Put(Ok(_)))));
+    let refused = Some(Answer::ChangeQueue(Err(QueueError::NotEmpty { live: 1, dead: 0, schedules: 0 })));
+    assert_eq!(world.answer(second), refused);
+    assert_eq!(world.lease(1, 1_000).len(), 1);
+    let (first, second) = (world.send(delete()), world.send(put()));
+    let refused = Some(Answer::ChangeQueue(Err(QueueError::NotEmpty { live: 1, dead: 0, schedules: 0 })));
+    assert_eq!(world.answer(first), refused, "the one in a worker's hands");
+    assert!(matches!(world.answer(second), Some(Answer::Put(Ok(_)))));
+}

@@ -244,6 +244,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             let change = match draw.below(6) {
                 0 => QueueChange::Pause { ms: draw.pick(&[None, Some(500)]) },
                 1 => QueueChange::Resume,
+                2 => QueueChange::Delete,
                 _ => QueueChange::Settings(settings),
             };
             twins.send(Command::ChangeQueue(ChangeQueue { queue: of, change }));
