@@ -13,14 +13,16 @@ pub use error::ClientError;
 pub use retries::Retries;
 
 use crate::{
-    AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, CancelAnswer,
-    CancelOutcome, CancelQuery, DeleteScheduleAnswer, ExtendBody, ForecastBody, ForecastQuery, JobBody,
-    JobsBody, LeaseBody, LeasedTask, LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery,
-    PauseBody, PreviewBody, PreviewQuery, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody,
-    RedriveAnswer, RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody,
-    TaskBody, TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
+    AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer,
+    BulkMoveBody, CancelAnswer, CancelOutcome, CancelQuery, DeleteQueueAnswer, DeleteScheduleAnswer,
+    ExtendBody, ForecastBody, ForecastQuery, JobBody, JobsBody, LeaseBody, LeasedTask, LeasedTasks,
+    ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery, PurgeAnswer,
+    PurgeBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
+    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TaskFilter, TasksPage,
+    TokenResult, TokenResults, TraceContext, etag,
 };
 use exchange::{Answer, Call, Exchange};
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 use url::{segment, server_place};
 
@@ -234,10 +236,51 @@ impl Client {
         queue: &str,
         body: &BulkCancelBody,
     ) -> Result<Result<BulkCancelAnswer, JobBody>, ClientError> {
-        let call =
-            Call::new("POST", queue_path(queue, "cancel")).json(body.to_json()).timeout(ADVANCE_TIMEOUT);
+        self.many(queue, "cancel", body.to_json())
+    }
+
+    /// Gives all tasks that a filter finds another time. `Err` in the answer: there are too many to wait for, and a job does it, see
+    /// [`job`](Self::job).
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn move_many(
+        &self,
+        queue: &str,
+        body: &BulkMoveBody,
+    ) -> Result<Result<BulkMoveAnswer, JobBody>, ClientError> {
+        self.many(queue, "move", body.to_json())
+    }
+
+    /// Removes all tasks of a queue, live and dead; its settings and schedules stay. `Err` in the answer: there are too many to wait for,
+    /// and a job does it, see [`job`](Self::job).
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn purge(&self, queue: &str, body: PurgeBody) -> Result<Result<PurgeAnswer, JobBody>, ClientError> {
+        self.many(queue, "purge", body.to_json())
+    }
+
+    fn many<A: DeserializeOwned>(
+        &self,
+        queue: &str,
+        verb: &str,
+        body: Vec<u8>,
+    ) -> Result<Result<A, JobBody>, ClientError> {
+        let call = Call::new("POST", queue_path(queue, verb)).json(body).timeout(ADVANCE_TIMEOUT);
         let answer = self.exchange.send(call)?;
         if answer.status == 202 { Ok(Err(answer.body()?)) } else { Ok(Ok(answer.body()?)) }
+    }
+
+    /// Forgets a queue that has no tasks and no schedules, with its settings.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 409 with the counts while it has some; see [`ClientError`].
+    pub fn delete_queue(&self, queue: &str) -> Result<DeleteQueueAnswer, ClientError> {
+        self.exchange.send(Call::new("DELETE", self::queue(queue)).twice_is_once())?.body()
     }
 
     /// The jobs under way and the last that are over, the newest first.

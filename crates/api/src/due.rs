@@ -44,9 +44,7 @@ impl Due {
         let raw = members.get(name).expect("the name was found among the members");
         let due = match name {
             "delay" => Self::After(value::duration_ms(name, raw)?),
-            "at" => {
-                Self::At(value::instant_ms(name, raw).map_err(|refused| suggest_at_ms(refused, raw.get()))?)
-            }
+            "at" => Self::At(at(name, raw)?),
             "at_ms" => Self::At(at_ms(name, raw)?),
             _ => Self::Level(level(name, raw)?),
         };
@@ -73,7 +71,13 @@ fn level(name: &str, raw: &RawValue) -> Result<u32, BadRequest> {
     Ok(u32::try_from(level).expect("it is within the limit"))
 }
 
-fn at_ms(name: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+/// An instant as RFC 3339.
+pub(crate) fn at(name: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    value::instant_ms(name, raw).map_err(|refused| suggest_at_ms(refused, raw.get()))
+}
+
+/// An instant in milliseconds since 1970.
+pub(crate) fn at_ms(name: &str, raw: &RawValue) -> Result<i64, BadRequest> {
     let last = u64::try_from(time::INSTANT_MS_MAX).expect("the last instant is after 1970");
     let ms = value::integer(name, raw, 0..=last).map_err(|refused| BadRequest {
         hint: "write whole milliseconds since 1970 (not seconds, not micro- or nanoseconds), up to the year 9999"

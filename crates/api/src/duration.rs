@@ -193,6 +193,17 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
     }
 }
 
+/// Reads a duration that may be negative, such as `-1h`, as milliseconds: rounded up as a length, so that `-0.5ms` is -1.
+///
+/// # Errors
+///
+/// As [`parse`], of what follows the sign.
+pub fn parse_signed(text: &str) -> Result<i64, DurationError> {
+    let (length, sign) = text.strip_prefix('-').map_or((text, 1), |length| (length, -1));
+    let ms = i64::try_from(parse(length)?).expect("the longest duration fits");
+    Ok(sign * ms)
+}
+
 /// One number with its unit, and what follows.
 struct Part<'a> {
     whole: &'a str,
@@ -289,6 +300,12 @@ pub fn format(ms: u64) -> String {
         out.push_str(&format!("{seconds}s"));
     }
     out
+}
+
+/// Writes a duration that may be negative, as [`parse_signed`] reads it.
+pub fn format_signed(ms: i64) -> String {
+    let sign = if ms < 0 { "-" } else { "" };
+    format!("{sign}{}", format(ms.unsigned_abs()))
 }
 
 /// A duration in ms as a member of JSON, the way people write it.

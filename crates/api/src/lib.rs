@@ -49,6 +49,7 @@ pub mod duration;
 mod filter;
 mod forecast;
 mod if_match;
+mod job;
 mod json;
 mod lease;
 mod levels;
@@ -74,7 +75,10 @@ mod value;
 
 pub use bad_request::{BadRequest, Place};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
-pub use bulk::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, JobBody, JobState, JobsBody};
+pub use bulk::{
+    BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, MoveTo, PurgeAnswer, PurgeBody,
+    SkippedBody,
+};
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
@@ -82,6 +86,7 @@ pub use due::Due;
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};
 pub use if_match::{etag, if_match};
+pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
 pub use levels::{Levels, LevelsError};
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
@@ -92,7 +97,7 @@ pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,
     SchedulesQuery, no_query,
 };
-pub use queues::{QueueBody, QueueCounts, QueuesBody};
+pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};
 pub use retry::{ATTEMPTS_MAX, RetryBody};
 pub use schedule::{

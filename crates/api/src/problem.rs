@@ -44,6 +44,15 @@ pub struct Problem {
     /// The live task's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+    /// How many live tasks a queue has that is not empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u64>,
+    /// How many dead tasks it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead: Option<u64>,
+    /// How many schedules it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<u64>,
     /// After how many seconds to try again; the header `Retry-After` says the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u32>,
@@ -73,6 +82,9 @@ impl Problem {
             header: None,
             result: None,
             version: None,
+            tasks: None,
+            dead: None,
+            schedules: None,
             retry_after_s: None,
         }
     }
@@ -150,6 +162,18 @@ impl Problem {
             format!("the task with the key `{}` in queue `{}` was given up", shown(key), shown(queue));
         Self::new(ProblemKind::Dead, detail)
             .with_hint("redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key")
+    }
+
+    /// 409: the queue cannot be deleted, for it has live tasks, dead tasks or schedules.
+    pub fn queue_not_empty(queue: &str, tasks: u64, dead: u64, schedules: u64) -> Self {
+        let detail = format!(
+            "queue `{}` has {tasks} live tasks, {dead} dead tasks and {schedules} schedules",
+            shown(queue)
+        );
+        let problem = Self::new(ProblemKind::QueueNotEmpty, detail).with_hint(
+            "remove its tasks (POST /v1/queues/{q}/purge) and its schedules (DELETE /v1/queues/{q}/schedules/{name}) first",
+        );
+        Self { tasks: Some(tasks), dead: Some(dead), schedules: Some(schedules), ..problem }
     }
 
     /// 409: the queue is being drained, and the request would add a task.
@@ -284,7 +308,7 @@ impl Problem {
     /// 404: no job has this number, or it was over long ago.
     pub fn no_job(id: &str) -> Self {
         Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or was over lately", shown(id)))
-            .with_hint("the answer 202 of POST /v1/queues/{q}/cancel names the job; the last 100 that are over are kept")
+            .with_hint("the answer 202 of a cancel, a move or a purge names the job; the last 100 that are over are kept")
     }
 
     /// 404: no schedule of the queue has this name.

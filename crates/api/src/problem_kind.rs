@@ -53,6 +53,8 @@ pub enum ProblemKind {
     TooMany,
     /// The task has a timeline, and the request would change one of its instants.
     Timeline,
+    /// The queue has tasks or schedules.
+    QueueNotEmpty,
     /// A worker has the task.
     Leased,
     /// The task's version is another than `If-Match` says.
@@ -88,7 +90,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -113,6 +115,7 @@ impl ProblemKind {
         Self::Draining,
         Self::TooMany,
         Self::Timeline,
+        Self::QueueNotEmpty,
         Self::Leased,
         Self::VersionMismatch,
         Self::BodyTooLarge,
@@ -159,6 +162,7 @@ impl ProblemKind {
             Self::Draining => ("/problems/draining", 409, "the queue takes no new tasks"),
             Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
             Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
+            Self::QueueNotEmpty => ("/problems/queue-not-empty", 409, "the queue has tasks or schedules"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),
             Self::VersionMismatch => ("/problems/version-mismatch", 412, "the version is another"),
             Self::BodyTooLarge => ("/problems/body-too-large", 413, "the body is too large"),
@@ -291,6 +295,10 @@ impl ProblemKind {
             Self::Timeline => (
                 "The task has a timeline, and one instant of it cannot be changed alone. The call had no effect.",
                 "Send the whole timeline.",
+            ),
+            Self::QueueNotEmpty => (
+                "The queue has live tasks, dead tasks or schedules; `tasks`, `dead` and `schedules` say how many. The call had no effect.",
+                "Remove its tasks with POST /v1/queues/{q}/purge, delete its schedules, and try again.",
             ),
             Self::Leased => (
                 "A worker has the task. The call had no effect.",

@@ -51,6 +51,21 @@ pub struct QueueBody {
     pub settings: SettingsBody,
 }
 
+/// The answer to `DELETE /v1/queues/{q}`: `{"result": "deleted"}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteQueueAnswer {
+    /// That it is gone. A queue that still has something is a problem, 409.
+    pub result: QueueGone,
+}
+
+/// What became of a queue that was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueGone {
+    /// It has no settings any more and is not listed, until its next use.
+    Deleted,
+}
+
 impl<'de> Deserialize<'de> for QueueBody {
     /// Its parts are read one by one: a part that keeps text as it is cannot be read from a flattened struct.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -9,7 +9,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, bench, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls,
-    moving, nack, next, patch, put, queues, redrive, replay, restore, run, schedules, serve, token, top,
+    moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, schedules, serve, token,
+    top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
@@ -48,9 +49,10 @@ enum Command {
     Get(get::Get),
     Ls(ls::Ls),
     Patch(Box<patch::Patch>),
-    Move(moving::Move),
+    Move(Box<moving::Move>),
     Run(run::Run),
     Cancel(cancel::Cancel),
+    Purge(purge::Purge),
     Jobs(jobs::Jobs),
     Lease(lease::Lease),
     Ack(ack::Ack),
@@ -120,6 +122,7 @@ impl Cli {
             Command::Move(moving) => moving.run(),
             Command::Run(run) => run.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::Purge(purge) => purge.run(),
             Command::Jobs(jobs) => jobs.run(),
             Command::Lease(lease) => lease.run(),
             Command::Ack(ack) => ack.run(),

@@ -114,6 +114,10 @@ fn hint(problem: &Problem) -> Option<&str> {
         Some("check queue and key; both are case-sensitive")
     } else if is(ProblemKind::Dead) {
         Some("give it another life with `tickwheel redrive`, or put a new task under its key")
+    } else if is(ProblemKind::QueueNotEmpty) {
+        Some(
+            "remove its tasks with `tickwheel purge` and its schedules with `tickwheel schedules delete` first",
+        )
     } else if is(ProblemKind::Timeline) {
         Some("replace the whole timeline with `tickwheel patch --timeline`, all its instants in it")
     } else {

@@ -14,6 +14,15 @@ pub(crate) fn delay(text: &str) -> Result<u64, String> {
     duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
+/// `-1h`: how much later, or earlier, in ms.
+pub(crate) fn shift(text: &str) -> Result<i64, String> {
+    match duration::parse_signed(text) {
+        Ok(0) => Err("moves nothing; write 1h for an hour later, -1h for an hour earlier".to_owned()),
+        Ok(ms) => Ok(ms),
+        Err(error) => Err(format!("{error}; {}", error.hint())),
+    }
+}
+
 /// `127.0.0.1:8463`: where to listen.
 pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {

@@ -1,95 +1,159 @@
-//! `/v1/queues/{q}/cancel`: many tasks are cancelled at once, while the call waits or as a job.
+//! `/v1/queues/{q}/cancel`, `/move` and `/purge`: work on many tasks at once, while the call waits or as a job.
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, Problem, TaskState, no_query};
-use tickwheel_queue::{Cancelled, Key, Place, Queue, QueueName, Seq, TaskPage};
+use tickwheel_api::{
+    BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, MoveTo,
+    Problem, PurgeAnswer, PurgeBody, TaskState, no_query,
+};
+use tickwheel_queue::{Due, Place, Queue, QueueName, Seq, TaskPage, Timestamp};
 
 use crate::answer;
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::body::JsonBytes;
+use crate::caller::Caller;
 use crate::header::IfMatch;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::translate;
+use crate::work::{Found, Move, Tally, Work};
 
-/// Tasks on a page, and cancels that go out together and share commits.
+/// Tasks on a page, and changes that go out together and share commits.
 pub(crate) const PAGE: usize = 1_000;
 
 /// A call looks at so many pages before a job takes over: about a second.
 const PAGES_MAX: usize = 200;
 
-/// A task that the filter found, as it was then.
-type Found = (Key, Seq);
-
 /// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bulk {
     pub(crate) queue: QueueName,
-    pub(crate) body: BulkCancelBody,
+    pub(crate) work: Work,
     /// The last change when it began.
     pub(crate) as_of: Option<Seq>,
+}
+
+/// How far it is: pages before this one are done.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Position {
+    /// Which of its lists.
+    pub(crate) part: usize,
+    /// Behind this place of that list.
+    pub(crate) after: Option<Place>,
 }
 
 /// One page of it.
 pub(crate) struct Step {
     pub(crate) found: Vec<Found>,
     pub(crate) looked_at: usize,
-    pub(crate) next: Option<Place>,
+    /// `None`: there is no other page.
+    pub(crate) next: Option<Position>,
 }
 
 impl Bulk {
-    fn new(queue: QueueName, body: BulkCancelBody) -> Self {
-        Self { queue, body, as_of: None }
+    fn new(queue: QueueName, work: Work) -> Self {
+        Self { queue, work, as_of: None }
     }
 
-    /// What the next page has of it.
-    pub(crate) async fn look(&mut self, queue: &Queue, after: Option<Place>) -> Result<Step, Problem> {
-        let mut list = translate::list(&self.queue, &self.body.filter, PAGE, after);
+    /// What the page at this position has of it.
+    pub(crate) async fn look(&mut self, queue: &Queue, at: Position) -> Result<Step, Problem> {
+        let Some(filter) = self.work.filter(at.part) else {
+            return Ok(Step { found: Vec::new(), looked_at: 0, next: None });
+        };
+        let mut list = translate::list(&self.queue, &filter, PAGE, at.after);
         list.filter.put_until = self.as_of;
+        // A task that was moved stands further on in the list. It must not be met there and moved again, also not by a later life of the
+        // server that does not know that the page was done. Its version tells it: the move has raised it above the last change of then.
+        list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
         let TaskPage { tasks, looked_at, next, as_of } = page;
         self.as_of.get_or_insert(as_of);
-        // The key of a dead task may be another's by now.
-        let keyed = tasks.into_iter().filter(|task| task.dead.is_none_or(|dead| !dead.keyless));
-        Ok(Step { found: keyed.map(|task| (task.key, task.version)).collect(), looked_at, next })
+        let next = match next {
+            Some(place) => Some(Position { after: Some(place), ..at }),
+            None => {
+                let part = at.part + 1;
+                self.work.filter(part).map(|_| Position { part, after: None })
+            }
+        };
+        let found = tasks.into_iter().filter_map(|task| Found::of(task, &self.work)).collect();
+        Ok(Step { found, looked_at, next })
     }
 
-    /// Cancels these, if it is meant; how many it did.
-    pub(crate) async fn cancel(&self, queue: &Queue, found: &[Found]) -> Result<u64, Problem> {
-        let mut cancelled = 0;
-        if self.body.dry_run {
-            return Ok(cancelled);
+    /// Does it to these, if it is meant.
+    pub(crate) async fn act(&self, queue: &Queue, found: &[Found]) -> Result<Tally, Problem> {
+        let mut tally = Tally::default();
+        if self.work.dry_run() {
+            return Ok(tally);
         }
         for part in found.chunks(PAGE) {
             // Asked for together, so that they share commits.
-            let cancel = |(key, version): &Found| {
-                queue.cancel(translate::cancel(&self.queue, key, self.body.revoke, Some(*version)))
-            };
-            let asked: Vec<_> = part.iter().map(cancel).collect();
-            for pending in asked {
-                match pending.await {
-                    Ok(Cancelled::Cancelled | Cancelled::Revoked) => cancelled += 1,
-                    Err(error) => {
-                        // That somebody has it, changed it or ended it is no failure of the whole.
-                        if let tickwheel_queue::CancelError::Unavailable(why) = error {
-                            return Err(broken_off(cancelled, translate::unavailable(&why)));
-                        }
-                    }
+            let asked: Vec<_> = part.iter().map(|found| self.work.ask(queue, &self.queue, found)).collect();
+            for asked in asked {
+                if let Err(problem) = asked.count(&mut tally).await {
+                    return Err(self.broken_off(tally.done, problem));
                 }
             }
         }
-        Ok(cancelled)
+        Ok(tally)
     }
-}
 
-/// Why it went no further. What was cancelled before that stays so.
-fn broken_off(cancelled: u64, problem: Problem) -> Problem {
-    match cancelled {
-        0 => problem,
-        _ => Problem::indeterminate(&format!("{cancelled} tasks were cancelled, then: {}", problem.detail)),
+    /// Why it went no further. What was done before that stays so.
+    fn broken_off(&self, done: u64, problem: Problem) -> Problem {
+        match done {
+            0 => problem,
+            _ => {
+                let what = self.work.action().counted();
+                Problem::indeterminate(&format!("{done} tasks were {what}, then: {}", problem.detail))
+            }
+        }
+    }
+
+    /// The answer to a call that did all of it.
+    fn answer(&self, matched: u64, tally: Tally) -> Response {
+        let Tally { done, skipped } = tally;
+        match self.work.action() {
+            JobAction::Cancel => answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done }),
+            JobAction::Move => {
+                answer::json(StatusCode::OK, &BulkMoveAnswer { matched, moved: done, skipped })
+            }
+            JobAction::Purge => answer::json(StatusCode::OK, &PurgeAnswer { matched, purged: done, skipped }),
+        }
+    }
+
+    /// How many tasks it has to look at.
+    async fn extent(&self, queue: &Queue) -> Result<u64, Problem> {
+        let view = queue.queue(&self.queue).await.map_err(|error| translate::unavailable(&error))?;
+        let of_part = |part| match self.work.filter(part).map(|filter| filter.state) {
+            Some(Some(TaskState::Dead)) => view.counts.dead,
+            Some(_) => view.counts.live(),
+            None => 0,
+        };
+        Ok(of_part(0) + of_part(1))
+    }
+
+    /// Does it while the call waits, or lets a job do it where there is much to do.
+    async fn run(mut self, app: &App) -> Result<Response, Refusal> {
+        let (mut found, mut next) = (Vec::new(), Some(Position::default()));
+        for _ in 0..PAGES_MAX {
+            let Some(at) = next.filter(|_| found.len() <= BULK_MAX) else { break };
+            let step = self.look(&app.queue, at).await?;
+            found.extend(step.found);
+            next = step.next;
+        }
+        if next.is_none() && found.len() <= BULK_MAX {
+            let tally = self.act(&app.queue, &found).await?;
+            return Ok(self.answer(found.len() as u64, tally));
+        }
+        let of = self.extent(&app.queue).await?;
+        let job = app.jobs.start(self, of).await?;
+        let mut response = answer::json(StatusCode::ACCEPTED, &job);
+        let place = format!("/v1/jobs/{}", job.id);
+        response
+            .headers_mut()
+            .insert(LOCATION, HeaderValue::from_str(&place).expect("digits are a header value"));
+        Ok(response)
     }
 }
 
@@ -102,33 +166,50 @@ pub(crate) async fn cancel(
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    if version.is_some() {
-        let hint = "leave it out; each task is cancelled in the version in which it is found";
-        return Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint).into());
+    no_version(version)?;
+    Bulk::new(name, Work::Cancel(BulkCancelBody::parse(&body)?)).run(&app).await
+}
+
+/// `POST move`: gives what a filter finds another time, or says how many there are.
+pub(crate) async fn moving(
+    caller: Caller,
+    QueueAt(name): QueueAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    no_version(version)?;
+    let mut body = BulkMoveBody::parse(&body)?;
+    if let MoveTo::After(ms) = body.to {
+        // One instant for all, though a job may take long.
+        let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
+        body.to = MoveTo::At(to);
     }
-    let mut bulk = Bulk::new(name, BulkCancelBody::parse(&body)?);
-    let (mut found, mut after) = (Vec::new(), None);
-    for _ in 0..PAGES_MAX {
-        let step = bulk.look(&app.queue, after).await?;
-        found.extend(step.found);
-        after = step.next;
-        if after.is_none() || found.len() > BULK_MAX {
-            break;
-        }
+    if let MoveTo::At(ms) = body.to {
+        caller.admit_due(Due::At(Timestamp::from_ms(ms).unwrap_or_default()))?;
     }
-    if after.is_none() && found.len() <= BULK_MAX {
-        let cancelled = bulk.cancel(&app.queue, &found).await?;
-        let answer = BulkCancelAnswer { matched: found.len() as u64, cancelled };
-        return Ok(answer::json(StatusCode::OK, &answer));
+    let latest = caller.latest();
+    Bulk::new(name, Work::Move(Move { body, latest })).run(&caller.app).await
+}
+
+/// `POST purge`: removes all tasks, live and dead, or says how many there are.
+pub(crate) async fn purge(
+    app: Shared,
+    QueueAt(name): QueueAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    body: JsonBytes,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    no_version(version)?;
+    Bulk::new(name, Work::Purge(PurgeBody::parse(&body)?)).run(&app).await
+}
+
+fn no_version(version: Option<Seq>) -> Result<(), BadRequest> {
+    let hint = "leave it out; each task is changed in the version in which it is found";
+    match version {
+        None => Ok(()),
+        Some(_) => Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint)),
     }
-    let view = app.queue.queue(&bulk.queue).await.map_err(|error| translate::unavailable(&error))?;
-    let counts = view.counts;
-    let of = if bulk.body.filter.state == Some(TaskState::Dead) { counts.dead } else { counts.live() };
-    let job = app.jobs.start(bulk, of).await?;
-    let mut response = answer::json(StatusCode::ACCEPTED, &job);
-    let place = format!("/v1/jobs/{}", job.id);
-    response
-        .headers_mut()
-        .insert(LOCATION, HeaderValue::from_str(&place).expect("digits are a header value"));
-    Ok(response)
 }

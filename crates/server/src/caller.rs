@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tickwheel_api::Problem;
-use tickwheel_queue::{Patch, Put, QueueCounts};
+use tickwheel_queue::{Due, Patch, Put, QueueCounts, Timestamp};
 
 use crate::app::App;
 use crate::job;
@@ -60,6 +60,19 @@ impl Caller {
             return Err(Problem::server_draining().into());
         }
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
+    }
+
+    /// Whether it may have tasks that are due then.
+    ///
+    /// # Errors
+    /// 400 if that is too late.
+    pub(crate) fn admit_due(&self, due: Due) -> Result<(), Refusal> {
+        self.quota().map_or(Ok(()), |quota| quota.due(due, None, self.app.queue.now()))
+    }
+
+    /// Up to when it may put tasks off, counted from now.
+    pub(crate) fn latest(&self) -> Option<Timestamp> {
+        self.quota().and_then(|quota| quota.latest(self.app.queue.now()))
     }
 
     /// Whether it may put a task off until then.

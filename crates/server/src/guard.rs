@@ -179,7 +179,7 @@ fn need(method: &Method, path: &str) -> Need {
     };
     let right = match rest {
         ["lease" | "ack" | "nack" | "extend"] => Right::Consume,
-        ["batch" | "cancel"] => Right::Produce,
+        ["batch" | "cancel" | "move" | "purge"] => Right::Produce,
         [] | ["tasks" | "schedules" | "dead", ..] if reads => Right::Read,
         ["tasks" | "schedules", ..] => Right::Produce,
         _ => Right::Admin,

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tickwheel_api::{BulkCancelBody, JobBody, JobState};
-use tickwheel_queue::{Body, Key, Place, Put, QueueName, Seq, Timestamp};
+use tickwheel_api::{JobBody, JobState, SkippedBody};
+use tickwheel_queue::{Body, Key, Put, QueueName, Seq, Timestamp};
 
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, Position};
 use crate::cursor::Cursor;
+use crate::work::Work;
 
 /// The queue that jobs are kept in. Everybody who may read all queues can look at it; nobody but the server changes it.
 pub(crate) const QUEUE: &str = "$jobs";
@@ -22,8 +23,8 @@ pub(crate) struct Job {
     pub(crate) body: JobBody,
     /// What it does.
     pub(crate) bulk: Bulk,
-    /// The pages up to here are done.
-    pub(crate) after: Option<Place>,
+    /// The pages before this one are done.
+    pub(crate) at: Position,
 }
 
 /// The payload of its task. Members that a later release adds are left unread, and lost at the next page.
@@ -34,8 +35,14 @@ struct Kept<'a> {
     request: &'a RawValue,
     /// Tasks put after this change are left alone.
     as_of: Option<u64>,
-    /// A cursor.
+    /// The list that it is at.
+    #[serde(default)]
+    part: usize,
+    /// A cursor of that list.
     after: Option<String>,
+    /// Of a move: no task is put off beyond this instant, ms since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest_ms: Option<i64>,
 }
 
 /// The queue of the jobs.
@@ -53,15 +60,17 @@ impl Job {
         let body = JobBody {
             id,
             queue: bulk.queue.as_str().to_owned(),
+            action: bulk.work.action(),
             state: JobState::Running,
-            dry_run: bulk.body.dry_run,
+            dry_run: bulk.work.dry_run(),
             of,
             looked_at: 0,
             matched: 0,
-            cancelled: 0,
+            done: 0,
+            skipped: SkippedBody::default(),
             error: None,
         };
-        Self { body, bulk, after: None }
+        Self { body, bulk, at: Position::default() }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -70,13 +79,21 @@ impl Job {
 
     /// The put that keeps it.
     pub(crate) fn put(&self) -> Put {
-        let request = String::from_utf8(self.bulk.body.to_json()).expect("JSON is text");
+        let Bulk { queue: of, work, as_of } = &self.bulk;
+        let request = String::from_utf8(work.to_json()).expect("JSON is text");
         let request = RawValue::from_string(request).expect("it was written as JSON");
+        let filter = work.filter(self.at.part).unwrap_or_default();
+        let latest = match work {
+            Work::Move(moving) => moving.latest,
+            Work::Cancel(_) | Work::Purge(_) => None,
+        };
         let kept = Kept {
             job: self.body.clone(),
             request: &request,
-            as_of: self.bulk.as_of.map(|seq| seq.0),
-            after: self.after.map(|place| Cursor { place }.write(&self.bulk.queue, &self.bulk.body.filter)),
+            as_of: as_of.map(|seq| seq.0),
+            part: self.at.part,
+            after: self.at.after.map(|place| Cursor { place }.write(of, &filter)),
+            latest_ms: latest.map(Timestamp::as_ms),
         };
         let payload = serde_json::to_vec(&kept).expect("plain members");
         let body = Body { payload, content_type: "application/json".into(), ..Body::default() };
@@ -86,36 +103,47 @@ impl Job {
 
     /// Reads what [`put`](Self::put) wrote; `None` for anything else.
     pub(crate) fn read(payload: &[u8]) -> Option<Self> {
-        let Kept { job, request, as_of, after } = serde_json::from_slice(payload).ok()?;
+        let Kept { job, request, as_of, part, after, latest_ms } = serde_json::from_slice(payload).ok()?;
         let queue = QueueName::new(&job.queue).ok()?;
-        let body = BulkCancelBody::parse(request.get().as_bytes()).ok()?;
+        let latest = latest_ms.and_then(Timestamp::from_ms);
+        let work = Work::read(job.action, request.get().as_bytes(), latest)?;
+        let filter = work.filter(part)?;
         let after = match after {
             None => None,
-            Some(text) => Some(Cursor::read(&text, &queue, &body.filter)?.place),
+            Some(text) => Some(Cursor::read(&text, &queue, &filter)?.place),
         };
-        Some(Self { body: job, bulk: Bulk { queue, body, as_of: as_of.map(Seq) }, after })
+        let bulk = Bulk { queue, work, as_of: as_of.map(Seq) };
+        Some(Self { body: job, bulk, at: Position { part, after } })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tickwheel_api::TaskFilter;
+    use tickwheel_api::{BulkCancelBody, BulkMoveBody, MoveTo, PurgeBody, TaskFilter};
+    use tickwheel_queue::Place;
 
     use super::*;
+    use crate::work::Move;
+
+    fn bulk(work: Work) -> Bulk {
+        Bulk { queue: QueueName::new("shop/close").expect("a name"), work, as_of: Some(Seq(41)) }
+    }
+
+    fn filter() -> TaskFilter {
+        TaskFilter { due_to_ms: Some(7), tag: Some("a \"quoted\" ü".to_owned()), ..TaskFilter::default() }
+    }
+
+    fn place() -> Option<Place> {
+        let due_at = Timestamp::from_ms(5).expect("not negative");
+        Some(Place { due_at, put_seq: Seq(3) })
+    }
 
     #[test]
     fn a_job_is_read_as_it_was_kept() {
-        let filter = TaskFilter {
-            due_to_ms: Some(7),
-            tag: Some("a \"quoted\" ü".to_owned()),
-            ..TaskFilter::default()
-        };
-        let body = BulkCancelBody { filter, dry_run: false, revoke: true };
-        let bulk = Bulk { queue: QueueName::new("shop/close").expect("a name"), body, as_of: Some(Seq(41)) };
-        let begun = Job::new(1_795_000_000_000, bulk, 20_000);
+        let body = BulkCancelBody { filter: filter(), dry_run: false, revoke: true };
+        let begun = Job::new(1_795_000_000_000, bulk(Work::Cancel(body)), 20_000);
         assert_eq!(Job::read(&begun.put().body.payload), Some(begun.clone()));
-        let due_at = Timestamp::from_ms(5).expect("not negative");
-        let mut halfway = Job { after: Some(Place { due_at, put_seq: Seq(3) }), ..begun };
+        let mut halfway = Job { at: Position { part: 0, after: place() }, ..begun };
         halfway.body.looked_at = 10_000;
         halfway.body.error = Some("why".to_owned());
         let payload = halfway.put().body.payload;
@@ -124,5 +152,29 @@ mod tests {
         for other in ["", "{}", "null", &text.replace("\"1-5-3-", "\"1-5-4-"), &text.replace("shop/", "-")] {
             assert_eq!(Job::read(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn so_are_a_move_and_a_purge() {
+        let body = BulkMoveBody { filter: filter(), to: MoveTo::By(-5), dry_run: false, revoke: true };
+        let moving = Move { body, latest: Timestamp::from_ms(9) };
+        let mut job = Job::new(1, bulk(Work::Move(moving)), 20_000);
+        job.at.after = place();
+        job.body.skipped.leased = 3;
+        assert_eq!(Job::read(&job.put().body.payload), Some(job));
+        let purge = Work::Purge(PurgeBody { dry_run: true, revoke: true });
+        let job = Job { at: Position { part: 1, after: place() }, ..Job::new(1, bulk(purge), 20_000) };
+        assert_eq!(Job::read(&job.put().body.payload), Some(job.clone()));
+        let beyond = Job { at: Position { part: 2, after: None }, ..job };
+        assert_eq!(Job::read(&beyond.put().body.payload), None, "it has two lists");
+    }
+
+    /// What a server kept before there were moves.
+    #[test]
+    fn an_old_job_is_a_cancel() {
+        let text = r#"{"job":{"id":1,"queue":"q","state":"running","dry_run":false,"of":9,"looked_at":9,"matched":7,"cancelled":6},"request":{"filter":{"tag":"vip"},"dry_run":false,"revoke":true},"as_of":41,"after":null}"#;
+        let job = Job::read(text.as_bytes()).expect("a job");
+        let Work::Cancel(body) = &job.bulk.work else { panic!("{job:?}") };
+        assert_eq!((body.filter.tag.as_deref(), body.revoke, job.body.done), (Some("vip"), true, 6));
     }
 }

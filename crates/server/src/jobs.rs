@@ -141,26 +141,27 @@ impl Jobs {
     }
 
     /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
-    /// kept: what was cancelled after it is not counted.
+    /// kept: what was done after it is not counted, and not done again.
     async fn run(&self, held: &Held) {
         loop {
-            let (mut bulk, after) = {
+            let (mut bulk, at) = {
                 let job = held.lock().await;
-                (job.bulk.clone(), job.after)
+                (job.bulk.clone(), job.at)
             };
             let page = async {
-                let step = bulk.look(&self.queue, after).await?;
-                let cancelled = bulk.cancel(&self.queue, &step.found).await?;
-                Ok::<_, Problem>((step, cancelled))
+                let step = bulk.look(&self.queue, at).await?;
+                let tally = bulk.act(&self.queue, &step.found).await?;
+                Ok::<_, Problem>((step, tally))
             };
             let page = page.await;
             let mut job = held.lock().await;
             match page {
-                Ok((step, cancelled)) => {
+                Ok((step, tally)) => {
                     job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
                     job.body.matched += step.found.len() as u64;
-                    job.body.cancelled += cancelled;
-                    job.after = step.next;
+                    job.body.done += tally.done;
+                    job.body.skipped.add(tally.skipped);
+                    job.at = step.next.unwrap_or_default();
                     if job.is_running() && step.next.is_none() {
                         (job.body.state, job.body.looked_at) = (JobState::Done, job.body.of);
                     }
@@ -190,8 +191,8 @@ impl Jobs {
                 }
             }
             if !job.is_running() {
-                let JobBody { id, queue, state, matched, cancelled, .. } = &job.body;
-                tracing::info!(id, queue, ?state, matched, cancelled, "a job is over");
+                let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
+                tracing::info!(id, queue, ?action, ?state, matched, done, "a job is over");
                 return;
             }
             if self.stopping.is_given() {

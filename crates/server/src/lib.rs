@@ -64,6 +64,7 @@ mod tokens;
 mod translate;
 mod watched;
 mod wire;
+mod work;
 
 pub use beanstalk::ListenAt;
 pub use config::{BEANSTALK_PORT_DEFAULT, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};

@@ -3,7 +3,9 @@
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{BadRequest, PauseBody, Problem, QueuesBody, SettingsBody, no_body, no_query};
+use tickwheel_api::{
+    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesBody, SettingsBody, no_body, no_query,
+};
 use tickwheel_queue::{QueueChange, QueueName};
 
 use crate::answer;
@@ -70,6 +72,19 @@ pub(crate) async fn patch(
     change(&app, &queue, QueueChange::Settings(settings::settings(settings))).await
 }
 
+/// `DELETE` on one that has nothing: its settings go, and it is listed no longer.
+pub(crate) async fn delete(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    no_query(&query)?;
+    let _one_by_one = app.settings.lock().await;
+    let deleted = app.queue.change_queue(settings::change(&queue, QueueChange::Delete)).await;
+    deleted.map_err(|error| settings::change_refused(&error, &queue))?;
+    Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
+}
+
 /// `POST pause`: nothing is leased.
 pub(crate) async fn pause(
     app: Shared,
@@ -109,7 +124,7 @@ pub(crate) async fn resume(
 /// Changes a queue and shows it.
 async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
     let changed = app.queue.change_queue(settings::change(queue, change)).await;
-    changed.map_err(|error| settings::change_refused(&error))?;
+    changed.map_err(|error| settings::change_refused(&error, queue))?;
     // It is laid down by now, whatever comes of the look at it.
     show(app, queue).await.map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
 }

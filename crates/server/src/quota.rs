@@ -151,6 +151,11 @@ impl Quota {
         Ok(())
     }
 
+    /// Up to when something may be due that is put off now.
+    pub(crate) fn latest(&self, now: Timestamp) -> Option<Timestamp> {
+        self.allowed.max_delay_ms.map(|max_ms| now.saturating_plus_ms(max_ms))
+    }
+
     /// Something due then.
     ///
     /// # Errors

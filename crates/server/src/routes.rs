@@ -35,10 +35,10 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 fn endpoints() -> Vec<Endpoint> {
     let task = get(tasks::get).put(tasks::put).patch(tasks::patch).delete(tasks::cancel);
     let schedule = get(schedules::get).put(schedules::put).delete(schedules::delete);
-    let queue = get(queues::one).put(queues::put).patch(queues::patch);
+    let queue = get(queues::one).put(queues::put).patch(queues::patch).delete(queues::delete);
     vec![
         ("/v1/queues", "GET, HEAD", get(queues::all)),
-        ("/v1/queues/{q}", "GET, HEAD, PUT, PATCH", queue),
+        ("/v1/queues/{q}", "GET, HEAD, PUT, PATCH, DELETE", queue),
         ("/v1/queues/{q}/pause", "POST", post(queues::pause)),
         ("/v1/queues/{q}/drain", "POST", post(queues::drain)),
         ("/v1/queues/{q}/resume", "POST", post(queues::resume)),
@@ -52,6 +52,8 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/queues/{q}/dead", "GET, HEAD", get(tasks::list_dead)),
         ("/v1/queues/{q}/dead/redrive", "POST", post(dead::redrive)),
         ("/v1/queues/{q}/cancel", "POST", post(bulk::cancel)),
+        ("/v1/queues/{q}/move", "POST", post(bulk::moving)),
+        ("/v1/queues/{q}/purge", "POST", post(bulk::purge)),
         ("/v1/queues/{q}/schedules", "GET, HEAD", get(schedules::list)),
         ("/v1/queues/{q}/schedules/{name}", "GET, HEAD, PUT, DELETE", schedule),
         ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),

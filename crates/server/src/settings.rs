@@ -74,13 +74,16 @@ pub(crate) fn change(queue: &QueueName, change: queue::QueueChange) -> queue::Ch
     queue::ChangeQueue { queue: queue.clone(), change }
 }
 
-pub(crate) fn change_refused(error: &queue::QueueError) -> Problem {
+pub(crate) fn change_refused(error: &queue::QueueError, queue: &QueueName) -> Problem {
     match error {
         queue::QueueError::Invalid { what } => {
             Problem::bad_request(&api::BadRequest::body(format!("has {what}"), "leave it out for no limit"))
         }
         queue::QueueError::TooMany { limit } => {
             Problem::too_many("queues with settings of their own, or held", *limit)
+        }
+        queue::QueueError::NotEmpty { live, dead, schedules } => {
+            Problem::queue_not_empty(queue.as_str(), *live, *dead, *schedules)
         }
         queue::QueueError::Unavailable(why) => translate::unavailable(why),
         other => translate::unknown(other),

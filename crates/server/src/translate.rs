@@ -249,7 +249,7 @@ fn group(group: &str) -> queue::Group {
     queue::Group::new(group).expect("parsed groups are groups")
 }
 
-fn on_lease(revoke: bool) -> queue::OnLease {
+pub(crate) fn on_lease(revoke: bool) -> queue::OnLease {
     if revoke { queue::OnLease::Revoke } else { queue::OnLease::Refuse }
 }
 

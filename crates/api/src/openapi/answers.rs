@@ -6,7 +6,7 @@ use super::requests::{schedule_members, settings_members};
 use super::schema::{
     Member, Schema, all, any, boolean, count, has, integer, may, of, one_of, or_null, text, time, word,
 };
-use crate::{CancelOutcome, INTEGER_MAX, JobState, ProblemKind, TaskState};
+use crate::{CancelOutcome, INTEGER_MAX, JobAction, JobState, ProblemKind, TaskState};
 
 /// All of them.
 pub(super) fn answers() -> Vec<Schema> {
@@ -64,6 +64,35 @@ pub(super) fn answers() -> Vec<Schema> {
                 has("cancelled", count(), "Those of them that it ended."),
             ],
         ),
+        Schema::answer(
+            "BulkMoved",
+            "What a move of many found and did.",
+            vec![
+                has("matched", count(), "Tasks that the filter found."),
+                has("moved", count(), "Those of them that it moved."),
+                may("skipped", of("Skipped"), "Why it did not move the others."),
+            ],
+        ),
+        Schema::answer(
+            "Purged",
+            "What a purge found and did.",
+            vec![
+                has("matched", count(), "Tasks that the queue had, live and dead."),
+                has("purged", count(), "Those of them that it removed."),
+                may("skipped", of("Skipped"), "Why it did not remove the others."),
+            ],
+        ),
+        Schema::answer(
+            "Skipped",
+            "How many tasks were found and left as they are, by the reason. A reason without tasks is left out.",
+            vec![
+                may("leased", count(), "A worker has them, and the request has no `revoke`."),
+                may("changed", count(), "They were changed, or ended, after they were found."),
+                may("timeline", count(), "They have a timeline, which is replaced as a whole."),
+                may("expires_first", count(), "They would have expired before the new time."),
+                may("too_far", count(), "The new time is later than the server, or the token, allows."),
+            ],
+        ),
         job(),
         jobs(),
         Schema::answer(
@@ -85,6 +114,11 @@ pub(super) fn answers() -> Vec<Schema> {
             "Queues",
             "The queues that the token may know of.",
             vec![has("queues", all(of("QueueCounts")), "By name.")],
+        ),
+        Schema::answer(
+            "QueueDeleted",
+            "The queue is gone.",
+            vec![has("result", one_of(&["deleted"]), "It has no settings any more.")],
         ),
         Schema::answer("QueueCounts", "A queue and its tasks by state.", counts()),
         Schema::answer(
@@ -275,16 +309,20 @@ fn jobs() -> Schema {
 fn job() -> Schema {
     Schema::answer(
         "Job",
-        "Work that goes on after its call was answered, and after a restart of the server. Of a server that was killed the page of up to 1,000 tasks that it was at may be missing in `matched` and `cancelled`.",
+        "Work that goes on after its call was answered, and after a restart of the server. Of a server that was killed the page of up to 1,000 tasks that it was at may be missing in its counts.",
         vec![
             has("id", count(), "Its number."),
             has("queue", text(200), "The queue."),
+            has("action", one_of(&JobAction::ALL.map(JobAction::name)), "What it does."),
             has("state", one_of(&JobState::ALL.map(JobState::name)), "How it goes."),
             has("dry_run", boolean(), "Whether it only counts."),
             has("of", count(), "Tasks that the queue had at its start."),
             has("looked_at", count(), "Those of them that it has looked at."),
-            has("matched", count(), "Tasks that the filter found."),
-            has("cancelled", count(), "Those of them that it ended."),
+            has("matched", count(), "Tasks that it found."),
+            may("cancelled", count(), "Those of them that it ended, if it cancels."),
+            may("moved", count(), "Those of them that it moved, if it moves."),
+            may("purged", count(), "Those of them that it removed, if it purges."),
+            may("skipped", of("Skipped"), "Why it did not do it to the others."),
             may("error", text(4_096), "Why it could not go on."),
         ],
     )
@@ -386,6 +424,9 @@ fn problem() -> Schema {
                 "What a cancel found, or why a task could not be had.",
             ),
             may("version", integer(1, INTEGER_MAX), "The live task's version."),
+            may("tasks", count(), "Live tasks of a queue that is not empty."),
+            may("dead", count(), "Its dead tasks."),
+            may("schedules", count(), "Its schedules."),
             may(
                 "retry_after_s",
                 integer(0, u32::MAX.into()),

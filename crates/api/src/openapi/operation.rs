@@ -314,6 +314,31 @@ fn tasks() -> Vec<Operation> {
         .with(&["Location"])
         .writes(),
         Operation::new(
+            "moveTasks",
+            "POST",
+            "/v1/queues/{q}/move",
+            PRODUCE,
+            "Gives all tasks that a filter finds another time; all else of them stays. What is put or changed after it began is left alone",
+        )
+        .needs_body("BulkMove")
+        .gives(200, "BulkMoved", "It is done.")
+        .gives(202, "Job", "There are many: a job does it.")
+        .with(&["Location"])
+        .refuses(&[TooFar])
+        .writes(),
+        Operation::new(
+            "purgeQueue",
+            "POST",
+            "/v1/queues/{q}/purge",
+            PRODUCE,
+            "Removes all tasks of a queue, live and dead. Its settings and schedules stay, and what is put after it began is left alone",
+        )
+        .body("Purge")
+        .gives(200, "Purged", "It is done.")
+        .gives(202, "Job", "There are many: a job does it.")
+        .with(&["Location"])
+        .writes(),
+        Operation::new(
             "listJobs",
             "GET",
             "/v1/jobs",
@@ -434,6 +459,16 @@ fn queues() -> Vec<Operation> {
         .body("Settings")
         .gives(200, "Queue", "The queue.")
         .refuses(&[TooMany])
+        .writes(),
+        Operation::new(
+            "deleteQueue",
+            "DELETE",
+            path,
+            ADMIN,
+            "Forgets a queue that has no tasks and no schedules: its settings, a pause and a drain are gone. It is there again at its next use",
+        )
+        .gives(200, "QueueDeleted", "It is gone.")
+        .refuses(&[QueueNotEmpty])
         .writes(),
         hold("pauseQueue", "/v1/queues/{q}/pause", "Nothing is leased")
             .body("Pause")

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::schema::{
-    Member, Schema, any, boolean, duration, has, integer, list, may, of, one_of, or_null, text, time,
-    time_ms, word,
+    Member, Schema, any, boolean, duration, has, integer, list, may, of, one_of, or_null, signed_duration,
+    text, time, time_ms, word,
 };
 use crate::due::LEVELS_MAX;
 use crate::query::MODES;
@@ -67,6 +67,15 @@ pub(super) fn requests() -> Vec<Schema> {
                 may("revoke", boolean(), "Take those out of workers' hands that are leased."),
             ],
         ),
+        bulk_move(),
+        Schema::request(
+            "Purge",
+            "What becomes of the tasks of a queue.",
+            vec![
+                may("dry_run", boolean(), "Say only how many there are."),
+                may("revoke", boolean(), "Take those out of workers' hands that are leased."),
+            ],
+        ),
         Schema::request(
             "Filter",
             "Tasks that have all of these.",
@@ -109,6 +118,30 @@ pub(super) fn requests() -> Vec<Schema> {
             vec![has("by", duration(), "`0s` to 100 years.")],
         ),
     ]
+}
+
+fn bulk_move() -> Schema {
+    Schema::request(
+        "BulkMove",
+        "Which tasks are moved, and where to: one of `delay`, `at`, `at_ms` and `by`.",
+        vec![
+            has(
+                "filter",
+                of("Filter"),
+                "Which; `{}` is every task that is not dead, and has to be written. Dead tasks do not move.",
+            ),
+            may("delay", duration(), "All are due at one instant: so long after the server has the request."),
+            at(),
+            at_ms(),
+            may(
+                "by",
+                signed_duration(),
+                "Each is due so much later than before, or earlier: `1h`, `-1h`. What would be due before now is due now.",
+            ),
+            may("dry_run", boolean(), "Say only how many there are."),
+            may("revoke", boolean(), "Take those out of workers' hands that are leased."),
+        ],
+    )
 }
 
 fn at() -> Member {
@@ -371,7 +404,9 @@ mod tests {
             ("BatchLine", &batch::SHAPE),
             ("Lease", &lease::SHAPE),
             ("Redrive", &dead::SHAPE),
-            ("BulkCancel", &bulk::SHAPE),
+            ("BulkCancel", &bulk::CANCEL),
+            ("BulkMove", &bulk::MOVE),
+            ("Purge", &bulk::PURGE),
             ("Filter", &bulk::FILTER),
             ("Settings", &settings::SHAPE),
             ("Retry", &retry::SHAPE),

@@ -100,6 +100,15 @@ pub(super) fn duration() -> Value {
     })
 }
 
+/// A duration that may be negative.
+pub(super) fn signed_duration() -> Value {
+    json!({
+        "type": "string", "format": "duration-text", "minLength": 2, "maxLength": duration::DURATION_BYTES_MAX + 1,
+        "pattern": "^-?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+(\\.[0-9]{1,9})?(ms|s|m|h|d|w))?$",
+        "examples": ["-1h"]
+    })
+}
+
 /// An instant as RFC 3339.
 pub(super) fn time() -> Value {
     json!({ "type": "string", "format": "date-time", "examples": ["2030-01-01T00:00:00.000Z"] })

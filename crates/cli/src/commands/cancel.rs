@@ -1,13 +1,13 @@
 //! `tickwheel cancel`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::{BULK_MAX, BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobState};
+use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobAction, SkippedBody};
 
+use super::many::{self, MANY, Many};
 use crate::cli::Cli;
 use crate::filter::Filter;
 use crate::output::{Format, Row, say};
@@ -53,12 +53,6 @@ pub(crate) struct Cancel {
     format: Format,
 }
 
-/// What stands for many tasks in the place of a key.
-const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
-
-/// A job is looked at so often.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
 impl Cancel {
     /// Sends it and prints the outcome.
     ///
@@ -88,72 +82,21 @@ impl Cancel {
 }
 
 impl Cancel {
-    /// All that the filter finds. Of a job the progress is told until it is over; it goes on without us, too.
+    /// All that the filter finds.
     fn many(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         let body =
             BulkCancelBody { filter: self.filter.wanted(), dry_run: self.dry_run, revoke: self.revoke };
-        let mut job = match client.cancel_many(&self.queue, &body)? {
-            Ok(BulkCancelAnswer { matched, cancelled }) => {
-                self.format.print([Many { queue: self.queue, matched, cancelled }])?;
-                return Ok(settled(self.dry_run, matched, cancelled));
-            }
-            Err(job) => job,
+        let many = |BulkCancelAnswer { matched, cancelled }| Many {
+            queue: self.queue.clone(),
+            action: JobAction::Cancel,
+            dry_run: self.dry_run,
+            matched,
+            done: cancelled,
+            skipped: SkippedBody::default(),
         };
-        say(&format!(
-            "there are more than {BULK_MAX} tasks, or many to look at: job {} does it, also if this is interrupted",
-            job.id
-        ));
-        while job.state == JobState::Running {
-            std::thread::sleep(LOOK_AGAIN);
-            job = client.job(job.id).with_context(|| {
-                format!("job {} goes on by itself, see `tickwheel jobs show {}`", job.id, job.id)
-            })?;
-            say(&format!(
-                "looked at {} of {}, found {}, cancelled {}",
-                job.looked_at, job.of, job.matched, job.cancelled
-            ));
-        }
-        let (matched, cancelled) = (job.matched, job.cancelled);
-        self.format.print([Many { queue: job.queue, matched, cancelled }])?;
-        match job.error {
-            Some(error) => {
-                bail!("the job could not go on: {error}; send the same again for what is left")
-            }
-            None if job.state == JobState::Stopped => bail!("the job was stopped"),
-            None => Ok(settled(self.dry_run, matched, cancelled)),
-        }
-    }
-}
-
-/// Whether all that were found are gone, and a word if not.
-fn settled(dry_run: bool, matched: u64, cancelled: u64) -> ExitCode {
-    if dry_run || matched == cancelled {
-        return ExitCode::SUCCESS;
-    }
-    let left = matched - cancelled;
-    say(&format!(
-        "{left} were not cancelled: workers have them (--revoke takes them away), or somebody changed them"
-    ));
-    ExitCode::FAILURE
-}
-
-#[derive(Serialize)]
-struct Many {
-    queue: String,
-    matched: u64,
-    cancelled: u64,
-}
-
-impl Row for Many {
-    const HEADER: &'static [&'static str] = &["QUEUE", "MATCHED", "CANCELLED"];
-
-    fn json(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("plain JSON")
-    }
-
-    fn cells(&self) -> Vec<String> {
-        vec![self.queue.clone(), self.matched.to_string(), self.cancelled.to_string()]
+        let answered = client.cancel_many(&self.queue, &body)?.map(many);
+        many::finish(&client, &self.format, answered)
     }
 }
 

@@ -6,12 +6,13 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use tickwheel_api::JobBody;
 
+use super::many::skipped_cell;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 
-/// Show the jobs that cancel many tasks, and stop one
+/// Show the jobs that cancel, move or purge many tasks, and stop one
 ///
-/// `tickwheel cancel` makes a job of it where there are many. A job goes on without the one who asked for it, and after a
+/// `tickwheel cancel`, `move` and `purge` make a job of it where there are many. A job goes on without the one who asked for it, and after a
 /// restart of the server. The last 100 that are over are kept.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -65,17 +66,19 @@ impl Jobs {
 
 impl Row for JobBody {
     const HEADER: &'static [&'static str] =
-        &["JOB", "QUEUE", "STATE", "LOOKED AT", "OF", "FOUND", "CANCELLED", "REMARKS"];
+        &["JOB", "QUEUE", "ACTION", "STATE", "LOOKED AT", "OF", "FOUND", "DONE", "REMARKS"];
 
     fn json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an answer is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {
-        let counts = [self.looked_at, self.of, self.matched, self.cancelled].map(|count| count.to_string());
+        let counts = [self.looked_at, self.of, self.matched, self.done].map(|count| count.to_string());
         let dry_run = self.dry_run.then(|| "dry run".to_owned());
-        let remarks: Vec<String> = dry_run.into_iter().chain(self.error.clone()).collect();
-        let names = vec![self.id.to_string(), self.queue.clone(), self.state.name().to_owned()];
+        let skipped = (!self.skipped.is_empty()).then(|| format!("skipped {}", skipped_cell(self.skipped)));
+        let remarks: Vec<String> = dry_run.into_iter().chain(skipped).chain(self.error.clone()).collect();
+        let (action, state) = (self.action.name().to_owned(), self.state.name().to_owned());
+        let names = vec![self.id.to_string(), self.queue.clone(), action, state];
         [names, counts.to_vec(), vec![remarks.join(", ")]].concat()
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_api::{
     LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError, duration, time,
@@ -23,7 +24,8 @@ Examples:
   tickwheel queues set mails --rate 100/m --max-attempts 5 --backoff fixed --backoff-base 20m
   tickwheel queues set mails --rate none
   tickwheel queues pause mails --for 10m
-  tickwheel queues show mails")]
+  tickwheel queues show mails
+  tickwheel queues delete mails                     once it has no tasks and no schedules")]
 pub(crate) struct Queues {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -45,6 +47,8 @@ enum Verb {
     Drain(Name),
     /// End a pause and a drain
     Resume(Name),
+    /// Forget a queue that has no tasks and no schedules, with its settings
+    Delete(Name),
 }
 
 #[derive(Args, Debug)]
@@ -135,6 +139,11 @@ impl Queues {
             }
             Some(Verb::Drain(name)) => client.drain(&name.queue)?,
             Some(Verb::Resume(name)) => client.resume(&name.queue)?,
+            Some(Verb::Delete(Name { queue })) => {
+                client.delete_queue(queue)?;
+                self.format.print([Deleted { queue: queue.clone(), result: "deleted" }])?;
+                return Ok(ExitCode::SUCCESS);
+            }
         };
         self.format.print([one])?;
         Ok(ExitCode::SUCCESS)
@@ -165,6 +174,24 @@ impl Set {
         history.extend(keep.map(|keep| ("keep".to_owned(), keep)));
         put("history", (!history.is_empty()).then_some(Value::Object(history)));
         serde_json::to_vec(&patch).expect("plain JSON")
+    }
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    queue: String,
+    result: &'static str,
+}
+
+impl Row for Deleted {
+    const HEADER: &'static [&'static str] = &["QUEUE", "RESULT"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.queue.clone(), self.result.to_owned()]
     }
 }
 

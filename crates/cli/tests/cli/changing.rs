@@ -27,6 +27,7 @@ fn a_put_of_a_live_key_says_that_it_replaces() {
     let now = task(&world);
     assert_eq!((&now["payload"], &now["tags"], &now["priority"]), (&json!(null), &json!([]), &json!(1024)));
     let help = world.run(&["put", "--help"]).out;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("replaces that task as a whole") && help.contains("patch"), "{help}");
     assert!(!help.contains("moves that task"), "{help}");
 }
@@ -118,4 +119,67 @@ fn a_change_that_cannot_be_says_why() {
         let ran = world.run(words);
         assert!(ran.code == 2 && ran.err.contains(what), "{words:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn many_are_moved_and_what_is_not_is_said() {
+    let world = World::new();
+    for key in ["a", "b"] {
+        let put = ["put", "close", key, "--at", "2100-01-01T00:00:00Z", "--tag", "vip"];
+        assert_eq!(world.run(&put).code, 0);
+    }
+    let line = |ran: &crate::run::Ran| -> Value { serde_json::from_str(&ran.out).expect("a line of JSON") };
+    let due = |key: &str| {
+        let got = world.run(&["get", "close", key]);
+        member(&got.out, "due_at").to_owned()
+    };
+    let dry = world.run(&["move", "close", "--tag", "vip", "--by", "1h", "--dry-run"]);
+    assert_eq!((dry.code, line(&dry)), (0, json!({"queue": "close", "matched": 2, "moved": 0})));
+    let moved = world.run(&["move", "close", "--all", "--by", "-1h"]);
+    assert_eq!((moved.code, line(&moved)), (0, json!({"queue": "close", "matched": 2, "moved": 2})));
+    assert_eq!(due("a"), "2099-12-31T23:00:00.000Z");
+    assert_eq!(world.run(&["move", "close", "a", "--by", "30m"]).code, 0);
+    assert_eq!(
+        (due("a").as_str(), due("b").as_str()),
+        ("2099-12-31T23:30:00.000Z", "2099-12-31T23:00:00.000Z")
+    );
+    assert_eq!(world.run(&["put", "close", "held"]).code, 0);
+    assert_eq!(world.run(&["lease", "close"]).lines().len(), 1);
+    let moved = world.run(&["move", "close", "--all", "--in", "2h", "-o", "table"]);
+    assert_eq!(moved.code, 1);
+    assert!(moved.err.contains("1 were not moved: 1 are in workers' hands (--revoke"), "{}", moved.err);
+    assert!(moved.out.contains("SKIPPED") && moved.out.contains("1 leased"), "{}", moved.out);
+    assert_eq!(due("a"), due("b"), "one instant for all");
+    for (words, what) in [
+        (&["move", "close", "--by", "1h"][..], "--all for every"),
+        (&["move", "close", "--all"], "--in"),
+        (&["move", "close", "--all", "--by", "0s"], "moves nothing"),
+        (&["move", "close", "a", "--tag", "vip", "--in", "1h"], "cannot be used with"),
+    ] {
+        let ran = world.run(words);
+        assert!(ran.code == 2 && ran.err.contains(what), "{words:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_queue_is_purged_and_deleted() {
+    let world = World::new();
+    assert_eq!(world.run(&["queues", "set", "close", "--max-in-flight", "3"]).code, 0);
+    full_task(&world);
+    let unsure = world.run(&["purge", "close"]);
+    assert!(unsure.code == 2 && unsure.err.contains("add --yes"), "{}", unsure.err);
+    let kept = world.run(&["queues", "delete", "close"]);
+    assert!(
+        kept.code == 1 && kept.err.contains("has 1 live tasks") && kept.err.contains("tickwheel purge"),
+        "{}",
+        kept.err
+    );
+    let dry = world.run(&["purge", "close", "--dry-run"]);
+    assert!(dry.code == 0 && dry.out.contains(r#""matched":1,"purged":0"#), "{} {}", dry.out, dry.err);
+    let purged = world.run(&["purge", "close", "--yes"]);
+    assert!(purged.code == 0 && purged.out.contains(r#""matched":1,"purged":1"#), "{}", purged.out);
+    assert!(world.run(&["queues"]).out.contains(r#""queue":"close""#), "its settings stay");
+    let deleted = world.run(&["queues", "delete", "close"]);
+    assert_eq!((deleted.code, member(&deleted.out, "result")), (0, "deleted"));
+    assert!(!world.run(&["queues"]).out.contains(r#""queue":"close""#));
 }

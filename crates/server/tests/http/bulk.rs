@@ -68,7 +68,7 @@ fn put_ten_thousand(served: &Served, key: &str) {
 }
 
 /// Asks until the job is over. A notice of it would be better; a look is what there is.
-fn over(served: &Served, job: &Value) -> Value {
+pub(crate) fn over(served: &Served, job: &Value) -> Value {
     let begun = Instant::now();
     loop {
         let now = served.expect(200, "GET", &format!("/v1/jobs/{}", job["id"]), "");
@@ -198,6 +198,9 @@ fn nobody_but_the_server_changes_its_jobs() {
         ("POST", "/tasks", ""),
         ("DELETE", "/tasks/1", ""),
         ("POST", "/cancel", r#"{"filter":{}}"#),
+        ("POST", "/move", r#"{"filter":{},"by":"1h"}"#),
+        ("POST", "/purge", ""),
+        ("DELETE", "", ""),
         ("POST", "/lease", ""),
         ("POST", "/pause", ""),
         ("PUT", "/schedules/s", r#"{"cron":"0 2 * * *"}"#),

@@ -1,0 +1,135 @@
+//! Work on many tasks: what a server answers at once, or the job that does it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use tickwheel_api::client::Client;
+use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
+
+use crate::output::{Format, Row, say};
+
+/// What stands for many tasks in the place of a key.
+pub(super) const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
+
+/// A job is looked at so often.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What was found and done.
+#[derive(Debug)]
+pub(super) struct Many {
+    pub(super) queue: String,
+    pub(super) action: JobAction,
+    pub(super) dry_run: bool,
+    pub(super) matched: u64,
+    pub(super) done: u64,
+    pub(super) skipped: SkippedBody,
+}
+
+impl From<JobBody> for Many {
+    fn from(job: JobBody) -> Self {
+        let JobBody { queue, action, dry_run, matched, done, skipped, .. } = job;
+        Self { queue, action, dry_run, matched, done, skipped }
+    }
+}
+
+/// Prints what was done. Of a job the progress is told until it is over; it goes on without us, too.
+pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, JobBody>) -> Result<ExitCode> {
+    let mut job = match answered {
+        Ok(many) => {
+            let settled = many.settled();
+            format.print([many])?;
+            return Ok(settled);
+        }
+        Err(job) => job,
+    };
+    say(&format!(
+        "there are more than {BULK_MAX} tasks, or many to look at: job {} does it, also if this is interrupted",
+        job.id
+    ));
+    while job.state == JobState::Running {
+        std::thread::sleep(LOOK_AGAIN);
+        job = client.job(job.id).with_context(|| {
+            format!("job {} goes on by itself, see `tickwheel jobs show {}`", job.id, job.id)
+        })?;
+        let JobBody { looked_at, of, matched, done, action, .. } = &job;
+        say(&format!("looked at {looked_at} of {of}, found {matched}, {} {done}", action.counted()));
+    }
+    let (state, error) = (job.state, job.error.clone());
+    let many = Many::from(job);
+    let settled = many.settled();
+    format.print([many])?;
+    match error {
+        Some(error) => bail!("the job could not go on: {error}; send the same again for what is left"),
+        None if state == JobState::Stopped => bail!("the job was stopped"),
+        None => Ok(settled),
+    }
+}
+
+impl Many {
+    /// Whether it is done for all that were found, and a word if not.
+    fn settled(&self) -> ExitCode {
+        if self.dry_run || self.matched == self.done {
+            return ExitCode::SUCCESS;
+        }
+        let mut why: Vec<String> = self
+            .skipped
+            .reasons()
+            .iter()
+            .map(|(reason, tasks)| format!("{tasks} {}", said(reason)))
+            .collect();
+        if why.is_empty() {
+            why.push("workers have them (--revoke takes them away), or somebody changed them".to_owned());
+        }
+        let left = self.matched.saturating_sub(self.done);
+        say(&format!("{left} were not {}: {}", self.action.counted(), why.join(", ")));
+        ExitCode::FAILURE
+    }
+}
+
+/// A reason in words, behind a number of tasks.
+fn said(reason: &str) -> &str {
+    match reason {
+        "leased" => "are in workers' hands (--revoke takes them away)",
+        "changed" => "were changed or ended meanwhile",
+        "timeline" => "have a timeline, which is replaced as a whole (tickwheel patch --timeline)",
+        "expires_first" => "would expire before the new time",
+        "too_far" => "would be due later than the server or the token allows",
+        other => other,
+    }
+}
+
+impl Serialize for Many {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("queue", &self.queue)?;
+        map.serialize_entry("matched", &self.matched)?;
+        map.serialize_entry(self.action.counted(), &self.done)?;
+        if !self.skipped.is_empty() {
+            map.serialize_entry("skipped", &self.skipped)?;
+        }
+        map.end()
+    }
+}
+
+impl Row for Many {
+    const HEADER: &'static [&'static str] = &["QUEUE", "ACTION", "MATCHED", "DONE", "SKIPPED"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let counts = [self.matched, self.done].map(|count| count.to_string());
+        let names = vec![self.queue.clone(), self.action.name().to_owned()];
+        [names, counts.to_vec(), vec![skipped_cell(self.skipped)]].concat()
+    }
+}
+
+/// What was left as it is, in a cell of a table.
+pub(super) fn skipped_cell(skipped: SkippedBody) -> String {
+    let reasons = skipped.reasons();
+    reasons.iter().map(|(reason, tasks)| format!("{tasks} {reason}")).collect::<Vec<_>>().join(", ")
+}

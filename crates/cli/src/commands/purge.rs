@@ -1,0 +1,90 @@
+//! `tickwheel purge`.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tickwheel_api::client::Client;
+use tickwheel_api::{JobAction, PurgeAnswer, PurgeBody};
+
+use super::many::{self, Many};
+use crate::cli::Cli;
+use crate::output::{Format, say};
+use crate::remote::Remote;
+use crate::values;
+
+/// Remove all tasks of a queue, live and dead
+///
+/// The queue's settings and schedules stay. Leased tasks stay with their workers unless --revoke takes them; then the exit code is 1. On a
+/// terminal it asks before it removes anything; elsewhere it wants --yes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel purge close --dry-run
+  tickwheel purge close
+  tickwheel purge close --revoke --yes")]
+pub(crate) struct Purge {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    queue: String,
+    /// Remove none, and say how many there are
+    #[arg(long)]
+    dry_run: bool,
+    /// Take tasks out of workers' hands if they are leased
+    #[arg(long)]
+    revoke: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Purge {
+    /// Asks, sends it and prints how many there were.
+    ///
+    /// # Errors
+    /// No server, or a refusal.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let Self { queue, dry_run, revoke, yes, remote, format } = self;
+        let client = remote.client()?;
+        if !dry_run && !yes {
+            if !io::stdin().is_terminal() {
+                Cli::misused(
+                    "purge",
+                    format!("it removes all tasks of {queue}, and nobody is there to be asked: add --yes"),
+                );
+            }
+            if !is_meant(&client, &queue)? {
+                say("nothing was removed");
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        let many = |PurgeAnswer { matched, purged, skipped }| Many {
+            queue: queue.clone(),
+            action: JobAction::Purge,
+            dry_run,
+            matched,
+            done: purged,
+            skipped,
+        };
+        let answered = client.purge(&queue, PurgeBody { dry_run, revoke })?.map(many);
+        many::finish(&client, &format, answered)
+    }
+}
+
+/// Says how many tasks there are, and asks.
+fn is_meant(client: &Client, queue: &str) -> Result<bool> {
+    let counts = client.queue(queue)?.counts;
+    let live = counts.scheduled + counts.ready + counts.leased;
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "remove {live} live and {} dead tasks of {queue}? [y/N] ", counts.dead)
+        .and_then(|()| stderr.flush())
+        .context("ask")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).context("read the answer")?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,230 @@
+//! What is done to each of many tasks: it is cancelled, moved or purged.
+
+use tickwheel_api::{
+    BulkCancelBody, BulkMoveBody, JobAction, MoveTo, Problem, PurgeBody, SkippedBody, TaskFilter, TaskState,
+};
+use tickwheel_queue::{
+    Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, Key, Patch, PatchError, Pending, Queue,
+    QueueName, Seq, TaskView, Timestamp,
+};
+
+use crate::translate;
+
+/// What was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Cancel(BulkCancelBody),
+    Move(Move),
+    Purge(PurgeBody),
+}
+
+/// A move, and up to when its sender may put tasks off.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Move {
+    /// A delay has become an instant when the call was received: it is one for all tasks.
+    pub(crate) body: BulkMoveBody,
+    /// No task is put off beyond this instant.
+    pub(crate) latest: Option<Timestamp>,
+}
+
+/// A task that was found, as it was then.
+pub(crate) struct Found {
+    key: Key,
+    id: u64,
+    version: Seq,
+    due_at: Timestamp,
+    dead: bool,
+}
+
+/// What becomes of one task, when it is known.
+pub(crate) enum Asked {
+    Cancel(Pending<Cancelled, CancelError>),
+    End(Pending<Acted, ByIdError>),
+    Move(Pending<TaskView, PatchError>),
+    /// It is not even asked for.
+    TooFar,
+}
+
+/// How many tasks it was done for, and why not for the others.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) done: u64,
+    pub(crate) skipped: SkippedBody,
+}
+
+impl Found {
+    /// The task, if this work can be done to it.
+    pub(crate) fn of(task: TaskView, work: &Work) -> Option<Self> {
+        let TaskView { key, id, version, due_at, dead, .. } = task;
+        // The key of a dead task may be another's by now. A purge knows its tasks by their ids.
+        let is_reachable = matches!(work, Work::Purge(_)) || dead.is_none_or(|dead| !dead.keyless);
+        is_reachable.then_some(Self { key, id, version, due_at, dead: dead.is_some() })
+    }
+}
+
+impl Work {
+    pub(crate) fn action(&self) -> JobAction {
+        match self {
+            Self::Cancel(_) => JobAction::Cancel,
+            Self::Move(_) => JobAction::Move,
+            Self::Purge(_) => JobAction::Purge,
+        }
+    }
+
+    pub(crate) fn dry_run(&self) -> bool {
+        match self {
+            Self::Cancel(body) => body.dry_run,
+            Self::Move(moving) => moving.body.dry_run,
+            Self::Purge(body) => body.dry_run,
+        }
+    }
+
+    fn revoke(&self) -> bool {
+        match self {
+            Self::Cancel(body) => body.revoke,
+            Self::Move(moving) => moving.body.revoke,
+            Self::Purge(body) => body.revoke,
+        }
+    }
+
+    /// The lists that it goes through, one after the other. A purge begins with the live tasks: one that dies meanwhile is met among the
+    /// dead.
+    pub(crate) fn filter(&self, part: usize) -> Option<TaskFilter> {
+        let filter = match (self, part) {
+            (Self::Cancel(body), 0) => body.filter.clone(),
+            (Self::Move(moving), 0) => moving.body.filter.clone(),
+            (Self::Purge(_), 0) => TaskFilter::default(),
+            (Self::Purge(_), 1) => TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() },
+            _ => return None,
+        };
+        Some(filter)
+    }
+
+    /// Whether it leaves its tasks where its lists may meet them again.
+    pub(crate) fn leaves_tasks(&self) -> bool {
+        matches!(self, Self::Move(_))
+    }
+
+    /// The request as JSON, as [`read`](Self::read) takes it.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        match self {
+            Self::Cancel(body) => body.to_json(),
+            Self::Move(moving) => moving.body.to_json(),
+            Self::Purge(body) => body.to_json(),
+        }
+    }
+
+    /// Reads what [`to_json`](Self::to_json) wrote of this action.
+    pub(crate) fn read(action: JobAction, request: &[u8], latest: Option<Timestamp>) -> Option<Self> {
+        let read = match action {
+            JobAction::Cancel => BulkCancelBody::parse(request).map(Self::Cancel),
+            JobAction::Move => BulkMoveBody::parse(request).map(|body| Self::Move(Move { body, latest })),
+            JobAction::Purge => PurgeBody::parse(request).map(Self::Purge),
+        };
+        read.ok()
+    }
+
+    /// Asks for it to be done to one task.
+    pub(crate) fn ask(&self, queue: &Queue, name: &QueueName, found: &Found) -> Asked {
+        let on_lease = translate::on_lease(self.revoke());
+        let key = || found.key.clone();
+        match self {
+            Self::Purge(_) if found.dead => {
+                let by_id = ById { id: found.id, act: Act::Cancel, within: None, except: None };
+                Asked::End(queue.by_id(by_id))
+            }
+            Self::Cancel(_) | Self::Purge(_) => {
+                let cancel = Cancel::new(name, key());
+                Asked::Cancel(queue.cancel(Cancel { if_version: Some(found.version), on_lease, ..cancel }))
+            }
+            Self::Move(moving) => match moving.instant(found.due_at, queue.now()) {
+                None => Asked::TooFar,
+                Some(to) => {
+                    let patch = Patch::new(name, key()).at(to);
+                    Asked::Move(queue.patch(Patch { if_version: Some(found.version), on_lease, ..patch }))
+                }
+            },
+        }
+    }
+}
+
+impl Move {
+    /// When a task that is due at `due_at` is to be due; `None`: later than it may be.
+    fn instant(&self, due_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let to = match self.body.to {
+            MoveTo::At(ms) => Timestamp::from_ms(ms).unwrap_or_default(),
+            MoveTo::After(ms) => now.saturating_plus_ms(ms),
+            // What would be due before now is due now.
+            MoveTo::By(ms) => {
+                Timestamp::from_ms(due_at.as_ms().saturating_add(ms)).unwrap_or_default().max(now)
+            }
+        };
+        let is_put_off_too_far = self.latest.is_some_and(|latest| to > latest && to > due_at);
+        (!is_put_off_too_far).then_some(to)
+    }
+}
+
+impl Asked {
+    /// Waits for what became of the task, and counts it.
+    ///
+    /// # Errors
+    /// It is not the task's doing, so the next one will fare no better.
+    pub(crate) async fn count(self, tally: &mut Tally) -> Result<(), Problem> {
+        let Tally { done, skipped } = tally;
+        let reason = match self {
+            Self::TooFar => &mut skipped.too_far,
+            Self::Cancel(pending) => match pending.await {
+                Ok(Cancelled::Cancelled | Cancelled::Revoked) => done,
+                Err(CancelError::Unavailable(why)) => return Err(translate::unavailable(&why)),
+                Err(CancelError::Leased) => &mut skipped.leased,
+                Err(_) => &mut skipped.changed,
+            },
+            Self::End(pending) => match pending.await {
+                Ok(_) => done,
+                Err(ByIdError::Unavailable(why)) => return Err(translate::unavailable(&why)),
+                Err(ByIdError::Leased) => &mut skipped.leased,
+                Err(_) => &mut skipped.changed,
+            },
+            Self::Move(pending) => match pending.await {
+                Ok(_) => done,
+                Err(PatchError::Unavailable(why)) => return Err(translate::unavailable(&why)),
+                Err(PatchError::Leased) => &mut skipped.leased,
+                Err(PatchError::Timeline) => &mut skipped.timeline,
+                Err(PatchError::ExpiresFirst { .. }) => &mut skipped.expires_first,
+                Err(PatchError::TooFar { .. }) => &mut skipped.too_far,
+                Err(_) => &mut skipped.changed,
+            },
+        };
+        *reason += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms).expect("not negative")
+    }
+
+    #[test]
+    fn a_shift_goes_from_each_tasks_own_time_and_never_before_now() {
+        let moving = |to, latest| {
+            let body = BulkMoveBody { filter: TaskFilter::default(), to, dry_run: false, revoke: false };
+            move |due_at| {
+                Move { body: body.clone(), latest }.instant(at(due_at), at(1_000)).map(Timestamp::as_ms)
+            }
+        };
+        let later = moving(MoveTo::By(500), None);
+        assert_eq!([later(2_000), later(900), later(100)], [Some(2_500), Some(1_400), Some(1_000)]);
+        let earlier = moving(MoveTo::By(-500), None);
+        assert_eq!([earlier(2_000), earlier(1_200), earlier(0)], [Some(1_500), Some(1_000), Some(1_000)]);
+        assert_eq!(moving(MoveTo::By(i64::MAX), None)(5), Some(i64::MAX), "the queue refuses it");
+        assert_eq!(moving(MoveTo::At(700), None)(2_000), Some(700));
+        let bounded = moving(MoveTo::By(500), Some(at(2_400)));
+        assert_eq!([bounded(1_900), bounded(1_901)], [Some(2_400), None]);
+        let nearer = moving(MoveTo::By(-500), Some(at(2_400)));
+        assert_eq!(nearer(9_000), Some(8_500), "what is brought forward is not put off");
+    }
+}
