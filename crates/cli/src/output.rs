@@ -1,4 +1,7 @@
 //! What people and programs see: data on stdout as a table or as JSON, talk on stderr.
+//!
+//! Text of a server, of a file or of somebody else passes [`printable`](crate::printable) here. Whatever prints without this file is on
+//! the list of the test below.
 
 use std::error::Error;
 use std::fmt;
@@ -10,6 +13,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::value::RawValue;
 use tickwheel_api::client::ClientError;
 use tickwheel_api::{PayloadBody, Problem, ProblemKind};
+
+use crate::printable::{self, one_line};
 
 /// How data is printed.
 #[derive(Args, Debug)]
@@ -44,7 +49,7 @@ impl Format {
         let mut out = stdout();
         if self.is_json() {
             for row in rows {
-                out.write_all(&row.json()).and_then(|()| out.write_all(b"\n")).context(STDOUT)?;
+                out.write_all(&json_line(row.json())).context(STDOUT)?;
             }
         } else {
             let mut table = Table::new();
@@ -81,9 +86,20 @@ pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
-/// One line of talk. That nobody reads it is no reason to fail.
+/// Talk: a line, or several. That nobody reads it is no reason to fail.
 pub(crate) fn say(text: &str) {
-    let _unread = writeln!(io::stderr().lock(), "{text}");
+    let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));
+}
+
+/// A JSON object as a line of data: exact for a program, and harmless on a terminal.
+pub(crate) fn json_line(json: Vec<u8>) -> Vec<u8> {
+    let mut line = match std::str::from_utf8(&json) {
+        Ok(text) => printable::json(text).into_owned().into_bytes(),
+        // JSON is UTF-8, so this is none of ours.
+        Err(_) => json,
+    };
+    line.push(b'\n');
+    line
 }
 
 /// An error and what to do about it.
@@ -93,7 +109,7 @@ pub(crate) fn complain(error: &anyhow::Error) {
         _ => None,
     });
     match problem {
-        None => say(&format!("error: {}", readable(&chain(error)))),
+        None => say(&format!("error: {}", chain(error))),
         Some(problem) => {
             say(&format!("error: {}", problem.detail));
             if let Some(hint) = hint(problem) {
@@ -123,11 +139,6 @@ fn hint(problem: &Problem) -> Option<&str> {
     } else {
         problem.hint.as_deref()
     }
-}
-
-/// What may have come from a file: its control characters could move the cursor or worse. It may have several lines.
-fn readable(text: &str) -> String {
-    text.lines().map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 /// The error of a program that has said already what went wrong.
@@ -180,18 +191,59 @@ pub(crate) fn payload_cell(payload: &PayloadBody) -> String {
     }
 }
 
-/// Text of somebody else on one line of the terminal: control characters could move its cursor or worse.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The files that write to a terminal by themselves, and what they write.
+    const PRINT: [(&str, &str); 10] = [
+        ("output.rs", "everything else, by the functions of this file"),
+        ("commands/completions.rs", "a script of our own"),
+        ("commands/config.rs", "a page of our own"),
+        (
+            "commands/serve.rs",
+            "addresses that the server listens at, and the log, which `log.rs` makes printable",
+        ),
+        ("commands/token.rs", "a token that was just made"),
+        ("commands/top.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
+        ("commands/replay.rs", "deliveries of the caller's own file, as data"),
+        ("demo/report.rs", "figures"),
+        ("doctor/report.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
+        ("log.rs", "the log"),
+    ];
+
+    /// Whoever prints somewhere else has to say here why that is harmless.
     #[test]
-    fn a_payload_cannot_drive_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+    fn nothing_is_printed_past_this_file_unless_it_is_listed() {
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let (mut folders, mut found) = (vec![source.clone()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).expect("a text");
+                if ["stdout()", "stderr()", "io::stderr", "io::stdout", "println!", "print!("]
+                    .iter()
+                    .any(|word| text.contains(word))
+                {
+                    let name = path.strip_prefix(&source).expect("below it").to_string_lossy().into_owned();
+                    found.push(name);
+                }
+            }
+        }
+        found.sort();
+        let mut listed = PRINT.map(|(name, _)| name.to_owned()).to_vec();
+        listed.sort();
+        assert_eq!(found, listed);
+    }
+
+    #[test]
+    fn a_line_of_json_is_one_line_and_harmless() {
+        let json = json_line("{\"a\":\"\u{202e}\u{7f}\"}".as_bytes().to_vec());
+        assert_eq!(String::from_utf8(json).expect("UTF-8"), "{\"a\":\"\\u202e\\u007f\"}\n");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::environment;
+use crate::log::Written;
 use crate::otlp;
 use crate::output::{STDOUT, Told, causes};
 use crate::remote::TOKEN_VARIABLE;
@@ -442,7 +443,11 @@ fn filter(text: &str) -> Result<String, String> {
 
 /// Says why the program ends, as a line of the log whatever its filter leaves out. Nobody has to say it again.
 fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).json().flatten_event(true).finish();
+    let log = tracing_subscriber::fmt()
+        .with_writer(|| Written::Json.to_stderr())
+        .json()
+        .flatten_event(true)
+        .finish();
     tracing::subscriber::with_default(log, || match causes(error) {
         why if why.is_empty() => tracing::error!("{error}"),
         why => tracing::error!(error = why, "{error}"),
@@ -452,9 +457,15 @@ fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
 
 fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
     let filter = EnvFilter::try_new(filter).context("read the log filter")?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let colours = io::IsTerminal::is_terminal(&io::stderr());
+    let written = match format {
+        LogFormat::Text if colours => Written::Coloured,
+        LogFormat::Text => Written::Text,
+        LogFormat::Json => Written::Json,
+    };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || written.to_stderr());
     let set_up = match format {
-        LogFormat::Text => log.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).try_init(),
+        LogFormat::Text => log.with_ansi(colours).try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
     set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))

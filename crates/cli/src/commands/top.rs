@@ -11,7 +11,8 @@ use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{QueueCounts, duration};
 
 use crate::figures::{Figures, Rates};
-use crate::output::STDOUT;
+use crate::output::{STDOUT, json_line};
+use crate::printable::one_line;
 use crate::remote::Remote;
 use crate::values;
 
@@ -86,6 +87,7 @@ impl Top {
                 // Whoever watches wants to see it come back.
                 Err(error) if draws => {
                     let silent = duration::format(before.at.elapsed().as_secs() * 1_000);
+                    let error = one_line(&error.to_string());
                     write!(io::stdout().lock(), "\x1b[Hno answer for {silent}: {error}\x1b[K\r")
                         .context(STDOUT)?;
                     continue;
@@ -101,8 +103,8 @@ impl Top {
             } else {
                 let figures = seen.figures.as_ref().ok();
                 let (server, rates, queues) = (client.address(), rates.as_ref(), &seen.queues[..]);
-                let line = serde_json::to_string(&Picture { server, rates, figures, queues })?;
-                writeln!(io::stdout().lock(), "{line}").context(STDOUT)?;
+                let line = json_line(serde_json::to_vec(&Picture { server, rates, figures, queues })?);
+                io::stdout().lock().write_all(&line).context(STDOUT)?;
             }
             before = seen;
             shown += 1;
@@ -155,10 +157,7 @@ impl Top {
         let mut out = io::stdout().lock();
         // Home, each line over the one that was there, and nothing below: a screen that is cleared first would flicker.
         write!(out, "\x1b[H").context(STDOUT)?;
-        for line in lines {
-            let line = console::truncate_str(&line, usize::from(width), "");
-            writeln!(out, "{line}\x1b[K").context(STDOUT)?;
-        }
+        out.write_all(picture(&lines, usize::from(width)).as_bytes()).context(STDOUT)?;
         write!(out, "\x1b[J").and_then(|()| out.flush()).context(STDOUT)
     }
 }
@@ -207,9 +206,26 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// The lines, each over the one that was there, cut where the terminal ends.
+fn picture(lines: &[String], width: usize) -> String {
+    let line = |line: &String| format!("{}\x1b[K\n", console::truncate_str(&one_line(line), width, ""));
+    lines.iter().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_cannot_drive_the_terminal() {
+        let queue = "a\u{1b}[2J\u{202e}b".to_owned();
+        let counts =
+            QueueCounts { queue, scheduled: 1, ready: 2, leased: 3, dead: 4, paused: false, draining: false };
+        let picture = picture(&[row(&counts, 40), "no figures: \u{9b}2J".to_owned()], 80);
+        let own = picture.replace("\u{1b}[K\n", "");
+        assert!(own.contains("a\\u{1b}[2J\\u{202e}b") && own.contains("no figures: \\u{9b}2J"), "{own:?}");
+        assert!(!own.contains(crate::printable::is_hidden), "{own:?}");
+    }
 
     #[test]
     fn eighty_columns_are_enough() {

@@ -10,7 +10,8 @@ use tickwheel_api::time;
 use tickwheel_queue::doctor::{Examination, Span};
 
 use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
-use crate::output::{Format, Row, STDOUT, one_line, say, stdout};
+use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
+use crate::printable::one_line;
 
 /// Rows of a table that people are shown.
 const ROWS_MAX: usize = 20;
@@ -105,8 +106,7 @@ impl Report {
     /// Stdout cannot be written.
     pub(crate) fn print(mut self, format: &Format) -> Result<()> {
         if format.is_json() {
-            let mut line = serde_json::to_vec(&self).context("write JSON")?;
-            line.push(b'\n');
+            let line = json_line(serde_json::to_vec(&self).context("write JSON")?);
             let mut out = stdout();
             return out.write_all(&line).and_then(|()| out.flush()).context(STDOUT);
         }

@@ -10,6 +10,7 @@ mod environment;
 mod orders;
 mod otlp;
 mod replay;
+mod rogue;
 mod run;
 mod serve;
 mod server;

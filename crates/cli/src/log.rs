@@ -1,0 +1,114 @@
+//! The log of the server, on stderr.
+
+use std::io::{self, Stderr, Write};
+
+use crate::printable;
+
+/// How a line of the log is made printable.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Written {
+    /// Text for people. Colours stay; only a terminal gets them.
+    Coloured,
+    /// Text for people or files.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl Written {
+    /// Where a line goes.
+    pub(crate) fn to_stderr(self) -> Log<Stderr> {
+        Log { written: self, to: io::stderr() }
+    }
+}
+
+/// Passes lines on with what others could hide in them written out: names and errors come from clients.
+#[derive(Debug)]
+pub(crate) struct Log<W> {
+    written: Written,
+    to: W,
+}
+
+impl<W: Write> Write for Log<W> {
+    /// A line comes whole, with one call.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let shown = match self.written {
+            Written::Json => printable::json(&text).into_owned(),
+            Written::Text => printable::lines(&text),
+            Written::Coloured => coloured(&text),
+        };
+        self.to.write_all(shown.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// The text with its colours: of all escapes of a terminal only `ESC [ numbers m` stays.
+fn coloured(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut parts = text.split('\u{1b}');
+    shown.push_str(&printable::lines(parts.next().unwrap_or_default()));
+    for part in parts {
+        let numbers = part
+            .strip_prefix('[')
+            .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+        let is_colour = numbers.is_some_and(|rest| rest.starts_with('m'));
+        shown.push_str(if is_colour { "\u{1b}" } else { "\\u{1b}" });
+        shown.push_str(&printable::lines(part));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(written: Written, line: &str) -> String {
+        let mut log = Log { written, to: Vec::new() };
+        log.write_all(line.as_bytes()).expect("a vector takes all");
+        String::from_utf8(log.to).expect("UTF-8")
+    }
+
+    #[test]
+    fn what_a_client_hides_in_a_name_is_written_out() {
+        let line = "\u{1b}[33mWARN\u{1b}[0m a\u{202e}b\u{9b}\u{1b}[2J\n";
+        assert_eq!(logged(Written::Coloured, line), "\u{1b}[33mWARN\u{1b}[0m a\\u{202e}b\\u{9b}\\u{1b}[2J\n");
+        assert_eq!(logged(Written::Text, line), "\\u{1b}[33mWARN\\u{1b}[0m a\\u{202e}b\\u{9b}\\u{1b}[2J\n");
+        assert_eq!(logged(Written::Json, "{\"a\":\"\u{202e}\"}\n"), "{\"a\":\"\\u202e\"}\n");
+        assert_eq!(logged(Written::Json, "{\"a\":1}\n"), "{\"a\":1}\n");
+    }
+
+    /// The subscriber writes escapes out in messages, but not in all fields.
+    #[test]
+    fn no_escape_of_a_field_or_message_comes_through() {
+        use std::sync::{Arc, Mutex};
+        #[derive(Clone, Default)]
+        struct Shared(Arc<Mutex<Vec<u8>>>);
+        impl Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().expect("one thread").extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let shared = Shared::default();
+        let to = shared.clone();
+        let log = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || Log { written: Written::Text, to: to.clone() })
+            .finish();
+        let evil = "a\u{1b}[2Jb\u{202e}";
+        tracing::subscriber::with_default(
+            log,
+            || tracing::warn!(shown = %evil, debug = ?evil, evil, "{evil}"),
+        );
+        let text = String::from_utf8(shared.0.lock().expect("one thread").clone()).expect("UTF-8");
+        assert!(text.matches("[2Jb").count() == 4 && !text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+}

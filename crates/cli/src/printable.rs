@@ -1,0 +1,102 @@
+//! Text of others on a terminal: what could drive it, turn the reading direction, or hide is written out.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a character is not shown as itself. A terminal obeys control characters (C0, DEL and C1). Marks of direction show a text in
+/// another order than it has, and characters without a width hide in it.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text on one line: `\u{202e}` stands for that character, `\n` for a line end.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if is_hidden(c) { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// The same for text that may have several lines.
+pub(crate) fn lines(text: &str) -> String {
+    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+}
+
+/// JSON with the same meaning: what [`is_hidden`] names stands as `\u202e` in it. Such characters occur in strings only, where JSON
+/// has this form for them. Its own spaces and line ends stay.
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").expect("a text takes all");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each range, and both ends of those of direction marks.
+    const HIDDEN: [char; 19] = [
+        '\0',
+        '\u{7}',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{80}',
+        '\u{9b}',
+        '\u{9f}',
+        '\u{ad}',
+        '\u{61c}',
+        '\u{200b}',
+        '\u{200e}',
+        '\u{200f}',
+        '\u{2028}',
+        '\u{202a}',
+        '\u{202e}',
+        '\u{2066}',
+        '\u{2069}',
+        '\u{feff}',
+        '\u{e0041}',
+    ];
+
+    #[test]
+    fn what_drives_a_terminal_or_hides_is_written_out() {
+        assert_eq!(one_line("a\u{1b}[2Jb\nc\u{202e}d"), "a\\u{1b}[2Jb\\nc\\u{202e}d");
+        assert_eq!(lines("a\u{9b}\nb\r\n"), "a\\u{9b}\nb\\r\n");
+        for c in HIDDEN {
+            let text = format!("a{c}b");
+            assert!(
+                !one_line(&text).contains(c) && !lines(&text).contains(c) && !json(&text).contains(c),
+                "{c:?}"
+            );
+        }
+        let plain = "zażółć 你好 مرحبا 🙂 e\u{301} \u{a0}~";
+        assert_eq!((one_line(plain).as_str(), &*json(plain)), (plain, plain));
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let texts: Vec<String> = HIDDEN.iter().map(|c| format!("a\"\\{c}")).collect();
+        let exact = serde_json::to_string_pretty(&texts).expect("JSON");
+        let shown = json(&exact);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&shown).expect("JSON"), texts);
+        assert_eq!(shown.lines().count(), texts.len() + 2, "its own lines stay");
+    }
+}
