@@ -44,4 +44,6 @@ pub use tickwheel_engine::{
     TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, occurrence_key,
 };
 pub use tickwheel_store::doctor;
-pub use tickwheel_store::{AckLevel, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError};
+pub use tickwheel_store::{
+    AckLevel, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, warning_of_others, writable_by_others,
+};

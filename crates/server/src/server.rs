@@ -195,6 +195,10 @@ impl Server {
             Some(door) => Some((Bound::take(&door.listen).map_err(|source| no_door(door, source))?, door)),
             None => None,
         };
+        let directory = match &config.store {
+            Store::Dir(directory) => Some(directory.clone()),
+            Store::Memory => None,
+        };
         let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
         let listening = socket.listen(BACKLOG).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (local_addr, listener) = match listening {
@@ -205,6 +209,9 @@ impl Server {
                 return Err(refused(source));
             }
         };
+        if let Some(warning) = directory.and_then(tickwheel_queue::warning_of_others) {
+            tracing::warn!("{warning}");
+        }
         if let Some(recovery) = queue.health().recovery {
             tracing::warn!(%recovery, "the last end left something behind");
         }

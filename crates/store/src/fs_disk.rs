@@ -6,9 +6,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::access::{check_folder, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 
 /// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
+///
+/// A symbolic link in the place of a file or folder in it is refused; the directory itself may be one.
 ///
 /// Plain `pwrite`, `fdatasync` and `fsync`, so that tools which trace or break system calls see every one of them.
 ///
@@ -66,7 +69,7 @@ impl FsDisk {
 
     fn file(&mut self, name: &str) -> Result<&File, DiskError> {
         if !self.open.contains_key(name) {
-            let opened = OpenOptions::new().read(true).write(true).open(self.path(name));
+            let opened = open_no_link(OpenOptions::new().read(true).write(true), &self.path(name));
             let file = opened.map_err(|e| self.error(DiskOp::Open, name, e))?;
             self.keep_open(name, file);
         }
@@ -100,8 +103,9 @@ impl FsDisk {
 impl Disk for FsDisk {
     fn lock(&mut self) -> Result<(), DiskError> {
         let name = Self::LOCK_FILE;
-        let opened =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.path(name));
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let opened = open_no_link(&mut options, &self.path(name));
         let file = opened.map_err(|e| self.error(DiskOp::Lock, name, e))?;
         file.try_lock().map_err(|e| {
             let source = match e {
@@ -117,6 +121,10 @@ impl Disk for FsDisk {
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         let read = || -> io::Result<Vec<String>> {
             let mut names = Vec::new();
+            // Where the directory itself is may be said by a link. What is in it is the store's own.
+            if !dir.is_empty() {
+                check_folder(&self.path(dir))?;
+            }
             for entry in fs::read_dir(self.path(dir))? {
                 // Names that are no UTF-8 are none of ours.
                 names.extend(entry?.file_name().into_string());
@@ -250,6 +258,47 @@ mod tests {
         assert_eq!(mode(&root.join("s")), 0o700);
         assert_eq!(mode(&root.join("s/f")), 0o600);
         assert_eq!(mode(&root.join("lock")), 0o600);
+    }
+
+    /// The story: who may write to the directory puts a link to a file of somebody else in the place of a log file, and the server writes there.
+    #[test]
+    fn a_link_in_the_place_of_a_file_is_refused_and_what_it_points_to_stays() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().expect("a directory");
+        let (real, root) = (dir.path().join("real"), dir.path().join("data"));
+        fs::create_dir(&real).expect("made");
+        symlink(&real, &root).expect("linked");
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").expect("written");
+        for name in ["lock", "meta", "dangling"] {
+            symlink(
+                if name == "dangling" { dir.path().join("absent") } else { victim.clone() },
+                real.join(name),
+            )
+            .expect("linked");
+        }
+        symlink(dir.path(), real.join("shard-0000")).expect("linked");
+        let mut disk = FsDisk::new(&root).expect("the directory itself may be a link");
+        let refused = [
+            disk.lock().expect_err("a link"),
+            disk.open("meta").expect_err("a link"),
+            disk.len("meta").expect_err("a link"),
+            disk.write_at("meta", 0, b"evil").expect_err("a link"),
+            disk.set_len("meta", 0).expect_err("a link"),
+            disk.read("dangling", 0, &mut [0]).expect_err("a link"),
+            disk.list("shard-0000").expect_err("a link"),
+        ];
+        for error in refused {
+            let text = error.to_string();
+            assert!(text.contains("data/") && text.contains("it is a symbolic link"), "{text}");
+        }
+        assert_eq!(disk.create("dangling").expect_err("a link").source.kind(), io::ErrorKind::AlreadyExists);
+        // What takes the place of a link leaves alone what it points to.
+        disk.create("new").expect("made");
+        disk.rename("new", "meta").expect("renamed");
+        disk.remove("lock").expect("removed");
+        assert_eq!(fs::read_to_string(&victim).expect("there"), "precious");
+        assert_eq!((disk.len("meta").expect("a file"), disk.list("").expect("listed").len()), (0, 3));
     }
 
     #[test]

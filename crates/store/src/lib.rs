@@ -7,6 +7,7 @@
 //! Below [`DiskStore`] is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
 
+mod access;
 mod catalog;
 mod checkpoint;
 mod checksum;
@@ -36,6 +37,7 @@ pub mod planted;
 #[cfg(not(tickwheel_sim))]
 mod planted;
 
+pub use access::{warning_of_others, writable_by_others};
 pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, Held, HeldFile};
 pub use error::OpenError;

@@ -33,9 +33,17 @@ impl Backup {
     /// # Errors
     /// What is wrong with either place.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        warn_of_others(&self.directory);
         let report = backup(&self.directory, &self.to).context("failed to back up")?;
         say(&told(report, &self.to));
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says it if others may change what is copied.
+pub(super) fn warn_of_others(directory: &std::path::Path) {
+    if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
+        say(&format!("warning: {warning}"));
     }
 }
 

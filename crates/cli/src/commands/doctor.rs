@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use tickwheel_queue::doctor::{Depth, examine_dir};
+use tickwheel_queue::warning_of_others;
 
 use crate::doctor::Report;
 use crate::output::{Format, say};
@@ -41,6 +42,9 @@ impl Doctor {
         let depth = if deep { Depth::Records } else { Depth::Opening };
         let found = examine_dir(&directory, depth).context("failed to examine a data directory")?;
         let in_order = found.is_in_order();
+        if let Some(warning) = warning_of_others(&directory) {
+            say(&format!("warning: {warning}"));
+        }
         if found.in_use {
             say("a running process has this directory: figures may be in motion");
         }

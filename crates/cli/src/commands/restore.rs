@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use tickwheel_queue::backup::restore;
 
-use super::backup::told;
+use super::backup::{told, warn_of_others};
 use crate::output::say;
 
 /// Make a data directory of a backup
@@ -34,6 +34,7 @@ impl Restore {
     /// # Errors
     /// What is wrong with either place.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        warn_of_others(&self.from);
         let report = restore(&self.from, &self.directory).context("failed to restore")?;
         say(&told(report, &self.directory));
         Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! The `tickwheel` program from outside: what a person types, what it prints, how it ends.
 
+mod access;
 mod arguments;
 mod changing;
 mod client;

@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::report::{BackupError, BackupReport};
 
 /// What the name of a copy ends in until it is whole.
@@ -114,7 +116,9 @@ impl Drop for Copy {
 fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
-    let source = File::open(from).map_err(read)?;
+    // What was examined was no link.
+    let nofollow = i32::try_from(OFlags::NOFOLLOW.bits()).expect("the flags of open are an int");
+    let source = OpenOptions::new().read(true).custom_flags(nofollow).open(from).map_err(read)?;
     let wanted = match part.bytes {
         Some(bytes) => bytes,
         None => source.metadata().map_err(read)?.len(),

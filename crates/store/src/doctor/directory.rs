@@ -1,10 +1,11 @@
 //! A directory of the file system, to be read and nothing else.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::access::{check_folder, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::FsDisk;
 use crate::fs_disk::read_all_at;
@@ -76,8 +77,9 @@ impl Directory {
 
 /// Whoever opens a pipe may wait for ever.
 fn open_file(path: &Path) -> io::Result<File> {
+    check_folder(path)?;
     if fs::metadata(path)?.is_file() {
-        File::open(path)
+        open_no_link(OpenOptions::new().read(true), path)
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"))
     }
@@ -94,6 +96,9 @@ impl Disk for Directory {
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         let read = || -> io::Result<Vec<String>> {
+            if !dir.is_empty() {
+                check_folder(&self.root.join(dir))?;
+            }
             let entries = fs::read_dir(self.root.join(dir))?;
             // A name that is no UTF-8 is none of ours, and is to be seen.
             let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
