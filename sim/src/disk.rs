@@ -176,6 +176,16 @@ impl SimDisk {
         }
     }
 
+    /// Somebody deletes a file, and the deletion is durable.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn delete(&self, file: &str) {
+        let mut state = self.lock_state();
+        state.names.remove(file).expect("the file is there");
+        state.durable_names.remove(file);
+    }
+
     /// Lets a sector of a file be the one before or after it, in the live and in the durable bytes: a write that went astray.
     /// Whether that changed anything. A sector of zeroes is left alone: in its place the end of a log would be nowhere.
     ///

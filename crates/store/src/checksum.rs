@@ -24,6 +24,8 @@ pub(crate) enum Use {
     Checkpoint(u64),
     /// A segment of this generation.
     Segment(u64),
+    /// The note of the newest log file.
+    Newest,
 }
 
 impl Seeds {
@@ -38,6 +40,7 @@ impl Seeds {
             Use::Frames(generation) => (2, generation),
             Use::Checkpoint(number) => (3, number),
             Use::Segment(generation) => (4, generation),
+            Use::Newest => (5, 0),
         };
         let mut hasher = SipHasher13::new_with_key(&self.key);
         // Apart from the hashes that the same secret keys elsewhere.

@@ -8,6 +8,8 @@ use crate::checksum::crc;
 pub(crate) const META: &str = "meta";
 /// The folder of the only shard there is so far.
 pub(crate) const SHARD: &str = "shard-0000";
+/// The note of the newest log file, in the shard's folder.
+const NEWEST: &str = "newest-log";
 /// What the name of an unfinished file ends in.
 pub(crate) const UNFINISHED: &str = ".tmp";
 
@@ -26,6 +28,24 @@ pub(crate) fn segment_file(generation: u64) -> Arc<str> {
     format!("{SHARD}/segment-{generation:08}").into()
 }
 
+/// The note of the newest log file.
+pub(crate) fn newest_file() -> Arc<str> {
+    format!("{SHARD}/{NEWEST}").into()
+}
+
+/// The name of that note until it is finished. Each has a name of its own, so that one that could not be removed is in nobody's way.
+pub(crate) fn newest_file_unfinished(generation: u64) -> Arc<str> {
+    format!("{SHARD}/{NEWEST}-{generation:08}{UNFINISHED}").into()
+}
+
+/// The number in the name of a log file; 0 if it has none.
+pub(crate) fn log_number(file: &str) -> u64 {
+    match file.rsplit('/').next().and_then(kind_of) {
+        Some(Kind::Log(number)) => number,
+        _ => 0,
+    }
+}
+
 /// The name of a file until it is finished.
 pub(crate) fn unfinished(file: &str) -> Arc<str> {
     format!("{file}{UNFINISHED}").into()
@@ -37,6 +57,7 @@ pub(crate) enum Kind {
     Log(u64),
     Checkpoint(u64),
     Segment(u64),
+    Newest,
     Unfinished,
 }
 
@@ -47,7 +68,11 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
         if plain { text.parse::<u64>().ok() } else { None }
     };
     if let Some(stem) = name.strip_suffix(UNFINISHED) {
-        return kind_of(stem).map(|_| Kind::Unfinished);
+        let of_newest = stem.strip_prefix(NEWEST).and_then(|rest| rest.strip_prefix('-')).and_then(number);
+        return (of_newest.is_some() || kind_of(stem).is_some()).then_some(Kind::Unfinished);
+    }
+    if name == NEWEST {
+        return Some(Kind::Newest);
     }
     if let Some(text) = name.strip_prefix("log-") {
         return number(text).map(Kind::Log);
@@ -139,7 +164,14 @@ mod tests {
         assert_eq!(kind_of("checkpoint-00000001"), Some(Kind::Checkpoint(1)));
         assert_eq!(kind_of("segment-00000012"), Some(Kind::Segment(12)));
         assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
+        assert_eq!(kind_of("newest-log"), Some(Kind::Newest));
+        assert_eq!(
+            newest_file_unfinished(12).strip_prefix("shard-0000/").and_then(kind_of),
+            Some(Kind::Unfinished)
+        );
+        assert_eq!((log_number(&log_file(7)), log_number("shard-0000/notes")), (7, 0));
         for other in [
+            "newest-log-00000012",
             "log-7",
             "log-+0000007",
             "log-9999999999999999999",

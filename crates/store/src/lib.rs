@@ -23,6 +23,7 @@ mod layout;
 mod log;
 mod memory;
 mod meta;
+mod newest;
 mod options;
 mod recovery;
 mod report;

@@ -8,7 +8,9 @@ use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
+/// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened.
+const FORMAT_OLDEST: u32 = 3;
 const SHARDS: u64 = 1;
 /// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
 const SEED: u32 = 0;
@@ -20,9 +22,21 @@ pub(crate) struct Meta {
     pub(crate) secret: [u8; 16],
     /// Whether a log file has been made durable. Nothing is acknowledged before; from then on there is always one.
     pub(crate) has_log: bool,
+    /// The format that it was read in.
+    pub(crate) format: u32,
 }
 
 impl Meta {
+    /// Whether the directory has a note of its newest log file.
+    pub(crate) fn has_newest(&self) -> bool {
+        self.has_log && self.format > FORMAT_OLDEST
+    }
+
+    /// Whether it says all that this version has to say.
+    pub(crate) fn is_current(&self) -> bool {
+        self.has_log && self.format == FORMAT
+    }
+
     fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let clock = match self.clock {
             ClockMode::Real => 0,
@@ -33,13 +47,18 @@ impl Meta {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
-        let own = match read_header(bytes, MAGIC, FORMAT, SEED) {
+        let read = |format| read_header(bytes, MAGIC, format, SEED);
+        let (format, header) = match read(FORMAT) {
+            Header::Older(found) if found >= FORMAT_OLDEST => (found, read(found)),
+            header => (FORMAT, header),
+        };
+        let own = match header {
             Header::Valid(own) => own,
             Header::Newer(found) => {
                 return Err(OpenError::NewerFormat { file: META.to_owned(), found, known: FORMAT });
             }
             Header::Older(found) => {
-                return Err(OpenError::OlderFormat { file: META.to_owned(), found, oldest: FORMAT });
+                return Err(OpenError::OlderFormat { file: META.to_owned(), found, oldest: FORMAT_OLDEST });
             }
             Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
         };
@@ -61,7 +80,7 @@ impl Meta {
         let mut secret = [0; 16];
         secret[..8].copy_from_slice(&low.to_le_bytes());
         secret[8..].copy_from_slice(&high.to_le_bytes());
-        Ok(Self { clock, secret, has_log: has_log == 1 })
+        Ok(Self { clock, secret, has_log: has_log == 1, format })
     }
 }
 
@@ -136,7 +155,7 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
         disk.create_dir(SHARD)?;
     }
     disk.sync_dir("")?;
-    write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false })
+    write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false, format: FORMAT })
 }
 
 /// Puts this file in the place of the one there may be. Durable when it returns.
@@ -164,12 +183,18 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_and_damage_is_told() {
-        let meta = Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true };
+        let meta =
+            Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true, format: FORMAT };
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 4, known: 3, .. })));
-        let older = header(MAGIC, FORMAT - 1, SEED, [1, 0, 0, 0, 0, 0]);
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 5, known: 4, .. })));
+        let before = Meta::from_bytes(&header(MAGIC, 3, SEED, [1, 0, 0, 0, 1, 0])).expect("format 3 is read");
+        assert_eq!(
+            (before.format, before.has_log, before.has_newest(), before.is_current()),
+            (3, true, false, false)
+        );
+        let older = header(MAGIC, 2, SEED, [1, 0, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&older), Err(OpenError::OlderFormat { found: 2, oldest: 3, .. })));
         let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));

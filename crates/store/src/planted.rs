@@ -8,7 +8,7 @@ static SELECTED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "reply-before-sync",
     "cancel-forgotten-at-recovery",
     "no-dir-sync",
@@ -19,6 +19,7 @@ pub const NAMES: [&str; 10] = [
     "replay-cancel-before-put",
     "segment-deleted-too-early",
     "tombstone-in-wrong-segment",
+    "newest-log-not-missed",
 ];
 
 /// Switches one bug on in this whole process, or all off.

@@ -273,6 +273,7 @@ fn what_is_held_opens_as_it_was() {
         let mut bytes = std::fs::read(dir.path().join(&*file.name)).expect("a file that is held is there");
         bytes.truncate(file.bytes.map_or(usize::MAX, |bytes| bytes as usize));
         bytes.resize(bytes.len().max(file.len as usize), 0);
+        let bytes = file.content.clone().unwrap_or(bytes);
         std::fs::write(copy.path().join(&*file.name), bytes).expect("written");
     }
     let mut store = open(copy.path());

@@ -1,7 +1,7 @@
 //! What becomes of damage: copies of the disk are damaged and opened. A store may refuse and name the file, or say what it left
 //! out, or not need what was damaged. It must not come up with something else and say nothing.
 
-use tickwheel_store::DiskOp;
+use tickwheel_store::{Disk, DiskOp};
 
 use super::life::names_a_file;
 use super::{Step, World};
@@ -37,6 +37,24 @@ impl World {
             let Some(story) = story else { continue };
             self.coverage.damages += 1;
             self.judge(&whole, &copy, &story)?;
+        }
+        self.probe_deletions(&whole)
+    }
+
+    /// The newest log file is deleted, and the note that names it. That draws no number, so that seeds stay what they are.
+    fn probe_deletions(&mut self, whole: &Dump) -> Step {
+        const NOTE: &str = "shard-0000/newest-log";
+        let mut number = [0; 8];
+        if !self.disk.image().read(NOTE, 24, &mut number).is_ok_and(|bytes| bytes == 8) {
+            return Ok(());
+        }
+        let newest = format!("shard-0000/log-{:08}", u64::from_le_bytes(number));
+        let there: Vec<String> = self.disk.files().into_iter().map(|(name, _)| name).collect();
+        for file in [NOTE.to_owned(), newest].into_iter().filter(|file| there.contains(file)) {
+            let copy = self.disk.image();
+            copy.delete(&file);
+            self.coverage.damages += 1;
+            self.judge(whole, &copy, &format!("{file} is deleted"))?;
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ pub(super) struct Part {
     pub(super) bytes: Option<u64>,
     /// The copy gets zeroes behind them until it is so long.
     pub(super) len: u64,
+    /// The copy has these bytes instead.
+    pub(super) content: Option<Vec<u8>>,
 }
 
 /// A copy on its way. If it is dropped before it has its name, what there is of it is removed.
@@ -86,7 +88,10 @@ impl Copy {
                 make_dir(&folder).map_err(|source| failed("make", &folder, source))?;
                 folders.push(folder);
             }
-            report.bytes += copy_file(&source.join(&part.name), &to, part)?;
+            report.bytes += match &part.content {
+                Some(content) => write_file(&to, content)?,
+                None => copy_file(&source.join(&part.name), &to, part)?,
+            };
             report.files += 1;
         }
         folders.push(self.made_as.clone());
@@ -113,6 +118,19 @@ impl Drop for Copy {
 }
 
 /// Returns how many bytes it has.
+fn write_file(to: &Path, content: &[u8]) -> Result<u64, BackupError> {
+    let write = |source| failed("write", to, source);
+    let mut target = new_file(to).map_err(write)?;
+    target.write_all(content).map_err(write)?;
+    target.sync_all().map_err(|source| failed("sync", to, source))?;
+    Ok(content.len() as u64)
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Returns how many bytes it has.
 fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
@@ -123,7 +141,7 @@ fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
         Some(bytes) => bytes,
         None => source.metadata().map_err(read)?.len(),
     };
-    let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(write)?;
+    let mut target = new_file(to).map_err(write)?;
     let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(wanted).unwrap_or(PIECE_BYTES))];
     let mut done = 0;
     while done < wanted {

@@ -103,6 +103,7 @@ impl Source {
             name: file.name.to_string(),
             bytes: file.bytes,
             len: file.len,
+            content: file.content.clone(),
         });
         let parts: Vec<Part> = parts.collect();
         let report = copy.take(directory, &parts)?;
@@ -158,7 +159,7 @@ mod tests {
         let source = dir.path().join("source");
         std::fs::create_dir(&source).expect("made");
         std::fs::write(source.join("meta"), b"12345678").expect("written");
-        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes, len: 0 };
+        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes, len: 0, content: None };
         let cases = [
             (vec![file("meta", None)], true),
             (vec![file("meta", Some(5))], true),
@@ -197,7 +198,7 @@ mod tests {
         let (messages, inbox) = channel();
         let answering = std::thread::spawn(move || {
             if let Ok(Message::Hold(Hold::Begin(reply))) = inbox.recv() {
-                let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0 }];
+                let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
                 reply.send(Some(Held { files })).expect("the asker waits");
             }
         });

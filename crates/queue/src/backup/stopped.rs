@@ -68,8 +68,12 @@ fn copy_checked(from: &Path, to: &Path, found: Examination) -> Result<BackupRepo
         return Err(damaged(from, found));
     }
     let copy = Copy::begin(from, to)?;
-    let parts =
-        found.needed.iter().map(|part| Part { name: part.file.clone(), bytes: Some(part.bytes), len: 0 });
+    let parts = found.needed.iter().map(|part| Part {
+        name: part.file.clone(),
+        bytes: Some(part.bytes),
+        len: 0,
+        content: part.content.clone(),
+    });
     let report = copy.take(from, &parts.collect::<Vec<_>>())?;
     let mut directory = Directory::new(copy.path()).map_err(|error| of_disk(copy.path(), error))?;
     let copied = examine(&mut directory, Depth::Records);

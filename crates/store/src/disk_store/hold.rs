@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::store::DiskStore;
 use crate::disk::Disk;
 use crate::io::Io;
-use crate::layout::META;
+use crate::layout::{META, newest_file};
 
 /// A part of the files of a store that together open as the store it was when it was held.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub struct HeldFile {
     /// So long the copy has to be at least, with zeroes behind those: a log file that is shorter than it was made is taken for half of one.
     /// They have to be written, for a hole has no space of its own when the file is used again.
     pub len: u64,
+    /// The copy has these bytes instead, and the file is not read: it speaks of files that are not in the copy.
+    pub content: Option<Vec<u8>>,
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
@@ -33,10 +35,17 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// A directory with just these bytes opens with all that was committed before, and nothing of what comes after.
     pub fn hold(&mut self) -> Held {
         self.upkeep.hold();
-        let mut files = vec![HeldFile { name: META.into(), bytes: None, len: 0 }];
-        let whole = |name: &Arc<str>| HeldFile { name: Arc::clone(name), bytes: None, len: 0 };
+        let mut files = vec![HeldFile { name: META.into(), bytes: None, len: 0, content: None }];
+        let newest = self.files.newest().to_bytes(&self.seeds).to_vec();
+        files.push(HeldFile { name: newest_file(), bytes: None, len: 0, content: Some(newest) });
+        let whole = |name: &Arc<str>| HeldFile { name: Arc::clone(name), bytes: None, len: 0, content: None };
         files.extend(self.upkeep.standing().map(whole));
-        let part = |name: &Arc<str>, bytes, len| HeldFile { name: Arc::clone(name), bytes: Some(bytes), len };
+        let part = |name: &Arc<str>, bytes, len| HeldFile {
+            name: Arc::clone(name),
+            bytes: Some(bytes),
+            len,
+            content: None,
+        };
         let segments = self.catalog.segments.iter().filter(|(_, segment)| segment.len > 0);
         files.extend(segments.map(|(_, segment)| part(&segment.name, segment.len, 0)));
         files.extend(self.files.used().map(|(name, bytes, len)| part(name, bytes, len)));

@@ -42,12 +42,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             None => (meta::create(&mut disk, &options)?, true),
         };
         let seeds = Seeds::new(meta.secret);
-        let recovered = recover(&mut disk, meta.secret, options.history)?;
+        let recovered = recover(&mut disk, &meta, options.history)?;
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
         let files = make_ready(&mut disk, &recovered, seeds, options.log_file_bytes)?;
-        let meta = if meta.has_log { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
+        let meta =
+            if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         let free_bytes = disk.free_bytes();
         io.start(disk);
@@ -143,7 +144,15 @@ fn make_ready<D: Disk>(
         }
         whole
     });
-    for name in recovered.removable.iter().chain(&short) {
+    for name in &recovered.removable {
+        disk.remove(name)?;
+    }
+    // The note may name a file that was made ready and never used. It is about to be used again or removed, so it may not be missed.
+    let kept = recovered.newest_kept();
+    if recovered.newest.is_some_and(|newest| newest.generation != kept.generation) {
+        kept.write(disk, &seeds)?;
+    }
+    for name in &short {
         disk.remove(name)?;
     }
     // A segment's name may be used again, and must not bring back what it stood for.
@@ -158,6 +167,7 @@ fn make_ready<D: Disk>(
         spares,
         recovered.generation,
         recovered.log_number,
+        recovered.synced(),
     );
     while files.wants_preparation(first_frame) {
         run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX), &mut Vec::new())?;

@@ -53,6 +53,8 @@ struct Removal {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Step {
     Prepare,
+    /// The note that the file that was prepared is the newest.
+    Note,
     Checkpoint,
     Remove,
     /// Nothing but how much space there is.
@@ -187,7 +189,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         if self.files.wants_preparation(wanted) {
             let step_bytes = self.options.background_step_bytes;
-            return Some((Step::Prepare, self.files.preparation_step(wanted, step_bytes)));
+            // Of the last frame that an opening found nobody knows whether it was synced, until the first one of this owner repeats it.
+            if self.end.again.is_none() {
+                self.files.synced_through(self.unsynced.synced());
+            }
+            let calls = self.files.preparation_step(wanted, step_bytes);
+            return Some((if self.files.is_noting() { Step::Note } else { Step::Prepare }, calls));
         }
         if self.upkeep.stopped {
             return None;
@@ -287,7 +294,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     fn step_done(&mut self, step: Step, reads: Vec<Vec<u8>>) {
         match step {
-            Step::Prepare => {
+            Step::Prepare | Step::Note => {
                 self.files.step_done();
                 self.upkeep.full = false;
             }
@@ -353,14 +360,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
         let named =
             error.op == DiskOp::SyncDir && self.upkeep.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
-        if !error.is_full() || log_sync || named {
+        // A note may stand by now, and then the file that it names may not go.
+        let noted = step == Step::Note && matches!(error.op, DiskOp::Rename | DiskOp::SyncDir);
+        if !error.is_full() || log_sync || named || noted {
             self.fail(error);
             return;
         }
         self.upkeep.full = true;
         self.upkeep.idle_polls = 0;
         match step {
-            Step::Prepare => {
+            Step::Prepare | Step::Note => {
+                if step == Step::Note {
+                    self.upkeep.undo.push_back(Call::Remove(self.files.note_under_way()));
+                }
                 let file = self.files.step_refused();
                 file.into_iter().for_each(|file| self.upkeep.remove(file));
             }

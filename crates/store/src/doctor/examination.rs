@@ -126,6 +126,8 @@ pub struct Needed {
     pub file: String,
     /// How many bytes from its begin on: of a log file all, for it is taken for half of one if it is shorter than it was made.
     pub bytes: u64,
+    /// The copy has these bytes instead, for the file speaks of files that are not in the copy.
+    pub content: Option<Vec<u8>>,
 }
 
 impl Examination {

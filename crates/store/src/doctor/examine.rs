@@ -14,8 +14,8 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
-use crate::layout::{Kind, META, SHARD, kind_of, log_file, unfinished};
-use crate::meta::{self, FORMAT, Meta};
+use crate::layout::{Kind, META, SHARD, kind_of, log_file, newest_file, unfinished};
+use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
 /// How much is read.
@@ -94,7 +94,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     }
     // Without the secret in it no other checksum can be told from a wrong one.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
-    found.format = Some(FORMAT);
+    found.format = Some(meta.format);
     found.clock = Some(meta.clock);
     go_on(disk, depth, meta, &shard, found);
     Ok(())
@@ -112,6 +112,7 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, O
             Some(Kind::Log(number)) => names.logs.push(log_file(number)),
             Some(Kind::Checkpoint(number)) => names.checkpoints.push(number),
             Some(Kind::Segment(generation)) => names.segments.push(generation),
+            Some(Kind::Newest) => {}
             Some(Kind::Unfinished) => names.unfinished.push(path.clone()),
         }
         match disk.len(&path) {
@@ -126,7 +127,7 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, O
 
 fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: &mut Examination) {
     let seeds = Seeds::new(meta.secret);
-    let recovered = match recover(disk, meta.secret, HistoryLimits::default()) {
+    let recovered = match recover(disk, &meta, HistoryLimits::default()) {
         Ok(recovered) => Some(recovered),
         Err(error) => {
             found.add(error.into());
@@ -152,7 +153,7 @@ fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: 
     }
     examine_segments(disk, depth, meta, names, &checkpoint, recovered.as_ref(), found);
     match recovered {
-        Some(recovered) => take_recovered(&recovered, found),
+        Some(recovered) => take_recovered(&recovered, &meta, found),
         None => {
             found.not_needed.extend(names.unfinished.iter().cloned());
             found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.wall));
@@ -197,7 +198,7 @@ fn examine_segments<D: Disk>(
     found.segments = inspected;
 }
 
-fn take_recovered(recovered: &Recovered, found: &mut Examination) {
+fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let Recovered { catalog, last, removable, report, .. } = recovered;
     found.tasks = Some(catalog.len() as u64);
     let populations = catalog.populations().into_iter();
@@ -206,12 +207,18 @@ fn take_recovered(recovered: &Recovered, found: &mut Examination) {
     found.last_written = Some(last.wall).filter(|wall| wall.as_ms() > 0);
     found.torn = report.torn.clone();
     found.not_needed.extend(removable.iter().map(|name| name.to_string()));
-    found.needed.push(Needed { file: META.to_owned(), bytes: crate::layout::HEADER_BYTES as u64 });
+    let bytes = crate::layout::HEADER_BYTES as u64;
+    found.needed.push(Needed { file: META.to_owned(), bytes, content: None });
+    if meta.has_newest() {
+        // It may name a file that was made ready and never used, which is not needed.
+        let content = recovered.newest_kept().to_bytes(&Seeds::new(meta.secret)).to_vec();
+        found.needed.push(Needed { file: newest_file().to_string(), bytes, content: Some(content) });
+    }
     let checkpoint = found.checkpoint.iter().map(|file| (&file.file, file.bytes));
     let segments = found.segments.iter().map(|file| (&file.file, file.bytes));
     // Where there are spares alone, one of them says that this is no new directory.
     let no_log = recovered.kept.is_empty();
     let logs = found.logs.iter().filter(|file| no_log || !file.spare).map(|file| (&file.file, file.bytes));
     let needed = checkpoint.chain(segments).chain(logs);
-    found.needed.extend(needed.map(|(file, bytes)| Needed { file: file.clone(), bytes }));
+    found.needed.extend(needed.map(|(file, bytes)| Needed { file: file.clone(), bytes, content: None }));
 }

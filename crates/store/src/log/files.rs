@@ -7,7 +7,8 @@ use super::file::{FRAMES_AT, LogHeader};
 use super::frame::END_MARK_BYTES;
 use crate::checksum::Seeds;
 use crate::io::Call;
-use crate::layout::{SHARD, log_file};
+use crate::layout::{SHARD, log_file, log_number, newest_file_unfinished};
+use crate::newest::Newest;
 
 /// A file with frames that a recovery would read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +16,7 @@ pub(crate) struct Kept {
     pub(crate) name: Arc<str>,
     pub(crate) len: u64,
     pub(crate) last_frame: u64,
+    pub(crate) generation: u64,
 }
 
 /// A file with nothing that is needed.
@@ -51,14 +53,25 @@ struct Preparing {
     file: Ready,
     /// Up to where it is zero; `None` for a spare, which is as long as it has to be.
     zeroed: Option<u64>,
-    /// Whether the last calls were handed out.
-    finishing: bool,
+    stage: Stage,
+    /// The next file that was too small. The note may name it, so it is a spare only when the note is of this file.
+    too_small: Option<Ready>,
+}
+
+/// How far the preparation of a file is, by the calls that were handed out.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    Filling,
+    /// Its header, and the sync of it.
+    Header,
+    /// The note that it is the newest.
+    Note,
 }
 
 /// The files of one shard's log, as its owner knows them.
 ///
 /// It says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and
-/// filled with zeroes in bounded steps, or a spare → *next*, with a header that is synced → *current*, taking
+/// filled with zeroes in bounded steps, or a spare → *next*, with a header that is synced and a note that it is the newest → *current*, taking
 /// frames → *kept*, until a durable checkpoint covers its last frame → spare again, or removed.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -73,6 +86,8 @@ pub(crate) struct Files {
     generation: u64,
     /// The last file number that was given out.
     number: u64,
+    /// The last frame that is known to be synced, as far as the files were told.
+    synced: u64,
     /// Bytes of log since the last checkpoint began, rests of full files included.
     since_checkpoint: u64,
 }
@@ -89,6 +104,7 @@ impl Files {
         spares: Vec<Spare>,
         generation: u64,
         number: u64,
+        synced: u64,
     ) -> Self {
         let since_checkpoint = kept.iter().map(|file| file.len).sum();
         Self {
@@ -101,6 +117,7 @@ impl Files {
             spares,
             generation,
             number,
+            synced,
             since_checkpoint,
         }
     }
@@ -130,7 +147,8 @@ impl Files {
         match file.last_frame {
             Some(last_frame) => {
                 self.since_checkpoint += file.len - file.used;
-                self.kept.push_back(Kept { name: file.name, len: file.len, last_frame });
+                let Ready { name, len, generation, .. } = file;
+                self.kept.push_back(Kept { name, len, last_frame, generation });
             }
             None => self.spares.push(Spare { name: file.name, len: file.len }),
         }
@@ -162,6 +180,32 @@ impl Files {
         self.current.as_ref().map_or(self.generation, |file| file.generation)
     }
 
+    /// All frames up to this one are synced.
+    pub(crate) fn synced_through(&mut self, frame: u64) {
+        self.synced = self.synced.max(frame);
+    }
+
+    /// The newest of the files that [`used`](Self::used) gives.
+    pub(crate) fn newest(&self) -> Newest {
+        let current = self.current.as_ref().map(|file| (file.generation, &file.name));
+        let kept = || self.kept.back().map(|file| (file.generation, &file.name));
+        let frame = self.synced;
+        match current.or_else(kept) {
+            Some((generation, name)) => Newest { generation, number: log_number(name), frame },
+            None => Newest { generation: 0, number: self.number, frame },
+        }
+    }
+
+    /// Whether the calls of the step under way write the note.
+    pub(crate) fn is_noting(&self) -> bool {
+        self.preparing.as_ref().is_some_and(|preparing| preparing.stage == Stage::Note)
+    }
+
+    /// The name of that note until it is finished.
+    pub(crate) fn note_under_way(&self) -> Arc<str> {
+        newest_file_unfinished(self.preparing.as_ref().map_or(0, |preparing| preparing.file.generation))
+    }
+
     /// Whether a file for a frame of `wanted` bytes, or the next one in time, has still to be prepared.
     pub(crate) fn wants_preparation(&self, wanted: Option<u64>) -> bool {
         let fits = |file: &Ready| wanted.is_none_or(|bytes| file.used + bytes <= file.len);
@@ -183,6 +227,13 @@ impl Files {
         let mut preparing = self.preparing.take().unwrap_or_else(|| self.begin(wanted));
         let name = Arc::clone(&preparing.file.name);
         let len = preparing.file.len;
+        if preparing.stage == Stage::Header {
+            preparing.stage = Stage::Note;
+            let (generation, number) = (preparing.file.generation, log_number(&name));
+            let newest = Newest { generation, number, frame: self.synced };
+            self.preparing = Some(preparing);
+            return newest.calls(&seeds);
+        }
         let mut calls = Vec::new();
         if let Some(zeroed) = &mut preparing.zeroed {
             if *zeroed == 0 {
@@ -194,14 +245,15 @@ impl Files {
                 *zeroed += bytes as u64;
             }
         }
-        preparing.finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
+        let finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
         if preparing.zeroed.is_none() {
             // A spare may be from a process whose syncs failed, and then nobody knows whether its end is durable. The sync below
             // covers it: a file with a frame of this use has all its bytes.
             let end = len - END_MARK_BYTES as u64;
             calls.push(Call::Zero { file: Arc::clone(&name), offset: end, bytes: END_MARK_BYTES });
         }
-        if preparing.finishing {
+        if finishing {
+            preparing.stage = Stage::Header;
             let fresh = preparing.zeroed.is_some();
             let header = LogHeader { generation: preparing.file.generation, len, fresh };
             let mut bytes = header.to_bytes(&seeds).to_vec();
@@ -209,7 +261,7 @@ impl Files {
             calls.push(Call::Write { file: Arc::clone(&name), offset: 0, bytes });
         }
         calls.push(Call::Sync(name));
-        if preparing.finishing && preparing.zeroed.is_some() && !crate::planted::is("no-dir-sync") {
+        if finishing && preparing.zeroed.is_some() && !crate::planted::is("no-dir-sync") {
             calls.push(Call::SyncDir(SHARD.into()));
         }
         self.preparing = Some(preparing);
@@ -220,9 +272,7 @@ impl Files {
         let needed = wanted.map_or(0, |bytes| (FRAMES_AT + bytes).next_multiple_of(4_096));
         let len = self.file_bytes.max(needed);
         // Files are used in the order of their generations, so one that was prepared and is too small starts anew later.
-        if let Some(next) = self.next.take() {
-            self.spares.push(Spare { name: next.name, len: next.len });
-        }
+        let too_small = self.next.take();
         self.generation += 1;
         let spare = self.spares.iter().position(|spare| spare.len >= len).map(|at| self.spares.remove(at));
         let (name, len, zeroed) = match spare {
@@ -233,19 +283,21 @@ impl Files {
             }
         };
         let file = Ready { name, len, generation: self.generation, used: FRAMES_AT, last_frame: None };
-        Preparing { file, zeroed, finishing: false }
+        Preparing { file, zeroed, stage: Stage::Filling, too_small }
     }
 
     /// The last step's calls were made.
     pub(crate) fn step_done(&mut self) {
-        if let Some(done) = self.preparing.take_if(|preparing| preparing.finishing) {
+        if let Some(done) = self.preparing.take_if(|preparing| preparing.stage == Stage::Note) {
             self.next = Some(done.file);
+            self.spares.extend(done.too_small.map(|file| Spare { name: file.name, len: file.len }));
         }
     }
 
     /// The last step ended at a full disk: gives the file up. What is to be removed comes back.
     pub(crate) fn step_refused(&mut self) -> Option<Arc<str>> {
         let preparing = self.preparing.take()?;
+        self.next = preparing.too_small;
         let Ready { name, len, .. } = preparing.file;
         if preparing.zeroed.is_some() {
             return Some(name);
@@ -278,7 +330,7 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        Files::new(Seeds::new([3; 16]), 16_384, VecDeque::new(), Vec::new(), 0, 0)
+        Files::new(Seeds::new([3; 16]), 16_384, VecDeque::new(), Vec::new(), 0, 0, 0)
     }
 
     fn prepare(files: &mut Files, wanted: Option<u64>) -> usize {
@@ -295,7 +347,7 @@ mod tests {
     fn files_go_round() {
         let mut files = files();
         assert_eq!(files.place(100), None, "there is no file yet");
-        assert_eq!(prepare(&mut files, Some(100)), 4);
+        assert_eq!(prepare(&mut files, Some(100)), 5, "four steps of zeroes, and the note");
         let mut used = Vec::new();
         for frame in 1..=30 {
             prepare(&mut files, None);
@@ -329,6 +381,28 @@ mod tests {
         files.written(3, 8_000);
         assert_eq!(files.free_through(1), Vec::<Arc<str>>::new());
         assert_eq!(files.free_through(3), [place.file]);
+    }
+
+    /// The story: a file was made ready and noted as the newest, and a larger one was needed. Had the small one been removed or used again
+    /// before the note was of another, a crash would have left a note of a file that nobody had lost.
+    #[test]
+    fn a_file_that_is_noted_is_not_given_away_before_the_note_is_of_another() {
+        let mut files = files();
+        prepare(&mut files, Some(100));
+        let small = log_file(1);
+        let wanted = Some(50_000);
+        while files.wants_preparation(wanted) {
+            files.preparation_step(wanted, 4_096);
+            assert!(files.spares.is_empty() && files.free_through(9).is_empty(), "{small} is still noted");
+            files.step_done();
+        }
+        assert_eq!(files.spares.iter().map(|spare| &spare.name).collect::<Vec<_>>(), [&small]);
+        // And if there is no space for the large one, the small one is the next as before.
+        let mut files = self::files();
+        prepare(&mut files, Some(100));
+        files.preparation_step(wanted, 4_096);
+        files.step_refused();
+        assert_eq!(files.place(100).map(|place| place.file), Some(small));
     }
 
     #[test]

@@ -59,6 +59,8 @@ impl Found {
                     found.checkpoints.push(number);
                 }
                 Some(Kind::Segment(generation)) => found.segments.push(generation),
+                // It was read before the folder was listed.
+                Some(Kind::Newest) => {}
                 Some(Kind::Log(number)) => {
                     found.log_number = found.log_number.max(number);
                     found.logs.push(read_log(disk, log_file(number), seeds)?);

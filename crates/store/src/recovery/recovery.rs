@@ -14,10 +14,12 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
-use crate::layout::{SHARD, checkpoint_file, segment_file};
+use crate::layout::{SHARD, checkpoint_file, log_file, log_number, segment_file};
 use crate::log::{
     Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, Spare, find_frame, find_proof, read_frame,
 };
+use crate::meta::Meta;
+use crate::newest::{self, Newest};
 use crate::report::{RecoveryReport, Torn};
 
 /// The end of the log.
@@ -45,6 +47,8 @@ pub(crate) struct Recovered {
     pub(crate) last: Last,
     /// Log files that are needed, oldest first.
     pub(crate) kept: VecDeque<Kept>,
+    /// What the directory's note says of its newest log file.
+    pub(crate) newest: Option<Newest>,
     /// Log files that are not.
     pub(crate) spares: Vec<Spare>,
     /// Other files that are not needed.
@@ -72,13 +76,17 @@ pub(crate) struct Recovered {
 /// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
 pub(crate) fn recover<D: Disk>(
     disk: &mut D,
-    secret: [u8; 16],
+    meta: &Meta,
     history: HistoryLimits,
 ) -> Result<Recovered, OpenError> {
+    let secret = meta.secret;
     let seeds = &Seeds::new(secret);
+    // Before the folder is listed: in a directory that is in use the file that it names is there by then.
+    let newest = newest::read(disk, meta, seeds)?;
     let found = Found::read(disk, seeds)?;
     let empty = Catalog::new(secret, history);
     let base = read_base(disk, &found, seeds, empty)?;
+    check_newest(&found, newest, base.generation)?;
     let mut log = Log {
         seeds,
         replay: base.replay,
@@ -113,8 +121,7 @@ pub(crate) fn recover<D: Disk>(
         if file.first >= void_from {
             // All of it was taken back. It is not used again before a checkpoint: the frame that takes it back may not be durable, and
             // then a power cut brings this one to the front once more.
-            let last_frame = log.replay.number;
-            kept.push_back(Kept { name: Arc::clone(&file.file.name), len: file.file.len, last_frame });
+            kept.push_back(file.kept(log.replay.number));
             continue;
         }
         if file.first > log.replay.number + 1 {
@@ -132,12 +139,13 @@ pub(crate) fn recover<D: Disk>(
             break;
         }
         log.read(disk, file, void_from)?;
-        let last_frame = log.replay.number;
-        kept.push_back(Kept { name: Arc::clone(&file.file.name), len: file.file.len, last_frame });
+        kept.push_back(file.kept(log.replay.number));
     }
 
     idle.append(&mut cut_off);
-    log.check_end(disk, &idle, base.last_frame, base.damage.as_ref())?;
+    let noted = newest.map_or(0, |newest| newest.frame);
+    let must_reach = if crate::planted::is("newest-log-not-missed") { 0 } else { noted }.max(base.last_frame);
+    log.check_end(disk, &idle, must_reach, base.damage.as_ref())?;
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
     let spares = idle.into_iter().map(|file| Spare { name: file.name, len: file.len }).collect();
@@ -166,6 +174,7 @@ pub(crate) fn recover<D: Disk>(
         segment_generation: found.segments.iter().copied().max().unwrap_or(0),
         body_floor: base.seq,
         kept,
+        newest,
         spares,
         removable,
         generation,
@@ -182,6 +191,50 @@ struct Used {
     file: LogFile,
     header: LogHeader,
     first: u64,
+}
+
+impl Used {
+    fn kept(&self, last_frame: u64) -> Kept {
+        let LogFile { name, len, .. } = &self.file;
+        Kept { name: Arc::clone(name), len: *len, last_frame, generation: self.header.generation }
+    }
+}
+
+impl Recovered {
+    /// The last frame that was synced for certain.
+    pub(crate) fn synced(&self) -> u64 {
+        self.newest.map_or(0, |newest| newest.frame).max(self.last.durable)
+    }
+
+    /// The newest log file with frames that are needed.
+    pub(crate) fn newest_kept(&self) -> Newest {
+        let frame = self.synced();
+        match self.kept.back() {
+            Some(file) => Newest { generation: file.generation, number: log_number(&file.name), frame },
+            None => Newest { generation: 0, number: self.log_number, frame },
+        }
+    }
+}
+
+/// Whether the log file is there that was noted as the newest. If it is gone, no other file tells of its frames.
+fn check_newest(found: &Found, newest: Option<Newest>, base_generation: u64) -> Result<(), OpenError> {
+    let Some(Newest { generation, number, .. }) = newest else { return Ok(()) };
+    let is_in_checkpoint = generation < base_generation;
+    let is_it = |file: &LogFile| file.header.is_some_and(|header| header.generation == generation);
+    if generation == 0
+        || is_in_checkpoint
+        || found.logs.iter().any(is_it)
+        || crate::planted::is("newest-log-not-missed")
+    {
+        return Ok(());
+    }
+    let file = log_file(number);
+    let what = if found.logs.iter().any(|log| log.name == file) {
+        format!("it is the newest log file (generation {generation}), and its header does not say so")
+    } else {
+        format!("the file is missing, and it is the newest of the log (generation {generation})")
+    };
+    Err(OpenError::corrupt(&*file, 0, what))
 }
 
 fn check_generations(used: &[Used]) -> Result<(), OpenError> {
@@ -440,7 +493,7 @@ impl Log<'_> {
         };
         if last < must_reach && !cuts_eagerly {
             let (file, offset) = place();
-            let what = format!("the log ends at frame {last}; the checkpoint saw frame {must_reach}");
+            let what = format!("the log ends at frame {last}, and frame {must_reach} was synced");
             return Err(OpenError::corrupt(file, offset, what));
         }
         if let Some(id) = self.replay.bodiless().filter(|_| !cuts_eagerly) {

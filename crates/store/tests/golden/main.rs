@@ -1,6 +1,7 @@
 //! Directories that released versions wrote are opened for ever, and what was in them is found.
 //!
-//! `format-3/` was written by [`maker`], `format-3.txt` says what is in it. CONTRIBUTING.md says when they may change.
+//! `format-4/` was written by [`maker`], `format-4.txt` says what is in it; `format-3` is what it wrote before. CONTRIBUTING.md says when they
+//! may change.
 
 mod listing;
 mod maker;
@@ -12,6 +13,10 @@ use std::path::{Path, PathBuf};
 use tickwheel_engine::{Ended, Outcome, Reply, Seq, TaskEffect, Timestamp};
 use tickwheel_store::conformance::{self, Owner, sample_task};
 use tickwheel_store::{DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
+
+/// All there are, the present one last.
+const FORMATS: [&str; 2] = ["format-3", PRESENT];
+const PRESENT: &str = "format-4";
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -35,17 +40,17 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// A copy that may be written to.
-fn copy() -> tempfile::TempDir {
+fn copy(format: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     fs::create_dir(dir.path().join("shard-0000")).expect("made");
-    for name in files() {
-        fs::copy(golden("format-3").join(&name), dir.path().join(&name)).expect("copied");
+    for name in files(format) {
+        fs::copy(golden(format).join(&name), dir.path().join(&name)).expect("copied");
     }
     dir
 }
 
-fn files() -> Vec<String> {
-    let folder = fs::read_dir(golden("format-3/shard-0000")).expect("the shard");
+fn files(format: &str) -> Vec<String> {
+    let folder = fs::read_dir(golden(format).join("shard-0000")).expect("the shard");
     let names = folder.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.map(|name| format!("shard-0000/{name}")).collect();
     names.push("meta".to_owned());
@@ -55,19 +60,27 @@ fn files() -> Vec<String> {
 
 #[test]
 fn it_is_found_as_it_was_left() {
-    let dir = copy();
-    let expected = fs::read_to_string(golden("format-3.txt")).expect("the listing");
-    let mut store = open(dir.path());
-    assert_eq!(listing::of(&mut store), expected);
-    drop(store);
-    // Nothing was written by that but what an opening makes ready.
-    assert_eq!(listing::of(&mut open(dir.path())), expected);
+    for format in FORMATS {
+        let dir = copy(format);
+        let expected = fs::read_to_string(golden(&format!("{format}.txt"))).expect("the listing");
+        let mut store = open(dir.path());
+        assert_eq!(listing::of(&mut store), expected, "{format}");
+        drop(store);
+        // Nothing was written by that but what an opening makes ready, and the present format.
+        assert_eq!(listing::of(&mut open(dir.path())), expected, "{format}");
+        assert_eq!(fs::read(dir.path().join("meta")).expect("readable")[8], 4, "{format}");
+        assert!(dir.path().join("shard-0000/newest-log").exists(), "{format}");
+    }
 }
 
 /// The story: the version of today takes it over, changes each task that it finds, puts others, and is stopped and started.
 #[test]
 fn it_is_gone_on_with() {
-    let dir = copy();
+    FORMATS.into_iter().for_each(go_on_with);
+}
+
+fn go_on_with(format: &str) {
+    let dir = copy(format);
     let mut store = open(dir.path());
     let mut expected = conformance::contents(&mut store, HISTORY).expect("it reads");
     let mut seq = 0;
@@ -123,8 +136,8 @@ fn it_is_gone_on_with() {
 #[test]
 fn it_has_something_of_everything() {
     let mut found = BTreeSet::new();
-    for name in files() {
-        let bytes = fs::read(golden("format-3").join(&name)).expect("readable");
+    for name in files(PRESENT) {
+        let bytes = fs::read(golden(PRESENT).join(&name)).expect("readable");
         let kind = String::from_utf8_lossy(&bytes[..8]).into_owned();
         match &*kind {
             "TWLOGFIL" => log_records(&bytes, &mut found),
@@ -142,6 +155,7 @@ fn it_has_something_of_everything() {
         "TICKWHEL",
         "TWCHECKP",
         "TWLOGFIL",
+        "TWNEWEST",
         "TWSEGMNT",
         "level 0",
         "level 1",
@@ -161,7 +175,7 @@ fn it_has_something_of_everything() {
         "section 2",
     ];
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected);
-    let text = fs::read_to_string(golden("format-3.txt")).expect("the listing");
+    let text = fs::read_to_string(golden(&format!("{PRESENT}.txt"))).expect("the listing");
     for member in [
         "attempts",
         "body_tag",

@@ -12,7 +12,7 @@ use tickwheel_engine::{
 };
 use tickwheel_store::conformance::{Owner, sample_rule, sample_task};
 
-use super::{Store, golden, listing, open};
+use super::{PRESENT, Store, golden, listing, open};
 
 pub(super) const START_MS: i64 = 1_700_000_000_000;
 const MINUTE_MS: i64 = 60_000;
@@ -24,15 +24,15 @@ const AHEAD_MS: [i64; 6] = [0, 10 * MINUTE_MS, 300 * MINUTE_MS, 20 * DAY_MS, 75 
 #[test]
 #[ignore = "writes the golden directory; run by hand when the format changes"]
 fn make_the_golden_directory() {
-    let dir = golden("format-3");
+    let dir = golden(PRESENT);
     if dir.exists() {
         fs::remove_dir_all(&dir).expect("removed");
     }
     fs::create_dir(&dir).expect("made");
     write(&dir);
     // What is read must not be made by what reads it: the listing comes from a copy, so the directory stays as the crash left it.
-    let copy = super::copy();
-    fs::write(golden("format-3.txt"), listing::of(&mut open(copy.path()))).expect("written");
+    let copy = super::copy(PRESENT);
+    fs::write(golden(&format!("{PRESENT}.txt")), listing::of(&mut open(copy.path()))).expect("written");
 }
 
 /// A queue whose record says all that one can say.
