@@ -258,7 +258,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             tokens: tokens(texts),
             lease_ms: Some(*lease_ms),
         }),
-        Verb::Counts => product::Command::Queues,
+        Verb::Counts => product::Command::Queues(product::ListQueues::default()),
         Verb::Settle(oracle::Limits { in_flight, per_group, max_backlog, rate }) => {
             let number = |limit: Option<usize>| limit.map(|limit| limit as u64);
             let settings = product::QueueSettings {
@@ -379,7 +379,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         ),
         P::Queues(Ok(queues)) => {
             let name = queue(&call.queue);
-            let counts = queues.into_iter().find(|counts| counts.queue == name);
+            let counts = queues.queues.into_iter().find(|counts| counts.queue == name);
             let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
             counts.map_or(A::Counted { scheduled: 0, ready: 0, leased: 0, dead: 0 }, |c| A::Counted {
                 scheduled: number(c.scheduled),

@@ -17,9 +17,9 @@ use crate::{
     BulkMoveBody, CancelAnswer, CancelOutcome, CancelQuery, DeleteQueueAnswer, DeleteScheduleAnswer,
     ExtendBody, ForecastBody, ForecastQuery, JobBody, JobsBody, LeaseBody, LeasedTask, LeasedTasks,
     ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery, PurgeAnswer,
-    PurgeBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, RedriveAnswer, RedriveBody,
-    ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody, TaskFilter, TasksPage,
-    TokenResult, TokenResults, TraceContext, etag,
+    PurgeBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, QueuesQuery, RedriveAnswer,
+    RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody,
+    TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use serde::de::DeserializeOwned;
@@ -402,14 +402,22 @@ impl Client {
         self.exchange.send(Call::new("GET", queue_path(queue, "dead")).query(&query.to_query()))?.body()
     }
 
-    /// The queues and how many tasks each has.
+    /// All queues and how many tasks each has.
     ///
     /// # Errors
     ///
     /// See [`ClientError`].
     pub fn queues(&self) -> Result<Vec<QueueCounts>, ClientError> {
-        let answer = self.exchange.send(Call::new("GET", "/v1/queues".to_owned()))?;
-        Ok(answer.body::<QueuesBody>()?.queues)
+        Ok(self.list_queues(&QueuesQuery::default())?.queues)
+    }
+
+    /// The queues that are asked for, all of them or one page, and how many tasks each has.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn list_queues(&self, query: &QueuesQuery) -> Result<QueuesBody, ClientError> {
+        self.exchange.send(Call::new("GET", "/v1/queues".to_owned()).query(&query.to_query()))?.body()
     }
 
     /// One queue: its tasks by state and its settings. One that was never used has no tasks and is no error.

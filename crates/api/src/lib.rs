@@ -95,7 +95,7 @@ pub use problem_kind::ProblemKind;
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,
-    SchedulesQuery, no_query,
+    QueuesQuery, SchedulesQuery, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};

@@ -9,6 +9,8 @@ use crate::task::TaskState;
 pub const LIST_LIMIT_MAX: usize = 1_000;
 /// Tasks on a page if the request does not say.
 const LIST_LIMIT_DEFAULT: usize = 100;
+/// The name of a queue has 1 to 200 bytes.
+const QUEUE_NAME_BYTES_MAX: usize = 200;
 /// A cursor has 1 to 256 bytes.
 pub const CURSOR_BYTES_MAX: usize = 256;
 
@@ -176,6 +178,17 @@ impl ListQuery {
     }
 }
 
+/// The query of `GET /v1/queues`: `?prefix=&limit=&cursor=`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueuesQuery {
+    /// Only queues whose name begins with this: at most 200 bytes of the alphabet of queue names; empty: all.
+    pub prefix: String,
+    /// At most so many on the page: 1 to 1,000; `None`: all there are.
+    pub limit: Option<usize>,
+    /// Where the page before ended, as its `next_cursor` said.
+    pub cursor: Option<String>,
+}
+
 /// The query of `GET /v1/queues/{q}/schedules`: `?limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedulesQuery {
@@ -202,6 +215,59 @@ impl Default for PreviewQuery {
     fn default() -> Self {
         Self { count: 5 }
     }
+}
+
+impl QueuesQuery {
+    /// A cursor of such a list has as many bytes at most.
+    pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX;
+
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["prefix", "limit", "cursor"], &[])?;
+        let limit =
+            found.get("limit").map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT));
+        Ok(Self {
+            prefix: found.get("prefix").map_or(Ok(String::new()), queue_prefix)?,
+            limit: limit.transpose()?,
+            cursor: found.cursor(Self::CURSOR_BYTES_MAX)?,
+        })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        if !self.prefix.is_empty() {
+            query.add("prefix", &self.prefix);
+        }
+        if let Some(limit) = self.limit {
+            query.add("limit", &limit.to_string());
+        }
+        if let Some(cursor) = &self.cursor {
+            query.add("cursor", cursor);
+        }
+        query.text
+    }
+}
+
+/// The beginning of a queue's name. One that no name can have finds nothing, and is a slip.
+fn queue_prefix(given: &str) -> Result<String, BadRequest> {
+    let hint = "a queue name has 1 to 200 bytes of A-Z a-z 0-9 - + / ; . $ _ ( ), and does not begin with -";
+    let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(&byte);
+    if given.len() > QUEUE_NAME_BYTES_MAX {
+        return Err(BadRequest::parameter("prefix", format!("has {} bytes", given.len()), hint));
+    }
+    if let Some(at) = given.bytes().position(|byte| !of_a_name(byte)) {
+        let what = format!("is {} with a character at byte {at} that no queue name has", shown(given));
+        return Err(BadRequest::parameter("prefix", what, hint));
+    }
+    if given.starts_with('-') {
+        return Err(BadRequest::parameter("prefix", "begins with -, as no queue name does", hint));
+    }
+    Ok(given.to_owned())
 }
 
 impl SchedulesQuery {

@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 pub struct QueuesBody {
     /// One for each queue.
     pub queues: Vec<QueueCounts>,
+    /// Where the next page begins; `None` at the end.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }
 
 /// One queue and its tasks by state.

@@ -136,8 +136,9 @@ fn the_rest() {
                 paused: false,
                 draining: false,
             }],
+            next_cursor: None,
         },
-        r#"{"queues":[{"queue":"q","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":false}]}"#,
+        r#"{"queues":[{"queue":"q","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":false}],"next_cursor":null}"#,
     );
     use TokenResult::{Acked, Expired, Extended, Nacked, Revoked};
     check(

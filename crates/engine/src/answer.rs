@@ -39,7 +39,7 @@ pub enum Answer {
     /// To a forecast.
     Forecast(Result<ForecastView, Unavailable>),
     /// To queues, in the order of their names.
-    Queues(Result<Vec<QueueCounts>, Unavailable>),
+    Queues(Result<QueuePage, Unavailable>),
     /// To a look at a queue.
     Queue(Result<Box<QueueView>, Unavailable>),
     /// To a change of a queue.
@@ -253,6 +253,8 @@ pub struct QueueCounts {
     pub dead: u64,
     /// Of those that are ready, with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
     pub urgent: u64,
+    /// When the first in its line was due; `None`: nothing is ready.
+    pub oldest_due: Option<Timestamp>,
     /// Nothing is leased.
     pub paused: bool,
     /// No task is added.
@@ -267,6 +269,15 @@ impl QueueCounts {
     pub fn live(&self) -> u64 {
         self.scheduled + self.ready + self.leased
     }
+}
+
+/// One page of the queues.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueuePage {
+    /// The queues, in the order of their names.
+    pub queues: Vec<QueueCounts>,
+    /// The next page is behind this one; `None` at the end.
+    pub next: Option<QueueName>,
 }
 
 /// One queue: its tasks, counted, and what its owner laid down.
@@ -335,9 +346,9 @@ pub const LATENESS_BOUNDS_MS: [u64; 14] =
 /// The machine's own figures since its start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// The counts of every queue, in the order of their names.
-    pub queues: Vec<QueueCounts>,
-    /// What happened in queues that are gone, by the namespace, as long as that has others.
+    /// The page of queues that was asked for.
+    pub page: QueuePage,
+    /// What happened in queues that have ended, by the namespace, as long as that has others.
     pub gone: BTreeMap<String, QueueTotals>,
     /// Puts and patches taken.
     pub scheduled_total: u64,
@@ -369,8 +380,6 @@ pub struct Stats {
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
     /// Their sum, milliseconds.
     pub lateness_sum_ms: u64,
-    /// How long the oldest ready task has been due, milliseconds.
-    pub oldest_due_age_ms: u64,
     /// Bytes of growth that the store can take.
     pub room: u64,
     /// Calls that wait for a ready task.

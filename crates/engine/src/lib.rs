@@ -20,14 +20,15 @@ mod token;
 
 pub use answer::{
     Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased,
-    NackError, PatchError, PutError, QueueCounts, QueueError, QueueTotals, QueueView, RedriveError,
-    ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer,
-    Unavailable,
+    NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
+    RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
+    TokenAnswer, Unavailable,
 };
 pub use command::{
     Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListSchedules, Nack, NackHow, OnLease, Patch,
-    Payload, Put, PutMode, PutSchedule, QueueChange, Redrive, TRACE_BYTES_MAX, TaskFilter, Terms,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListQueues, ListSchedules, Nack, NackHow,
+    OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive,
+    TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};

@@ -43,8 +43,8 @@ use self::near::Near;
 use self::queues::Queues;
 use self::schedules::Schedules;
 use self::window::Window;
-use crate::answer::{Answer, LATENESS_BOUNDS_MS, QueueCounts, Stats, Unavailable};
-use crate::command::{Act, ById, Command};
+use crate::answer::{Answer, LATENESS_BOUNDS_MS, Stats, Unavailable};
+use crate::command::{Act, ById, Command, ListQueues};
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
 use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
@@ -185,6 +185,7 @@ impl Engine {
         for (name, Population { live, dead }) in &acquired.queues {
             let queue = queues.open(name);
             (queue.live, queue.dead) = (*live, *dead);
+            queue.begin_listing();
         }
         let mut schedules = Schedules::default();
         let (mut records, mut pauses) = (0, Pauses::default());
@@ -376,11 +377,11 @@ impl Engine {
             Command::Get(_)
                 | Command::ById(ById { act: Act::Get, .. })
                 | Command::List(_)
-                | Command::Queues
+                | Command::Queues(_)
                 | Command::Queue(_)
                 | Command::GetSchedule(_)
                 | Command::Schedules(_)
-                | Command::Stats
+                | Command::Stats(_)
         );
         let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
@@ -411,7 +412,7 @@ impl Engine {
             Command::DeleteSchedule(delete) => self.delete_schedule(call, delete),
             Command::GetSchedule(get) => self.get_schedule(call, get),
             Command::Schedules(list) => self.list_schedules(call, &list),
-            Command::Queues | Command::Queue(_) | Command::Stats => self.counting.push((call, command)),
+            Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => self.counting.push((call, command)),
         }
     }
 
@@ -510,11 +511,12 @@ impl Engine {
         for (call, command) in core::mem::take(&mut self.counting) {
             let answer = match command {
                 // Somebody looks at these because something is wrong: they say that it is, and are as right as may be.
-                Command::Stats => Answer::Stats(Ok(Box::new(self.stats(now)))),
-                _ => match (self.refusal_of_counts(now), &command) {
+                Command::Stats(list) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
+                command => match (self.refusal_of_counts(now), &command) {
                     (Some(why), _) => command.unavailable(why),
                     (None, Command::Queue(name)) => Answer::Queue(Ok(Box::new(self.queue_view(now, name)))),
-                    (None, _) => Answer::Queues(Ok(self.counts(now))),
+                    (None, Command::Queues(list)) => Answer::Queues(Ok(self.queues.page(now, list))),
+                    (None, other) => unreachable!("{other:?} does not ask for counts"),
                 },
             };
             self.answer(call, answer);
@@ -526,16 +528,10 @@ impl Engine {
         self.doubt_since(self.ruled).or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
     }
 
-    fn counts(&self, now: Now) -> Vec<QueueCounts> {
-        self.queues.iter().map(|queue| queue.counts(now)).collect()
-    }
-
-    fn stats(&self, now: Now) -> Stats {
-        let oldest = self.queues.iter().filter_map(|queue| queue.first_ready()).map(|key| key.due_at).min();
+    fn stats(&self, now: Now, list: &ListQueues) -> Stats {
         Stats {
-            queues: self.counts(now),
+            page: self.queues.page(now, list),
             gone: self.queues.gone().clone(),
-            oldest_due_age_ms: oldest.map_or(0, |due_at| now.wall.ms_since(due_at)),
             room: self.room_left(),
             waiting: self.queues.waiting(),
             read_only: self.failed.is_some(),

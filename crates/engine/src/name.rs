@@ -1,5 +1,6 @@
 //! The names people give: queues, keys, groups and tags. Validated once, cheap to clone.
 
+use core::borrow::Borrow;
 use core::fmt;
 use std::sync::Arc;
 
@@ -202,6 +203,13 @@ fn check_length(what: &'static str, name: &str, max: usize) -> Result<(), NameEr
         0 => Err(NameError::Empty { what, max }),
         bytes if bytes > max => Err(NameError::TooLong { what, bytes, max }),
         _ => Ok(()),
+    }
+}
+
+/// By their texts, so that a map of queues can be searched by the beginning of a name. The order is the same.
+impl Borrow<str> for QueueName {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tickwheel_engine::{
     Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command,
     DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List,
-    ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule, QueueCounts,
-    QueueError, QueueName, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
-    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
+    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats,
+    Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -238,9 +238,25 @@ impl Queue {
         })
     }
 
-    /// Exact counts of every queue that has a live task or a waiting lease, in the order of their names.
-    pub fn queues(&self) -> Pending<Vec<QueueCounts>, Unavailable> {
-        self.call(Command::Queues, |answer| match answer {
+    /// One page of the queues with exact counts of their tasks, in the order of their names. Cost: about 0.2 us for each queue that is looked at,
+    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) at most.
+    ///
+    /// ```
+    /// use tickwheel_queue::{ListQueues, Put, Queue, QueueName};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// for name in ["a", "b"] {
+    ///     queue.put(Put::without_key(&QueueName::new(name)?)).wait()?;
+    /// }
+    /// let first = queue.queues(ListQueues { max: 1, ..ListQueues::default() }).wait()?;
+    /// assert_eq!(first.queues[0].queue.as_str(), "a");
+    /// let second = queue.queues(ListQueues { after: first.next, ..ListQueues::default() }).wait()?;
+    /// assert_eq!(second.queues[0].queue.as_str(), "b");
+    /// assert!(second.next.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queues(&self, list: ListQueues) -> Pending<QueuePage, Unavailable> {
+        self.call(Command::Queues(list), |answer| match answer {
             Answer::Queues(result) => result,
             other => unreachable!("queues was answered with {other:?}"),
         })
@@ -330,9 +346,9 @@ impl Queue {
         })
     }
 
-    /// The queue's own figures.
-    pub fn stats(&self) -> Pending<Box<Stats>, Unavailable> {
-        self.call(Command::Stats, |answer| match answer {
+    /// The queue's own figures, and a page of queues with counts that are as right as may be, also while the queue is read-only.
+    pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
+        self.call(Command::Stats(list), |answer| match answer {
             Answer::Stats(result) => result,
             other => unreachable!("stats was answered with {other:?}"),
         })
@@ -410,7 +426,7 @@ impl Queue {
     /// queue.put(Put::new(&close, Key::new("order:1")?)).wait()?;
     /// queue.backup(place.join("copy"))?;
     /// let copy = Queue::open(place.join("copy"))?;
-    /// assert_eq!(copy.queues().wait()?.len(), 1);
+    /// assert_eq!(copy.queues(tickwheel_queue::ListQueues::default()).wait()?.queues.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {

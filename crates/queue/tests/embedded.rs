@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tickwheel_queue::{
-    Ack, AdvanceError, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, Nack, OpenError, Patch,
-    Put, PutError, Queue, QueueName, State, StoreError, TokenAnswer, Unavailable,
+    Ack, AdvanceError, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, ListQueues, Nack,
+    OpenError, Patch, Put, PutError, Queue, QueueName, State, StoreError, TokenAnswer, Unavailable,
 };
 
 fn name(name: &str) -> QueueName {
@@ -145,9 +145,9 @@ fn advance_answers_when_all_that_fell_due_is_ready() {
         put(&queue, &confirm, &format!("order:{n}"), n * 500_000);
     }
     queue.advance(Duration::from_secs(15 * 86_400)).wait().expect("virtual");
-    let counts = queue.queues().wait().expect("open");
+    let counts = queue.queues(ListQueues::default()).wait().expect("open").queues;
     assert_eq!((counts[0].scheduled, counts[0].ready), (0, 2_500));
-    let stats = queue.stats().wait().expect("open");
+    let stats = queue.stats(ListQueues::default()).wait().expect("open");
     assert_eq!(stats.lateness[0], 2_500, "each became ready at its own instant: {:?}", stats.lateness);
 }
 
@@ -241,7 +241,7 @@ fn a_dropped_lease_gives_back_what_it_was_granted() {
     queue.advance(Duration::from_millis(1)).wait().expect("virtual");
     let granted = queue.lease(Lease::new(&line), Duration::ZERO);
     // The next call is answered after the lease was granted, and the grant is dropped unseen.
-    queue.stats().wait().expect("open");
+    queue.stats(ListQueues::default()).wait().expect("open");
     drop(granted);
     let leased = queue.lease(Lease::new(&line), Duration::from_secs(60)).wait().expect("open");
     assert_eq!((leased[0].key.as_str(), leased[0].attempt), ("a", 1));
@@ -287,7 +287,7 @@ fn many_threads_share_one_queue_and_lose_nothing() {
     });
     drop(queue);
     let queue = open(directory.path());
-    assert_eq!(queue.queues().wait().expect("open")[0].scheduled, 800);
+    assert_eq!(queue.queues(ListQueues::default()).wait().expect("open").queues[0].scheduled, 800);
     let mut seen = 0;
     let mut after = None;
     loop {
@@ -321,7 +321,7 @@ fn far_tasks_are_found_and_fire_when_the_horizon_reaches_them() {
     queue.advance(Duration::from_secs(100)).wait().expect("virtual");
     let order: Vec<String> = std::iter::once(49).chain(0..49).map(|n| format!("{n:02}")).collect();
     assert_eq!(keys(&queue, &line), order);
-    assert_eq!(queue.stats().wait().expect("open").lateness[0], 50);
+    assert_eq!(queue.stats(ListQueues::default()).wait().expect("open").lateness[0], 50);
 }
 
 #[test]

@@ -13,6 +13,11 @@ use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 /// An answer with a body of JSON.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     let bytes = serde_json::to_vec(body).expect("our own types have string keys and no failing parts");
+    json_bytes(status, bytes)
+}
+
+/// An answer whose JSON is written already.
+pub(crate) fn json_bytes(status: StatusCode, bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

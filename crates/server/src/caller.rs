@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tickwheel_api::Problem;
-use tickwheel_queue::{Due, Patch, Put, QueueCounts, Timestamp};
+use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, Timestamp};
 
 use crate::app::App;
 use crate::job;
 use crate::problem::Refusal;
+use crate::queue_pages::QueuePages;
 use crate::quota::Quota;
 use crate::tokens::Grant;
 use crate::translate;
@@ -43,11 +44,15 @@ impl Caller {
     /// 503 if the queue cannot be looked at.
     pub(crate) async fn count(&self) -> Result<(), Refusal> {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
-        let queues = self.app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
         let of = |counts: &QueueCounts| counts.live() + counts.dead;
         let known =
             |counts: &&QueueCounts| counts.queue.as_str() != job::QUEUE && self.grant.covers(&counts.queue);
-        quota.counted(queues.iter().filter(known).map(of).sum());
+        let mut pages = QueuePages::new(&self.app.queue, ListQueues::default());
+        let mut count = 0;
+        while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+            count += page.iter().filter(known).map(of).sum::<u64>();
+        }
+        quota.counted(count);
         Ok(())
     }
 

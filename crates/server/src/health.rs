@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
+use tickwheel_queue::ListQueues;
 use tokio::time::timeout;
 
 use crate::answer;
@@ -60,7 +61,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
 /// whoever were to keep its workers away would keep it from ever being empty.
 pub(crate) async fn ready(app: Shared) -> Response {
-    let answered = timeout(ANSWER_TIME_MAX, app.queue.queues()).await;
+    // One queue is enough of an answer.
+    let question = ListQueues { max: 1, ..ListQueues::default() };
+    let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
     let silent = match answered {
         Ok(Ok(_)) => None,
         Ok(Err(error)) => Some(error.to_string()),

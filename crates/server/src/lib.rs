@@ -47,6 +47,7 @@ mod path;
 mod places;
 mod problem;
 mod query;
+mod queue_pages;
 mod queues;
 mod quota;
 mod refusals;

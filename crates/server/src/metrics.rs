@@ -17,13 +17,17 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 use tickwheel_api::{Problem, no_query};
-use tickwheel_queue::{COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, QueueCounts, Stats};
+use tickwheel_queue::{
+    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QueueCounts, QueueName, Stats,
+    Timestamp,
+};
 
 use crate::app::Shared;
 use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::queue_pages::QueuePages;
 use crate::translate;
 
 /// 1,000 queues have a label of their own, the first by name; the rest is summed up as [`OTHER_QUEUES`]. More time series
@@ -36,8 +40,17 @@ const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8
 /// `GET`: all figures.
 pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let stats = app.queue.stats().await.map_err(|error| translate::unavailable(&error))?;
+    let mut pages = QueuePages::new(&app.queue, ListQueues::default());
+    let (mut tasks, mut stats) = (TaskFigures::default(), Box::default());
+    while let Some((page, figures)) =
+        pages.next_with_stats().await.map_err(|error| translate::unavailable(&error))?
+    {
+        page.iter().for_each(|counts| tasks.add(counts));
+        stats = figures;
+    }
     let figures = Figures {
+        tasks,
+        now: app.queue.now(),
         stats,
         health: app.queue.health(),
         commits: app.queue.commit_seconds(),
@@ -57,6 +70,8 @@ pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<
 /// What one scrape shows.
 #[derive(Debug)]
 struct Figures {
+    tasks: TaskFigures,
+    now: Timestamp,
     stats: Box<Stats>,
     health: Health,
     commits: CommitSeconds,
@@ -65,11 +80,36 @@ struct Figures {
     beanstalk: Arc<beanstalk::Counters>,
 }
 
+/// The tasks of all queues, summed up while the queues come page by page.
+#[derive(Debug, Default)]
+struct TaskFigures {
+    /// By state, of those with a label of their own.
+    named: Vec<(QueueName, [u64; 4])>,
+    /// Of all others, if there are any.
+    others: Option<[u64; 4]>,
+    /// When the oldest task that is first in its line was due.
+    oldest_due: Option<Timestamp>,
+}
+
+impl TaskFigures {
+    fn add(&mut self, counts: &QueueCounts) {
+        self.oldest_due = self.oldest_due.into_iter().chain(counts.oldest_due).min();
+        let by_state = [counts.scheduled, counts.ready, counts.leased, counts.dead];
+        if self.named.len() < QUEUES_MAX {
+            return self.named.push((counts.queue.clone(), by_state));
+        }
+        let others = self.others.get_or_insert_default();
+        for (sum, count) in others.iter_mut().zip(by_state) {
+            *sum += count;
+        }
+    }
+}
+
 impl Collector for Figures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page(encoder);
-        let Stats { queues, lateness, .. } = &*self.stats;
-        page.tasks(queues)?;
+        let Stats { lateness, .. } = &*self.stats;
+        page.tasks(&self.tasks)?;
         page.counter("scheduled", "Puts and patches taken", self.stats.scheduled_total)?;
         page.counter("fired", "Tasks that became ready because their instant came", self.stats.fired_total)?;
         page.counter("cancelled", "Tasks cancelled or revoked", self.stats.cancelled_total)?;
@@ -99,7 +139,8 @@ impl Collector for Figures {
             &counts,
             Duration::from_millis(sum_ms).as_secs_f64(),
         )?;
-        let oldest = Duration::from_millis(self.stats.oldest_due_age_ms).as_secs_f64();
+        let oldest_ms = self.tasks.oldest_due.map_or(0, |due_at| self.now.ms_since(due_at));
+        let oldest = Duration::from_millis(oldest_ms).as_secs_f64();
         page.gauge(
             "oldest_due_age",
             "How long the oldest ready task has been due",
@@ -147,18 +188,10 @@ fn saturated(count: usize) -> u64 {
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
-    fn tasks(&mut self, queues: &[QueueCounts]) -> fmt::Result {
+    fn tasks(&mut self, tasks: &TaskFigures) -> fmt::Result {
         let mut metric = self.0.encode_descriptor("tasks", "Live tasks", None, MetricType::Gauge)?;
-        let (named, rest) = queues.split_at(queues.len().min(QUEUES_MAX));
-        let by_state = |counts: &QueueCounts| [counts.scheduled, counts.ready, counts.leased, counts.dead];
-        let mut others = [0; 4];
-        for counts in rest {
-            for (sum, count) in others.iter_mut().zip(by_state(counts)) {
-                *sum += count;
-            }
-        }
-        let named = named.iter().map(|counts| (counts.queue.as_str(), by_state(counts)));
-        let others = (!rest.is_empty()).then_some((OTHER_QUEUES, others));
+        let named = tasks.named.iter().map(|(queue, counts)| (queue.as_str(), *counts));
+        let others = tasks.others.map(|counts| (OTHER_QUEUES, counts));
         for (queue, counts) in named.chain(others) {
             for (state, count) in ["scheduled", "ready", "leased", "dead"].into_iter().zip(counts) {
                 metric.encode_family(&[("queue", queue), ("state", state)])?.encode_gauge(&count)?;
@@ -227,8 +260,6 @@ const NO_EXEMPLAR: Option<&Exemplar<[(&'static str, &'static str); 0], u64>> = N
 
 #[cfg(test)]
 mod tests {
-    use tickwheel_queue::QueueName;
-
     use tickwheel_queue::QueueTotals;
 
     use super::*;
@@ -241,21 +272,23 @@ mod tests {
             leased: 3,
             dead: 4,
             urgent: 0,
+            oldest_due: None,
             totals: QueueTotals::default(),
             paused: false,
             draining: false,
         };
-        let stats = Stats { queues: (0..queues).map(counts).collect(), ..Stats::default() };
+        let mut tasks = TaskFigures::default();
+        (0..queues).map(counts).for_each(|counts| tasks.add(&counts));
         let mut body = String::new();
         #[derive(Debug)]
-        struct Tasks(Stats);
+        struct Tasks(TaskFigures);
         impl Collector for Tasks {
             fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-                Page(encoder).tasks(&self.0.queues)
+                Page(encoder).tasks(&self.0)
             }
         }
         let mut registry = Registry::with_prefix("tickwheel");
-        registry.register_collector(Box::new(Tasks(stats)));
+        registry.register_collector(Box::new(Tasks(tasks)));
         text::encode(&mut body, &registry).expect("a string takes all");
         body
     }

@@ -4,30 +4,104 @@ use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesBody, SettingsBody, no_body, no_query,
+    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody, no_body,
+    no_query,
 };
-use tickwheel_queue::{QueueChange, QueueName};
+use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueName, WhichQueues};
 
 use crate::answer;
 use crate::app::{App, Shared};
 use crate::body::JsonBytes;
+use crate::hex;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::queue_pages::QueuePages;
 use crate::settings;
 use crate::tokens::Grant;
 use crate::translate;
 
-/// `GET`: every queue that has tasks or settings, and how many tasks in each state.
+/// `GET`: every queue that has tasks or settings, or had some within the last hour, and how many tasks in each state. Without a `limit` all of
+/// them; but no more than one page of the engine is counted and written at a time, and other calls are served between two pages.
 pub(crate) async fn all(
     app: Shared,
     Extension(grant): Extension<Grant>,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    let counts = app.queue.queues().await.map_err(|error| translate::unavailable(&error))?;
-    let known = counts.iter().filter(|counts| grant.covers(&counts.queue));
-    Ok(answer::json(StatusCode::OK, &QueuesBody { queues: known.map(translate::queue_counts).collect() }))
+    let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
+    let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
+    let max = limit.map_or(QUEUES_PAGE_MAX, |limit| (limit + 1).min(QUEUES_PAGE_MAX));
+    let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
+    let mut pages = QueuePages::new(&app.queue, list);
+    let mut body = ListedQueues::new(limit);
+    while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+        let known = page.iter().filter(|counts| grant.covers(&counts.queue));
+        if known.map(|counts| body.add(counts)).any(|added| added == Added::Full) {
+            break;
+        }
+    }
+    Ok(answer::json_bytes(StatusCode::OK, body.finish()))
+}
+
+/// The place behind a page, as a cursor: no two spellings of a query give two names.
+fn cursor(name: &QueueName) -> String {
+    hex::write(name.as_str().as_bytes())
+}
+
+/// The place that a cursor names; `None`: it is none.
+fn read_cursor(text: &str) -> Option<QueueName> {
+    QueueName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
+}
+
+fn foreign_cursor() -> BadRequest {
+    let hint = "send the `next_cursor` of the page before as it is";
+    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
+}
+
+/// Whether there was a place left on a page.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Added {
+    Yes,
+    Full,
+}
+
+/// A [`QueuesBody`](tickwheel_api::QueuesBody) that is written queue by queue.
+struct ListedQueues {
+    json: Vec<u8>,
+    /// Places left; `None`: no end of them.
+    left: Option<usize>,
+    last: Option<QueueName>,
+    /// There was one more than has a place.
+    more: bool,
+}
+
+impl ListedQueues {
+    fn new(limit: Option<usize>) -> Self {
+        Self { json: b"{\"queues\":[".to_vec(), left: limit, last: None, more: false }
+    }
+
+    fn add(&mut self, counts: &QueueCounts) -> Added {
+        if self.left == Some(0) {
+            self.more = true;
+            return Added::Full;
+        }
+        if self.last.is_some() {
+            self.json.push(b',');
+        }
+        let counts_of = translate::queue_counts(counts);
+        serde_json::to_writer(&mut self.json, &counts_of).expect("plain JSON, and memory takes it");
+        self.last = Some(counts.queue.clone());
+        self.left = self.left.map(|left| left - 1);
+        Added::Yes
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.json.extend_from_slice(b"],\"next_cursor\":");
+        let next = self.last.filter(|_| self.more).map(|last| cursor(&last));
+        serde_json::to_writer(&mut self.json, &next).expect("plain JSON, and memory takes it");
+        self.json.push(b'}');
+        self.json
+    }
 }
 
 /// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.

@@ -113,7 +113,7 @@ pub(super) fn answers() -> Vec<Schema> {
         Schema::answer(
             "Queues",
             "The queues that the token may know of.",
-            vec![has("queues", all(of("QueueCounts")), "By name.")],
+            vec![has("queues", all(of("QueueCounts")), "By name."), next_cursor()],
         ),
         Schema::answer(
             "QueueDeleted",

@@ -433,8 +433,9 @@ fn queues() -> Vec<Operation> {
             "GET",
             "/v1/queues",
             Needs::Somewhere("read"),
-            "All queues, with their tasks by state",
+            "The queues that have tasks or settings, or had some within the last hour, with their tasks by state. Without `limit` all of them",
         )
+        .query(&["prefix", "limit", "cursor"])
         .gives(200, "Queues", "The queues."),
         Operation::new(
             "getQueue",

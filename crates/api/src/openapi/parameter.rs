@@ -53,7 +53,18 @@ pub(super) fn parameters() -> Vec<Parameter> {
         of("due_from", Query, span(), "Only tasks due then or later: RFC 3339, or milliseconds since 1970."),
         of("due_to", Query, span(), "Only tasks due then or earlier."),
         of("tag", Query, word(TAG_BYTES_MAX), "Only tasks with this tag."),
-        of("limit", Query, integer(1, LIST_LIMIT_MAX as u64), "At most so many on the page. Default: 100."),
+        of(
+            "prefix",
+            Query,
+            json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" }),
+            "Only queues whose name begins with this.",
+        ),
+        of(
+            "limit",
+            Query,
+            integer(1, LIST_LIMIT_MAX as u64),
+            "At most so many on the page. Default: 100; in the list of all queues, as many as there are.",
+        ),
         of(
             "cursor",
             Query,

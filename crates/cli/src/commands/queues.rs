@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_api::{
-    LIMIT_MAX, PauseBody, QueueBody, QueueCounts, RATE_TASKS_MAX, RateBody, RateError, duration, time,
+    LIMIT_MAX, PauseBody, QueueBody, QueueCounts, QueuesQuery, RATE_TASKS_MAX, RateBody, RateError, duration,
+    time,
 };
 
 use super::retry::QueueRetry;
@@ -20,6 +21,7 @@ use crate::values::{self, Setting};
 #[command(after_help = "\
 Examples:
   tickwheel queues
+  tickwheel queues --prefix shop/ --limit 50
   tickwheel queues set exports --max-in-flight 3 --default-lease 10m
   tickwheel queues set mails --rate 100/m --max-attempts 5 --backoff fixed --backoff-base 20m
   tickwheel queues set mails --rate none
@@ -29,6 +31,12 @@ Examples:
 pub(crate) struct Queues {
     #[command(subcommand)]
     verb: Option<Verb>,
+    /// Only queues whose name begins with this
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// At most so many queues, up to 1000 [default: all]
+    #[arg(long, value_name = "N", value_parser = values::lease_max)]
+    limit: Option<usize>,
     #[command(flatten)]
     remote: Remote,
     #[command(flatten)]
@@ -122,13 +130,26 @@ impl Queues {
     /// No server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
+        ensure!(
+            self.verb.is_none() || self.prefix.is_none() && self.limit.is_none(),
+            "--prefix and --limit are for the list of queues; leave them out of a command on one queue"
+        );
         let one = match &self.verb {
             None => {
-                let queues = client.queues()?;
-                if queues.is_empty() {
-                    say("no queue has a task or settings");
-                } else {
-                    self.format.print(queues)?;
+                let prefix = self.prefix.unwrap_or_default();
+                let query = QueuesQuery { prefix: prefix.clone(), limit: self.limit, cursor: None };
+                let page = client.list_queues(&query)?;
+                match page.queues.is_empty() {
+                    true if prefix.is_empty() => {
+                        say("no queue has a task or settings, or had some within the last hour")
+                    }
+                    true => say(&format!(
+                        "no queue whose name begins with {prefix} has a task or settings, or had some within the last hour"
+                    )),
+                    false => self.format.print(page.queues)?,
+                }
+                if page.next_cursor.is_some() {
+                    say("there are more queues; name another --limit, or a --prefix");
                 }
                 return Ok(ExitCode::SUCCESS);
             }

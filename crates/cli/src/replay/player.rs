@@ -8,8 +8,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use tickwheel_api::PayloadBody;
 use tickwheel_api::replay::ReplayDelivery;
 use tickwheel_queue::{
-    Ack, CancelError, Cancelled, Key, Lease, Leased, Pending, Put, PutError, Queue, QueueName, Stored,
-    Timestamp, TokenAnswer, Unavailable,
+    Ack, CancelError, Cancelled, Key, Lease, Leased, ListQueues, Pending, Put, PutError, Queue, QueueCounts,
+    QueueName, Stored, Timestamp, TokenAnswer, Unavailable, WhichQueues,
 };
 
 use super::lines::{Line, Lines, Op, line_of};
@@ -168,8 +168,7 @@ impl<W: Write> Player<W> {
 
     /// Leases whatever is ready, writes it, acks it.
     fn deliver(&mut self) -> Result<()> {
-        let counts = self.queue.queues().wait()?;
-        let ready = counts.into_iter().filter(|counts| counts.ready > 0).map(|counts| counts.queue);
+        let ready = self.queues()?.into_iter().filter(|counts| counts.ready > 0).map(|counts| counts.queue);
         let leases: Vec<_> = ready
             .map(|queue| {
                 let lease = self.queue.lease(Lease::new(&queue).max(usize::MAX), Duration::ZERO);
@@ -237,12 +236,26 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
+    /// The queues that have tasks, with their counts.
+    fn queues(&self) -> Result<Vec<QueueCounts>> {
+        let mut all = Vec::new();
+        let mut list = ListQueues { which: WhichQueues::InUse, ..ListQueues::default() };
+        loop {
+            let page = self.queue.queues(list.clone()).wait()?;
+            all.extend(page.queues);
+            match page.next {
+                Some(next) => list.after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
     /// Two accounts of what is pending, ours and the queue's, have both come to nothing; else deliveries would be missing, and
     /// nobody would know.
     fn check_nothing_is_left(&self) -> Result<()> {
         let ours = self.dues.len();
         ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");
-        for queue in self.queue.queues().wait()? {
+        for queue in self.queues()? {
             let left = queue.live();
             if left > 0 {
                 bail!("{left} tasks of {} were never delivered; this is a mistake of tickwheel", queue.queue);

@@ -215,6 +215,9 @@ impl Engine {
         }
         self.pauses.change(name, queue.record.paused_until, record.paused_until);
         queue.record = Arc::clone(&record);
+        if !record.is_default() {
+            queue.begin_listing();
+        }
         if !queue.waiters.is_empty() {
             self.to_serve.insert(name.clone());
         }
@@ -231,7 +234,7 @@ impl Engine {
             counts: queue.counts(now),
             settings: queue.record.settings.clone(),
             paused_until: queue.record.pause_end(now.wall),
-            exists: self.queues.number(name).is_some(),
+            exists: queue.is_in_use(),
             first_ready: self.first_ready(queue),
         }
     }

@@ -183,6 +183,7 @@ impl Engine {
         }
         let queue = self.queues.open(&task.queue);
         queue.live += 1;
+        queue.begin_listing();
         queue.totals.added += 1;
         self.stats.added_total += 1;
         let slot = self.entries.insert(Entry::new(Arc::new(task), false));

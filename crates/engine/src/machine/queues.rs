@@ -8,7 +8,8 @@ use super::bucket::Bucket;
 use super::heads::Fetch;
 use super::line::{InLine, Line, ReadyPlace};
 use super::stub::{ReadyKey, ReadyStub};
-use crate::answer::{QueueCounts, QueueTotals};
+use crate::answer::{QueueCounts, QueuePage, QueueTotals};
+use crate::command::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::settings::QueueRecord;
@@ -54,12 +55,31 @@ pub(super) struct Queue {
     pub(super) expired: BTreeSet<u64>,
     /// How many use it.
     users: u64,
+    /// Whether it has had a task or settings since it was last found empty.
+    used: bool,
+    /// When it was last found empty after it had been used; `None` once that is forgotten.
+    emptied: Option<Emptied>,
     /// What has happened in it since it appeared.
     pub(super) totals: QueueTotals,
     /// What its owner laid down.
     pub(super) record: Arc<QueueRecord>,
     /// What its rate leaves, if it has one.
     pub(super) bucket: Option<Bucket>,
+}
+
+/// A queue was found empty after it had been used.
+#[derive(Copy, Clone, Debug)]
+struct Emptied {
+    /// Later ones have greater numbers.
+    number: u64,
+    /// By the monotonic clock, milliseconds.
+    at_ms: u64,
+}
+
+impl Emptied {
+    fn is_recent(self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.at_ms) < LISTED_MS
+    }
 }
 
 /// Tasks of one group.
@@ -88,15 +108,33 @@ impl Queue {
             dead: 0,
             expired: BTreeSet::new(),
             users: 0,
+            used: false,
+            emptied: None,
             totals: QueueTotals::default(),
             record: Arc::default(),
             bucket: None,
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether it has no task, no settings, and no call that waits on it.
+    fn is_empty(&self) -> bool {
         let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
-        empty && self.waiters.is_empty() && self.users == 0 && self.record.is_default()
+        empty && self.waiters.is_empty() && self.record.is_default()
+    }
+
+    /// Whether it is in use: it is not empty, or somebody uses it.
+    pub(super) fn is_in_use(&self) -> bool {
+        !self.is_empty() || self.users > 0
+    }
+
+    /// Whether a list of queues names it: it is not empty, or it was so within the last hour.
+    fn is_listed(&self, now: Now) -> bool {
+        !self.is_empty() || self.emptied.is_some_and(|emptied| emptied.is_recent(now.mono_tick()))
+    }
+
+    /// A list names it from now on, for an hour after it is empty again.
+    pub(super) fn begin_listing(&mut self) {
+        self.used = true;
     }
 
     pub(super) fn counts(&self, now: Now) -> QueueCounts {
@@ -110,6 +148,7 @@ impl Queue {
             leased: self.leased,
             dead: self.dead + expired,
             urgent: self.urgent_len() as u64,
+            oldest_due: self.first_ready().map(|key| key.due_at),
             paused: self.record.is_paused(now.wall),
             draining: self.record.draining,
             totals: self.totals,
@@ -243,8 +282,19 @@ impl Queue {
     }
 }
 
-/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner. A queue appears on first use and vanishes
-/// when idle.
+/// A queue that is empty stays in lists for an hour: an operator who looks at it then still finds it.
+const LISTED_MS: u64 = 3_600_000;
+/// 10,000 empty queues are remembered, the last that were emptied: some 10 MB, however many names are used once.
+#[cfg(not(tickwheel_sim))]
+const EMPTY_MAX: usize = 10_000;
+/// In the simulator few enough that its workloads reach it.
+#[cfg(tickwheel_sim)]
+const EMPTY_MAX: usize = 2;
+/// 64 empty queues are forgotten in a step: a great many that were emptied at one time do not hold up the others when their hour is over.
+const FORGOTTEN_MAX: usize = 64;
+
+/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record within
+/// the last hour. A queue appears on first use.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
@@ -252,6 +302,12 @@ pub(super) struct Queues {
     gone: BTreeMap<String, QueueTotals>,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
+    /// Those with an `emptied`, by its number: the earliest first. Some have been filled again.
+    emptied: BTreeMap<u64, QueueNo>,
+    /// The number that was given last.
+    emptied_last: u64,
+    /// The latest moment seen, by the monotonic clock, milliseconds.
+    now_ms: u64,
     /// The calls that wait.
     waiting: BTreeMap<CallId, Waiter>,
 }
@@ -305,42 +361,90 @@ impl Queues {
         no
     }
 
-    /// The queue was deleted: nothing is left of it, unless a call waits there or somebody uses it.
-    pub(super) fn forget(&mut self, name: &QueueName) {
-        self.tidy(name);
+    /// Looks whether the queue is empty. If so, a list names it for an hour if it was used, and it is forgotten if it was not.
+    pub(super) fn tidy(&mut self, name: &QueueName) {
+        let Some(&no) = self.by_name.get(name) else { return };
+        let (now_ms, number) = (self.now_ms, self.emptied_last + 1);
+        let queue = self.numbered_mut(no);
+        if !queue.is_empty() {
+            return;
+        }
+        if core::mem::take(&mut queue.used) {
+            let before = queue.emptied.replace(Emptied { number, at_ms: now_ms });
+            if let Some(before) = before {
+                self.emptied.remove(&before.number);
+            }
+            self.emptied.insert(number, no);
+            self.emptied_last = number;
+            if self.emptied.len() > EMPTY_MAX {
+                self.forget_earliest();
+            }
+        }
+        self.end_if_unused(no);
     }
 
-    /// Forgets the queue if it is idle.
-    pub(super) fn tidy(&mut self, name: &QueueName) {
-        if let Some(&no) = self.by_name.get(name)
-            && self.numbered(no).is_idle()
-        {
-            self.by_name.remove(name);
-            let gone = self.queues[no as usize].take();
-            self.free.push(no);
-            if let Some(gone) = gone {
-                self.remember(&gone);
+    /// Time has passed: what was emptied an hour ago is forgotten.
+    pub(super) fn pass_time(&mut self, now: Now) {
+        self.now_ms = now.mono_tick();
+        for _ in 0..FORGOTTEN_MAX {
+            let Some((_, &no)) = self.emptied.first_key_value() else { return };
+            if self.numbered(no).emptied.is_some_and(|emptied| emptied.is_recent(self.now_ms)) {
+                return;
             }
+            self.forget_earliest();
         }
     }
 
-    /// What happened in a queue that is gone still counts for its namespace, as long as that has others.
-    fn remember(&mut self, gone: &Queue) {
-        let name = gone.name.as_str();
+    /// The queue that was emptied first leaves the lists, unless it has been filled again.
+    fn forget_earliest(&mut self) {
+        if let Some((_, no)) = self.emptied.pop_first() {
+            self.numbered_mut(no).emptied = None;
+            self.end_if_unused(no);
+        }
+    }
+
+    /// The queue was deleted: no list names it any more, and nothing is left of it unless a call waits there or somebody uses it.
+    pub(super) fn forget(&mut self, name: &QueueName) {
+        let Some(&no) = self.by_name.get(name) else { return };
+        let queue = self.numbered_mut(no);
+        queue.used = false;
+        if let Some(emptied) = queue.emptied.take() {
+            self.emptied.remove(&emptied.number);
+        }
+        self.end_if_unused(no);
+    }
+
+    /// A queue that nobody uses has ended: what happened in it is no longer its own. Unless a list still names it, it is gone.
+    fn end_if_unused(&mut self, no: QueueNo) {
+        let queue = self.numbered_mut(no);
+        if queue.is_in_use() {
+            return;
+        }
+        let (name, totals) = (queue.name.clone(), core::mem::take(&mut queue.totals));
+        if queue.emptied.is_none() {
+            self.by_name.remove(&name);
+            self.queues[no as usize] = None;
+            self.free.push(no);
+        }
+        self.remember(&name, &totals);
+    }
+
+    /// What happened in a queue that has ended still counts for its namespace, as long as that has queues.
+    fn remember(&mut self, ended: &QueueName, totals: &QueueTotals) {
+        let name = ended.as_str();
         let Some(ends) = name.find('/') else { return };
         let (namespace, prefix) = (&name[..ends], &name[..=ends]);
-        let from = (Bound::Excluded(&gone.name), Bound::Unbounded);
-        let behind = self.by_name.range(from).next();
-        let before = self.by_name.range(..&gone.name).next_back();
+        let behind = self.by_name.range::<QueueName, _>(ended..).next();
+        let before = self.by_name.range::<QueueName, _>(..ended).next_back();
         let of_namespace = |(other, _): (&QueueName, _)| other.as_str().starts_with(prefix);
         if !behind.is_some_and(of_namespace) && !before.is_some_and(of_namespace) {
             self.gone.remove(namespace);
             return;
         }
-        self.gone.entry(namespace.to_owned()).or_default().add(&gone.totals);
+        self.gone.entry(namespace.to_owned()).or_default().add(totals);
     }
 
-    /// What happened in the queues of each namespace that are gone.
+    /// What happened in the queues of each namespace that have ended.
     pub(super) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         &self.gone
     }
@@ -350,12 +454,31 @@ impl Queues {
         self.get(name).is_some_and(|queue| !queue.line.is_empty())
     }
 
-    /// All queues, in the order of their names.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queue> {
-        self.by_name.values().map(|&no| self.numbered(no))
+    /// One page of the queues, in the order of their names. It looks at as many as `list` says, those that it leaves out among them.
+    pub(super) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
+        let ListQueues { which, prefix, after, max } = list;
+        // A prefix that is no name stands before all names that begin with it, as it would if it were one.
+        let from: Bound<&str> = match after {
+            Some(after) if after.as_str() >= &**prefix => Bound::Excluded(after.as_str()),
+            _ => Bound::Included(prefix),
+        };
+        let all = self.by_name.range::<str, _>((from, Bound::Unbounded));
+        let mut of_prefix = all.take_while(|(name, _)| name.as_str().starts_with(&**prefix)).peekable();
+        let (mut queues, mut last) = (Vec::new(), None);
+        for (name, &no) in of_prefix.by_ref().take((*max).clamp(1, QUEUES_PAGE_MAX)) {
+            let queue = self.numbered(no);
+            let belongs = match which {
+                WhichQueues::Listed => queue.is_listed(now),
+                WhichQueues::InUse => queue.is_in_use(),
+            };
+            queues.extend(belongs.then(|| queue.counts(now)));
+            last = Some(name);
+        }
+        let next = last.filter(|_| of_prefix.peek().is_some()).cloned();
+        QueuePage { queues, next }
     }
 
-    /// Somebody uses the queue.
+    /// Somebody uses the queue. That alone does not put it into lists.
     pub(super) fn begin_use(&mut self, name: &QueueName) {
         self.open(name).users += 1;
     }

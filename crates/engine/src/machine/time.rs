@@ -16,6 +16,7 @@ impl Engine {
     /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
     /// place among those that are due.
     pub(super) fn pass_time(&mut self, now: Now) {
+        self.queues.pass_time(now);
         let mut due: Vec<Slot> = Vec::new();
         self.wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
         while let Some(&(due_at, slot)) = self.rewound.first()

@@ -361,7 +361,9 @@ fn an_answer_waits_for_the_commit_and_a_failed_one_leaves_it_open() {
     assert!(matches!(why, Unavailable::Indeterminate { .. }), "{why}");
     let Answer::Queue(Err(why)) = world.ask(Command::Queue(queue("q"))) else { panic!("it was shown") };
     assert!(matches!(why, Unavailable::Indeterminate { .. }), "it is paused, or it is not: {why}");
-    let Answer::Queues(Err(_)) = world.ask(Command::Queues) else { panic!("it was shown") };
+    let Answer::Queues(Err(_)) = world.ask(Command::Queues(ListQueues::default())) else {
+        panic!("it was shown")
+    };
 }
 
 #[test]

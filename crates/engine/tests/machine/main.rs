@@ -5,6 +5,7 @@ mod dead;
 mod flow;
 mod forecast;
 mod leases;
+mod listed;
 mod near;
 mod rules;
 mod schedules;

@@ -238,7 +238,7 @@ fn a_lease_after_a_leap_of_the_clock_waits_until_it_is_known_what_is_due() {
     world.hold_reads = true;
     world.pass_ms(50_000);
     let leased = world.send(Command::Lease(Lease::new(&queue("q")).max(9)));
-    let counts = world.send(Command::Queues);
+    let counts = world.send(Command::Queues(ListQueues::default()));
     assert_eq!((world.answer(leased), world.answer(counts)), (None, None));
     world.release();
     let Some(Answer::Lease(Ok(leased))) = world.answer(leased) else { panic!("not granted") };
@@ -406,9 +406,11 @@ fn counts_are_refused_once_it_cannot_be_read_what_falls_due() {
     world.fail_reads = None;
     assert_eq!(world.counts(), (1, 1, 0), "nothing more is due yet");
     world.pass_ms(100);
-    let counts = world.ask(Command::Queues);
+    let counts = world.ask(Command::Queues(ListQueues::default()));
     assert!(matches!(counts, Answer::Queues(Err(Unavailable::ReadOnly { .. }))), "{counts:?}");
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("figures are always there") };
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+        panic!("figures are always there")
+    };
     assert!(stats.read_only);
 }
 
@@ -443,7 +445,10 @@ fn a_failed_list_and_a_failed_scan_make_the_machine_read_only() {
     assert!(world.engine.is_idle());
     assert!(matches!(world.ask(Command::Lease(Lease::new(&queue("q")))), Answer::Lease(Err(_))));
     assert_eq!(world.get("a").expect("still readable").state, State::Ready);
-    assert!(matches!(world.ask(Command::Queues), Answer::Queues(Err(Unavailable::ReadOnly { .. }))));
+    assert!(matches!(
+        world.ask(Command::Queues(ListQueues::default())),
+        Answer::Queues(Err(Unavailable::ReadOnly { .. }))
+    ));
 }
 
 /// The story: the clock leapt, a list called a task ready that was not in memory yet, and the clock stepped back before it was: ready had

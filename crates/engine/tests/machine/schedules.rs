@@ -200,7 +200,9 @@ fn the_same_again_changes_nothing_and_another_body_leaves_the_instants_alone() {
 
 /// Schedules; instants made, left out, waiting.
 fn figures(world: &mut World) -> (usize, u64, u64, usize) {
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("figures are always there") };
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+        panic!("figures are always there")
+    };
     (stats.schedules, stats.made_total, stats.skipped_total, stats.instants_waiting)
 }
 

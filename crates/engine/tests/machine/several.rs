@@ -120,7 +120,9 @@ fn a_wait_for_a_record_holds_up_the_next_only_as_long_as_it_takes() {
 fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
     let mut world = World::new();
     let gone = |world: &mut World| {
-        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats) else { panic!("another answer") };
+        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+            panic!("another answer")
+        };
         stats.gone
     };
     world.input(Input::Use { queue: queue("shop/default") });
@@ -129,6 +131,14 @@ fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
         world.cancel_by(Cancel::new(&queue(name), key(id))).expect("cancelled");
     }
     let one = QueueTotals { added: 2, ended: 2, ..QueueTotals::default() };
+    let of_bank = QueueTotals { added: 1, ended: 1, ..QueueTotals::default() };
+    let both = [("bank".to_owned(), of_bank), ("shop".to_owned(), one)];
+    assert_eq!(
+        gone(&mut world),
+        both.into(),
+        "of namespaces with queues, those that are empty and listed among them"
+    );
+    world.pass_ms(3_600_000);
     assert_eq!(gone(&mut world), [("shop".to_owned(), one)].into(), "of a namespace that has others");
     world.input(Input::Leave { queue: queue("shop/default") });
     assert!(gone(&mut world).is_empty(), "nobody is left to count for");
@@ -167,5 +177,9 @@ fn a_queue_is_there_while_somebody_uses_it_and_counts_what_happens_in_it() {
     assert!(!view(&mut world, "q").exists);
     // Who leaves once too often does no harm.
     world.input(Input::Leave { queue: queue("q") });
-    assert!(world.all_counts().is_empty());
+    assert_eq!(
+        world.all_counts()[0].totals,
+        QueueTotals::default(),
+        "what is listed is a queue that has ended"
+    );
 }

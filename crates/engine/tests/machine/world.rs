@@ -317,8 +317,22 @@ impl World {
 
     /// The counts of every queue.
     pub(crate) fn all_counts(&mut self) -> Vec<QueueCounts> {
-        let Answer::Queues(Ok(queues)) = self.ask(Command::Queues) else { panic!("no counts") };
-        queues
+        self.listed(&ListQueues::default())
+    }
+
+    /// The counts of these queues, page by page.
+    pub(crate) fn listed(&mut self, list: &ListQueues) -> Vec<QueueCounts> {
+        let (mut all, mut list) = (Vec::new(), list.clone());
+        loop {
+            let Answer::Queues(Ok(page)) = self.ask(Command::Queues(list.clone())) else {
+                panic!("no counts")
+            };
+            all.extend(page.queues);
+            match page.next {
+                Some(next) => list.after = Some(next),
+                None => return all,
+            }
+        }
     }
 
     /// scheduled, ready, leased of queue q.

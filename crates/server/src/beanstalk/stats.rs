@@ -6,25 +6,36 @@ use rustix::param::clock_ticks_per_second;
 use rustix::system::uname;
 use tickwheel_api::beanstalk::{Reply, Tube, YamlMap};
 use tickwheel_queue::{
-    Durability, LEASE_MS_DEFAULT, LOG_FILE_BYTES_DEFAULT, QueueCounts, State, TaskView, Timestamp,
+    Durability, LEASE_MS_DEFAULT, LOG_FILE_BYTES_DEFAULT, ListQueues, QueueCounts, QueueTotals, State,
+    TaskView, Timestamp, WhichQueues,
 };
 
 use super::cut::{Cut, unavailable};
 use super::desk::{DEFAULT, Desk};
 use super::look;
+use crate::queue_pages::QueuePages;
 
 /// A text, or what is said instead.
 type Text = Result<Result<Vec<u8>, Reply<'static>>, Cut>;
 
 /// The names of all tubes.
 pub(super) async fn tubes(desk: &Desk) -> Text {
-    match desk.queue.queues().await {
-        Ok(queues) => {
-            let tubes: Vec<Tube> = queues.iter().filter_map(|counts| desk.tube_of(&counts.queue)).collect();
-            Ok(Ok(look::names(tubes.iter())))
+    // Those in use: a tube that was emptied is none any more, as in beanstalkd, though HTTP still lists its queue.
+    let mut tubes = Vec::new();
+    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    loop {
+        match pages.next().await {
+            Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| desk.tube_of(&counts.queue))),
+            Ok(None) => return Ok(Ok(look::names(tubes.iter()))),
+            Err(why) => return unavailable(&why).map(Err),
         }
-        Err(why) => unavailable(&why).map(Err),
     }
+}
+
+/// The queues that are the tubes of this door.
+fn all_tubes(desk: &Desk) -> ListQueues {
+    let prefix = desk.namespace.clone().unwrap_or_else(|| "".into());
+    ListQueues { which: WhichQueues::InUse, prefix, ..ListQueues::default() }
 }
 
 /// All about one tube.
@@ -114,21 +125,55 @@ fn left_s(now: Timestamp, until: Timestamp) -> u64 {
     until.ms_since(now).saturating_sub(2) / 1_000
 }
 
+/// The tubes of this door, summed up.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    urgent: u64,
+    ready: u64,
+    leased: u64,
+    scheduled: u64,
+    dead: u64,
+    totals: QueueTotals,
+}
+
+impl Sums {
+    fn add(&mut self, tube: &QueueCounts) {
+        self.count += 1;
+        self.urgent += tube.urgent;
+        self.ready += tube.ready;
+        self.leased += tube.leased;
+        self.scheduled += tube.scheduled;
+        self.dead += tube.dead;
+        self.totals.add(&tube.totals);
+    }
+}
+
 /// All about the server, as far as its tubes are those of this door.
 pub(super) async fn server(desk: &Desk) -> Text {
-    // One look at all of it: a tube that goes meanwhile would count twice.
-    let stats = match desk.queue.stats().await {
-        Ok(stats) => stats,
-        Err(why) => return unavailable(&why).map(Err),
-    };
-    let tubes: Vec<_> = stats.queues.iter().filter(|counts| desk.tube_of(&counts.queue).is_some()).collect();
-    let sum = |of: fn(&QueueCounts) -> u64| tubes.iter().map(|counts| of(counts)).sum::<u64>();
+    // The figures of the last page go with it. A tube that ended between two pages counts twice this once.
+    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    let (mut tubes, mut stats) = (Sums::default(), Box::default());
+    loop {
+        match pages.next_with_stats().await {
+            Ok(Some((page, figures))) => {
+                for counts in &page {
+                    if desk.tube_of(&counts.queue).is_some() {
+                        tubes.add(counts);
+                    }
+                }
+                stats = figures;
+            }
+            Ok(None) => break,
+            Err(why) => return unavailable(&why).map(Err),
+        }
+    }
     let mut map = YamlMap::default()
-        .bare("current-jobs-urgent", sum(|counts| counts.urgent))
-        .bare("current-jobs-ready", sum(|counts| counts.ready))
-        .bare("current-jobs-reserved", sum(|counts| counts.leased))
-        .bare("current-jobs-delayed", sum(|counts| counts.scheduled))
-        .bare("current-jobs-buried", sum(|counts| counts.dead));
+        .bare("current-jobs-urgent", tubes.urgent)
+        .bare("current-jobs-ready", tubes.ready)
+        .bare("current-jobs-reserved", tubes.leased)
+        .bare("current-jobs-delayed", tubes.scheduled)
+        .bare("current-jobs-buried", tubes.dead);
     let counters = &desk.counters;
     for (verb, count) in counters.verbs() {
         map = map.bare(&format!("cmd-{verb}"), count);
@@ -144,8 +189,7 @@ pub(super) async fn server(desk: &Desk) -> Text {
     let (timeouts, jobs) = match desk.namespace {
         Some(_) => {
             let gone = desk.totals_of_gone(&stats);
-            let expiries = sum(|counts| counts.totals.expiries) + gone.expiries;
-            (expiries, sum(|counts| counts.totals.added) + gone.added)
+            (tubes.totals.expiries + gone.expiries, tubes.totals.added + gone.added)
         }
         None => (stats.expired_total, stats.added_total),
     };
@@ -153,7 +197,7 @@ pub(super) async fn server(desk: &Desk) -> Text {
         .bare("job-timeouts", timeouts)
         .bare("total-jobs", jobs)
         .bare("max-job-size", desk.job_bytes_max)
-        .bare("current-tubes", tubes.len())
+        .bare("current-tubes", tubes.count)
         .bare("current-connections", now(&counters.connections))
         .bare("current-producers", now(&counters.producers))
         .bare("current-workers", now(&counters.workers))

@@ -52,6 +52,20 @@ fn rest(mut socket: impl Read) -> String {
     String::from_utf8(heard).expect("text")
 }
 
+/// The door itself uses `default`, and HTTP listed it on a server that nobody had used.
+#[test]
+fn a_tube_that_nobody_used_is_no_queue_in_a_list_and_one_that_was_emptied_no_tube() {
+    let served = Served::start(with(door())).expect("started");
+    let client = connect(&served);
+    ask(&client, "use a\r\nlist-tubes\r\n", "USING a\r\nOK 18\r\n---\n- a\n- default\n\r\n");
+    assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([]));
+    ask(&client, "put 0 0 1 1\r\nx\r\ndelete 1\r\nuse b\r\n", "INSERTED 1\r\nDELETED\r\nUSING b\r\n");
+    ask(&client, "list-tubes\r\n", "OK 18\r\n---\n- b\n- default\n\r\n");
+    let all = served.expect(200, "GET", "/v1/queues", "");
+    assert_eq!((&all["queues"][0]["queue"], all["queues"].as_array().map(Vec::len)), (&json!("a"), Some(1)));
+    ask(&client, "stats-tube a\r\n", "NOT_FOUND\r\n");
+}
+
 #[test]
 fn both_doors_have_the_servers_connections_together() {
     let served = Served::start(Config { connections_max: 2, ..with(door()) }).expect("started");

@@ -21,16 +21,86 @@ fn a_ready_server_says_so_and_what_it_promises() {
 #[test]
 fn queues_are_counted_by_state_and_listed_by_name() {
     let served = Served::memory();
-    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": []}));
+    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": [], "next_cursor": null}));
     served.expect(201, "PUT", "/v1/queues/b/tasks/1", r#"{"delay":"1h"}"#);
     served.expect(201, "PUT", "/v1/queues/a/tasks/1", "");
     served.expect(201, "PUT", "/v1/queues/a/tasks/2", "");
     served.lease("a", 1);
     let counts = |queue: &str, [scheduled, ready, leased]: [u64; 3]| json!({"queue": queue, "scheduled": scheduled, "ready": ready, "leased": leased, "dead": 0, "paused": false});
     let (a, b) = (counts("a", [0, 1, 1]), counts("b", [1, 0, 0]));
-    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": [a, b]}));
+    assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": [a, b], "next_cursor": null}));
     assert_eq!(served.expect(200, "GET", "/v1/queues/a", ""), a);
     assert_eq!(served.expect(200, "GET", "/v1/queues/never-used", ""), counts("never-used", [0, 0, 0]));
+}
+
+fn queue_names(page: &Value) -> Vec<&str> {
+    page["queues"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["queue"].as_str().expect("a name"))
+        .collect()
+}
+
+#[test]
+fn queues_come_in_pages_and_by_prefix() {
+    let served = Served::memory();
+    for queue in ["a", "shop%2F1", "shop%2F2", "shop%2F3", "shopping"] {
+        served.expect(201, "PUT", &format!("/v1/queues/{queue}/tasks/1"), "");
+    }
+    let all = served.expect(200, "GET", "/v1/queues?prefix=", "");
+    assert_eq!(queue_names(&all), ["a", "shop/1", "shop/2", "shop/3", "shopping"]);
+    let first = served.expect(200, "GET", "/v1/queues?prefix=shop%2F&limit=2", "");
+    assert_eq!(queue_names(&first), ["shop/1", "shop/2"]);
+    let cursor = first["next_cursor"].as_str().expect("there is one more");
+    let second = served.expect(200, "GET", &format!("/v1/queues?prefix=shop%2F&limit=2&cursor={cursor}"), "");
+    assert_eq!((queue_names(&second), &second["next_cursor"]), (vec!["shop/3"], &Value::Null));
+    let exact = served.expect(200, "GET", "/v1/queues?limit=5", "");
+    assert_eq!((queue_names(&exact).len(), &exact["next_cursor"]), (5, &Value::Null), "nothing follows");
+    let rest = served.expect(200, "GET", &format!("/v1/queues?cursor={cursor}"), "");
+    assert_eq!(queue_names(&rest), ["shop/3", "shopping"]);
+    for (query, name) in [
+        ("prefix=no%20name", "prefix"),
+        ("prefix=-a", "prefix"),
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("cursor=zz", "cursor"),
+        ("state=ready", "state"),
+    ] {
+        let refused = served.expect(400, "GET", &format!("/v1/queues?{query}"), "");
+        assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains(name)), "{query}: {refused}");
+    }
+}
+
+/// More queues than the engine counts at a time.
+#[test]
+fn a_list_of_many_queues_is_whole() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    for n in 0..1_501 {
+        connection.request("PUT", &format!("/v1/queues/q{n:04}/tasks/k"), &[], b"");
+        assert_eq!(connection.reply().status, 201);
+    }
+    let all = served.expect(200, "GET", "/v1/queues", "");
+    assert_eq!((queue_names(&all).len(), queue_names(&all)[1_500]), (1_501, "q1500"));
+    let page = served.expect(200, "GET", "/v1/queues?limit=1000", "");
+    assert_eq!((queue_names(&page).len(), queue_names(&page)[999]), (1_000, "q0999"));
+    let others = served.call("GET", "/metrics", "").text();
+    assert!(others.contains("tickwheel_tasks{queue=\"{other}\",state=\"ready\"} 501\n"), "{others}");
+}
+
+#[test]
+fn an_emptied_queue_stays_in_the_list_and_in_the_metrics_for_an_hour() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/1", "");
+    served.expect(200, "DELETE", "/v1/queues/q/tasks/1", "");
+    let all = served.expect(200, "GET", "/v1/queues", "");
+    assert_eq!((queue_names(&all), &all["queues"][0]["ready"]), (vec!["q"], &json!(0)));
+    let series = "tickwheel_tasks{queue=\"q\",state=\"ready\"} 0\n";
+    assert!(served.call("GET", "/metrics", "").text().contains(series));
+    served.advance("1h");
+    assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([]));
+    assert!(!served.call("GET", "/metrics", "").text().contains("queue=\"q\""));
 }
 
 #[test]

@@ -37,6 +37,8 @@ fn settings_are_laid_down_as_a_whole_and_shown_beside_the_counts() {
     let all = served.expect(200, "GET", "/v1/queues", "");
     assert_eq!(all["queues"][0]["queue"], "exports", "a queue with settings is there without tasks");
     assert_eq!(served.expect(200, "PUT", QUEUE, "{}"), counts);
+    assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([counts]), "for an hour");
+    served.advance("1h");
     assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([]));
 }
 

@@ -1,5 +1,6 @@
 //! Who may do what.
 
+use serde_json::{Value, json};
 use tickwheel_server::{Config, StartError, Tokens, hashed};
 
 use crate::raw::Reply;
@@ -62,6 +63,11 @@ fn a_token_does_what_its_rights_and_its_scope_say() {
     let names: Vec<_> =
         known["queues"].as_array().expect("an array").iter().map(|one| one["queue"].clone()).collect();
     assert_eq!(names, ["close", "shop/orders"]);
+    let page = as_worker("GET", "/v1/queues?limit=1&prefix=s", "").json();
+    assert_eq!((&page["queues"][0]["queue"], &page["next_cursor"]), (&json!("shop/orders"), &Value::Null));
+    let first = as_worker("GET", "/v1/queues?limit=1", "").json();
+    let next = format!("/v1/queues?limit=1&cursor={}", first["next_cursor"].as_str().expect("one more"));
+    assert_eq!(as_worker("GET", &next, "").json()["queues"][0]["queue"], "shop/orders");
     for (method, target) in [
         ("GET", "/v1/queues/other/tasks/k"),
         ("POST", "/v1/queues/other/lease"),
