@@ -27,7 +27,9 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 /// nothing; [`advance_through`](crate::ManualClock::advance_through) takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missed {
-    /// They all run, back to back, until the task has caught up. After a long halt that may be many.
+    /// They all run, back to back, until the task has caught up. After a long halt that may be many. So may it be of a task that is moved into the
+    /// past by [`reschedule_at`](crate::Timeout::reschedule_at), or begins there: its grid begins at that instant, and all runs from there to now are
+    /// missed and come at once.
     Burst,
     /// One of them runs, and the grid begins anew from there.
     Delay,

@@ -17,7 +17,7 @@ impl Monotonic {
     /// The origin.
     pub const ZERO: Self = Self(0);
 
-    /// The last reading there can be.
+    /// The last reading there can be. As a deadline it means never: it does not come, not even when the clock reads `MAX`.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The reading `nanos` nanoseconds after the origin.
@@ -60,11 +60,17 @@ impl Monotonic {
 
     /// The reading `duration` later, or [`MAX`](Self::MAX).
     ///
-    /// As a deadline, `MAX` means never: 584 years.
+    /// As a deadline, `MAX` means never.
     #[must_use]
     #[inline]
     pub fn saturating_add(self, duration: Duration) -> Self {
         self.checked_add(duration).unwrap_or(Self::MAX)
+    }
+
+    /// Whether this deadline has come at `now`. [`MAX`](Self::MAX) never comes.
+    #[inline]
+    pub(crate) const fn has_come(self, now: Self) -> bool {
+        self.0 <= now.0 && self.0 != u64::MAX
     }
 
     /// The next reading there is: what is before it is at this one or earlier.

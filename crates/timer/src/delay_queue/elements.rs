@@ -56,10 +56,15 @@ impl<T> Elements<T> {
 
     /// Takes the head out if its deadline has passed at `now`.
     pub(super) fn take_due(&mut self, now: Monotonic) -> Option<T> {
-        let head = self.waiting.first_entry().filter(|head| head.key().0 <= now)?;
+        let head = self.waiting.first_entry().filter(|head| head.key().0.has_come(now))?;
         let ((_, number), value) = head.remove_entry();
         self.moved.remove(&number);
         Some(value)
+    }
+
+    /// Takes those out whose deadline has passed at `now`, in order, `max` at most.
+    pub(super) fn take_all_due(&mut self, now: Monotonic, max: usize) -> Vec<T> {
+        std::iter::from_fn(|| self.take_due(now)).take(max).collect()
     }
 
     pub(super) fn remove(&mut self, handle: DelayHandle) -> Option<T> {

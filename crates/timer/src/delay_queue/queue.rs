@@ -19,7 +19,7 @@ use crate::{Monotonic, Motion, Timer};
 ///
 /// - [`push`](Self::push) and [`push_at`](Self::push_at) bring an element in, and its [`DelayHandle`] out.
 /// - [`take`](Self::take), [`poll`](Self::poll) and [`try_take`](Self::try_take) take the next one: without limit, for a while,
-///   at once. [`wait_next`](Self::wait_next) and [`next`](Self::next) are awaited.
+///   at once. [`wait_next`](Self::wait_next) and [`next`](Self::next) are awaited. [`drain_due`](Self::drain_due) takes all that are due.
 /// - [`remove`](Self::remove), [`reschedule`](Self::reschedule) and [`deadline`](Self::deadline) go by the handle;
 ///   [`peek`](Self::peek) names the head.
 /// - [`drain`](Self::drain), [`clear`](Self::clear), [`compact`](Self::compact) and [`close`](Self::close) concern all.
@@ -93,7 +93,7 @@ impl<T> DelayQueue<T> {
     }
 
     /// Brings `value` in, to be taken at the instant `at` of the timer's clock or later. One in the past is due now, and comes
-    /// before all that fell due after it. [`Monotonic::MAX`] is never.
+    /// before all that fell due after it. [`Monotonic::MAX`] is never: such an element is only removed, moved, drained or closed out.
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
@@ -119,7 +119,11 @@ impl<T> DelayQueue<T> {
         if let Some(taken) = self.try_take() {
             return Some(taken);
         }
-        let limit = self.shared.now().saturating_add(wait);
+        let limit = match wait {
+            Duration::MAX => Monotonic::MAX,
+            // A wait that has an end ends with the clock.
+            wait => self.shared.now().saturating_add(wait).min(Monotonic::from_nanos(u64::MAX - 1)),
+        };
         match self.shared.timer.motion() {
             Motion::Real => park::by_itself(self.wait(Wish { empty: false, first: false }, limit)),
             Motion::ByHand => park::by_timer(Next::new(self.wait(Wish { empty: false, first: true }, limit))),
@@ -130,6 +134,33 @@ impl<T> DelayQueue<T> {
     pub fn try_take(&self) -> Option<T> {
         let now = self.shared.now();
         self.shared.with(|state, called| state.change(called, |elements| elements.take_due(now)))
+    }
+
+    /// Takes what is due now, in order, and `max` elements at most: one look at the clock and one lock for all of them. Never waits; what is
+    /// not due stays. The order is that of [`try_take`](Self::try_take): by deadline, and of equal ones the first that was pushed.
+    ///
+    /// Cost: O(k log n) for k elements taken of n, under the lock. A `max` bounds how long others wait for it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{DelayQueue, ManualClock, Timer};
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = DelayQueue::new(&Timer::builder().clock(clock.clone()).build()?);
+    /// for (name, seconds) in [("c", 3), ("a", 1), ("b", 1), ("later", 9)] {
+    ///     queue.push(name, Duration::from_secs(seconds))?;
+    /// }
+    /// clock.advance(Duration::from_secs(3));
+    /// assert_eq!(queue.drain_due(2), ["a", "b"]);
+    /// assert_eq!(queue.drain_due(usize::MAX), ["c"]);
+    /// assert!(queue.drain_due(usize::MAX).is_empty());
+    /// assert_eq!(queue.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "what was taken is dropped unless somebody looks after it"]
+    pub fn drain_due(&self, max: usize) -> Vec<T> {
+        let now = self.shared.now();
+        self.shared.with(|state, called| state.change(called, |elements| elements.take_all_due(now, max)))
     }
 
     /// The next element, as the items of a stream: `None` as soon as the queue is empty, also if it becomes so while waiting, or
@@ -172,7 +203,7 @@ impl<T> DelayQueue<T> {
         self.reschedule_at(handle, self.shared.now().saturating_add(delay))
     }
 
-    /// Moves an element, due or not, to the instant `at`, and returns it. `None` if the handle is stale.
+    /// Moves an element, due or not, to the instant `at`, and returns it. [`Monotonic::MAX`] is never. `None` if the handle is stale.
     pub fn reschedule_at(&self, handle: DelayHandle, at: Monotonic) -> Option<Monotonic> {
         let moved = self
             .shared

@@ -61,14 +61,14 @@ impl<T> State<T> {
         called: &mut Called,
     ) -> Look<T> {
         let head = self.elements.head();
-        if head.is_some_and(|head| head <= now) {
+        if head.is_some_and(|head| head.has_come(now)) {
             // Out of the line first, or it would call itself.
             let first = self.line.leave(place, called);
             let taken = self.change(called, |elements| elements.take_due(now));
             self.pass_on(first, called);
             return taken.map_or(Look::End, Look::Taken);
         }
-        if self.closed || limit <= now || (wish.empty && head.is_none()) {
+        if self.closed || limit.has_come(now) || (wish.empty && head.is_none()) {
             self.leave(place, called);
             return Look::End;
         }

@@ -70,7 +70,7 @@ impl Sleep {
     }
 
     /// As [`reset`](Self::reset), to a reading of the timer's clock. One in the past is ready at the
-    /// next poll.
+    /// next poll, and [`Monotonic::MAX`] is never.
     pub fn reset_at(&mut self, deadline: Monotonic) {
         self.deadline = deadline;
         if self.entry.as_ref().is_some_and(|entry| !entry.reschedule(deadline)) {
@@ -80,7 +80,7 @@ impl Sleep {
 
     /// Enters the timer.
     fn enter(&mut self, context: &Context<'_>) -> Poll<Result<(), SleepError>> {
-        if self.deadline <= self.home.common.now() {
+        if self.deadline.has_come(self.home.common.now()) {
             return Poll::Ready(Ok(()));
         }
         let waiter = Waiter::new(context.waker().clone());

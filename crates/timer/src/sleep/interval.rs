@@ -46,6 +46,93 @@ impl Interval {
         Self { missed, ..self }
     }
 
+    /// Puts the next tick off to one period from now, and the grid goes on from there. A tick that had come and was not asked for is left out.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Monotonic, ManualClock, Timer};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let clock = ManualClock::new();
+    /// let timer = Timer::builder().clock(clock.clone()).build().unwrap();
+    /// let mut ping = timer.interval(Duration::from_secs(10));
+    /// ping.tick().await?;
+    /// // Traffic at 7 s: the next ping is due at 17 s.
+    /// clock.advance(Duration::from_secs(7));
+    /// ping.reset();
+    /// clock.advance(Duration::from_secs(10));
+    /// assert_eq!(ping.tick().await?, Monotonic::from_nanos(17_000_000_000));
+    /// # Ok::<(), tickwheel::SleepError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn reset(&mut self) {
+        self.reset_after(self.period);
+    }
+
+    /// Brings the next tick forward to now, and the grid goes on from there: the tick after it is due one period from now.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{ManualClock, Monotonic, Timer};
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let clock = ManualClock::starting_at(Monotonic::from_nanos(5));
+    /// let timer = Timer::builder().clock(clock.clone()).build().unwrap();
+    /// let mut sync = timer.interval(Duration::from_secs(3_600));
+    /// sync.tick().await?;
+    /// clock.advance(Duration::from_secs(60));
+    /// sync.reset_immediately();
+    /// assert_eq!(sync.tick().await?, clock.advance(Duration::ZERO));
+    /// # Ok::<(), tickwheel::SleepError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn reset_immediately(&mut self) {
+        self.reset_after(Duration::ZERO);
+    }
+
+    /// Moves the next tick to `delay` from now, earlier or later, and the grid goes on from there, with the period it has. Zero is at once; more
+    /// than the 584 years of the clock is never.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{ManualClock, Monotonic, Timer};
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let clock = ManualClock::new();
+    /// let timer = Timer::builder().clock(clock.clone()).build().unwrap();
+    /// let mut interval = timer.interval(Duration::from_secs(10));
+    /// interval.reset_after(Duration::from_secs(1));
+    /// clock.advance(Duration::from_secs(11));
+    /// assert_eq!(interval.tick().await?, Monotonic::from_nanos(1_000_000_000));
+    /// assert_eq!(interval.tick().await?, Monotonic::from_nanos(11_000_000_000));
+    /// # Ok::<(), tickwheel::SleepError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn reset_after(&mut self, delay: Duration) {
+        self.sleep.reset(delay);
+    }
+
+    /// Moves the next tick to the instant `at` of the timer's clock, earlier or later, and the grid goes on from there. One in the past is due at
+    /// once, and what happens to the ticks between it and now is said by [`missed`](Self::missed). [`Monotonic::MAX`] is never.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{ManualClock, Missed, Monotonic, Timer};
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let second = |n: u64| Monotonic::from_nanos(n * 1_000_000_000);
+    /// let clock = ManualClock::starting_at(second(25));
+    /// let timer = Timer::builder().clock(clock.clone()).build().unwrap();
+    /// let mut interval = timer.interval(Duration::from_secs(10)).missed(Missed::Burst);
+    /// // The ticks of 0, 10 and 20 s were missed: a burst makes up for all of them.
+    /// interval.reset_at(second(0));
+    /// for due in [0, 10, 20] {
+    ///     assert_eq!(interval.tick().await?, second(due));
+    /// }
+    /// # Ok::<(), tickwheel::SleepError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn reset_at(&mut self, at: Monotonic) {
+        self.sleep.reset_at(at);
+    }
+
     /// Waits for the next tick and returns when it was scheduled. Dropping the future loses no tick.
     ///
     /// # Errors

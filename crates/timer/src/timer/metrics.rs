@@ -11,7 +11,10 @@ use super::lateness::Lateness;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Tasks and sleeps that were taken in.
+    /// Entries that were taken in: a task that runs once counts once, a periodic task once when it starts and once more after each run for the
+    /// next, a sleep when it is first polled and not when it is made. One that is ready at its first poll, or is never polled, is not among them. A
+    /// reschedule does not count; a sleep that has ended and was reset counts anew. What else waits by the timer counts in the same way: each
+    /// tick of an interval that had to be waited for, each limit of a timeout or of an operation, and what a delay queue waits by.
     pub accepted: u64,
     /// Bodies that began, and sleeps that ended. A one-shot that runs is counted when it begins.
     pub fired: u64,

@@ -143,7 +143,7 @@ impl Timer {
     }
 
     /// Runs `task` once, when the timer's clock reads `deadline` or up to a tick later; a deadline in
-    /// the past is now. For an [`Instant`](std::time::Instant), give the timer a
+    /// the past is now, and [`Monotonic::MAX`] is never. For an [`Instant`](std::time::Instant), give the timer a
     /// [`SystemClock`](crate::SystemClock), keep a copy, and ask its [`at`](crate::SystemClock::at).
     ///
     /// # Errors

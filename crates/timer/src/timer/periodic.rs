@@ -44,8 +44,15 @@ use crate::{Missed, Monotonic};
 pub struct Every<'a> {
     timer: &'a Timer,
     period: Duration,
-    first: Duration,
+    first: First,
     missed: Missed,
+}
+
+/// When the first run is scheduled.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    After(Duration),
+    At(Monotonic),
 }
 
 /// A task that runs a fixed delay after it ended, being set up by [`Timer::fixed_delay`].
@@ -56,17 +63,46 @@ pub struct Every<'a> {
 pub struct FixedDelay<'a> {
     timer: &'a Timer,
     delay: Duration,
-    first: Duration,
+    first: First,
 }
 
 impl<'a> Every<'a> {
     pub(super) fn new(timer: &'a Timer, period: Duration) -> Self {
-        Self { timer, period, first: period, missed: Missed::default() }
+        Self { timer, period, first: First::After(period), missed: Missed::default() }
     }
 
     /// The delay of the first run. The default is one period; zero is at once.
     pub fn first(self, delay: Duration) -> Self {
-        Self { first: delay, ..self }
+        Self { first: First::After(delay), ..self }
+    }
+
+    /// The instant of the first run, by the timer's clock, in place of a delay. One in the past is due at once, and what happens to the runs between
+    /// it and now is said by [`missed`](Self::missed): `Burst` makes up for each of them, `Skip` runs once and goes on with the grid that
+    /// begins at `at`, `Delay` runs once and begins a new grid. How late such a run is counts from its own instant. [`Monotonic::MAX`] is never.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// use tickwheel::{Job, ManualClock, Missed, Monotonic, Timer};
+    ///
+    /// // 25 s after the start of the grid, which the program knows from before.
+    /// let clock = ManualClock::starting_at(Monotonic::from_nanos(25_000_000_000));
+    /// let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+    /// let (sender, runs) = mpsc::channel();
+    /// timer
+    ///     .every(Duration::from_secs(10))
+    ///     .first_at(Monotonic::ZERO)
+    ///     .missed(Missed::Skip)
+    ///     .start(move || sender.send(()).unwrap())
+    ///     .unwrap();
+    /// clock.advance(Duration::ZERO);
+    /// assert_eq!(runs.try_iter().count(), 1, "for those of 0, 10 and 20 s");
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(runs.try_iter().count(), 1, "30 s are on the old grid");
+    /// # Ok::<(), tickwheel::BuildError>(())
+    /// ```
+    pub fn first_at(self, at: Monotonic) -> Self {
+        Self { first: First::At(at), ..self }
     }
 
     /// What happens to runs that were missed. The default is [`Missed::Skip`].
@@ -87,12 +123,32 @@ impl<'a> Every<'a> {
 
 impl<'a> FixedDelay<'a> {
     pub(super) fn new(timer: &'a Timer, delay: Duration) -> Self {
-        Self { timer, delay, first: delay }
+        Self { timer, delay, first: First::After(delay) }
     }
 
     /// The delay of the first run. The default is that of the others; zero is at once.
     pub fn first(self, delay: Duration) -> Self {
-        Self { first: delay, ..self }
+        Self { first: First::After(delay), ..self }
+    }
+
+    /// The instant of the first run, by the timer's clock, in place of a delay. One in the past is due at once, and as nothing is ever missed there is
+    /// nothing else to make up for. [`Monotonic::MAX`] is never.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// use tickwheel::{Job, ManualClock, Monotonic, Timer};
+    ///
+    /// let clock = ManualClock::starting_at(Monotonic::from_nanos(25_000_000_000));
+    /// let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build()?;
+    /// let (sender, runs) = mpsc::channel();
+    /// timer.fixed_delay(Duration::from_secs(10)).first_at(Monotonic::ZERO).start(move || sender.send(()).unwrap()).unwrap();
+    /// clock.advance_through(Duration::from_secs(9));
+    /// assert_eq!(runs.try_iter().count(), 1);
+    /// # Ok::<(), tickwheel::BuildError>(())
+    /// ```
+    pub fn first_at(self, at: Monotonic) -> Self {
+        Self { first: First::At(at), ..self }
     }
 
     /// Starts it. A run that panics is counted, and the next one comes all the same.
@@ -108,7 +164,7 @@ impl<'a> FixedDelay<'a> {
 fn start<F: FnMut() + Send + 'static>(
     timer: &Timer,
     period: Duration,
-    first: Duration,
+    first: First,
     rule: Rule,
     task: F,
 ) -> Result<Timeout, Refused<F>> {
@@ -116,7 +172,10 @@ fn start<F: FnMut() + Send + 'static>(
     if period.is_zero() {
         return Err(Refused { task, why: core.common.refuse(Refusal::NoPeriod) });
     }
-    let scheduled = core.now().saturating_add(first);
+    let scheduled = match first {
+        First::After(delay) => core.now().saturating_add(delay),
+        First::At(at) => at,
+    };
     let body = Periodic {
         task: Mutex::new(Some(task)),
         scheduled: Mutex::new(scheduled),

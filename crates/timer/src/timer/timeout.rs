@@ -78,7 +78,8 @@ impl Timeout {
     }
 
     /// As [`reschedule`](Self::reschedule), to a reading of the timer's clock; one in the past is
-    /// now.
+    /// now, and [`Monotonic::MAX`] is never. For a task at a fixed rate the runs between an instant of the past and now are missed ones:
+    /// with [`Missed::Burst`](crate::Missed::Burst) all of them come at once.
     pub fn reschedule_at(&self, deadline: Monotonic) -> bool {
         self.entry.reschedule(deadline)
     }

@@ -62,6 +62,9 @@ pub(super) struct Handout {
     pub(super) more: bool,
 }
 
+/// The tick of deadlines that never come: no clock reaches it, since a tick has 1 us or more.
+const NEVER: u64 = u64::MAX - 1;
+
 /// How long the driver may sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
@@ -137,7 +140,7 @@ impl Turn {
         let seen = entry.word.look();
         match seen.phase() {
             Phase::Pending if seen.is_filed() => {
-                let tick = seen.deadline().ceil_ticks(self.tick_nanos);
+                let tick = self.tick_of(seen.deadline());
                 let Some(handle) = entry.place() else { return };
                 // No deadline: it is out of the wheel, and will be looked at when it goes out.
                 if self.wheel.deadline(handle).is_some_and(|filed| tick < filed) {
@@ -169,15 +172,20 @@ impl Turn {
 
     /// Puts an entry that is marked as filed where its deadline belongs.
     fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
-        let tick = deadline.ceil_ticks(self.tick_nanos);
+        let tick = self.tick_of(deadline);
         if tick <= self.wheel.now() {
             entry.clear_place();
             self.due.push_back(entry);
             return;
         }
         let handle = self.wheel.insert(tick, Arc::clone(&entry));
-        // No deadline is as far as `u64::MAX` ticks of 1 us, and 2^32 entries do not fit into memory.
+        // The wheel has a place up to `u64::MAX` ticks, and 2^32 entries do not fit into memory.
         entry.set_place(handle.expect("a deadline after now has a place in the wheel"));
+    }
+
+    /// Where a deadline stands in the wheel.
+    fn tick_of(&self, deadline: Monotonic) -> u64 {
+        if deadline == Monotonic::MAX { NEVER } else { deadline.ceil_ticks(self.tick_nanos) }
     }
 
     fn advance(&mut self, now: Monotonic, pace: Pace) {
@@ -235,7 +243,8 @@ impl Turn {
     /// How long nothing has to be done, as far as the wheel knows.
     pub(super) fn rest(&self) -> Rest {
         match self.wheel.next_wake() {
-            None => Rest { wake: None, until: Monotonic::MAX },
+            // What never comes needs no wake-up.
+            None | Some(NEVER..) => Rest { wake: None, until: Monotonic::MAX },
             Some(tick) => {
                 // A deadline on the tick before is the last one that needs an earlier wake-up.
                 let before = Monotonic::from_tick(tick - 1, self.tick_nanos);
@@ -249,7 +258,7 @@ impl Turn {
         let mut all = Vec::from(std::mem::take(&mut self.handed));
         all.extend(self.due.drain(..));
         let now = self.wheel.now();
-        self.wheel.advance_with(u64::MAX - 1, |_, entry| all.push(entry));
+        self.wheel.advance_with(NEVER, |_, entry| all.push(entry));
         self.wheel = Wheel::new(now);
         all.extend(self.incoming.iter_mut().flat_map(|incoming| incoming.drain(..)));
         for entry in &all {

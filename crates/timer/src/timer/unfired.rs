@@ -50,7 +50,9 @@ pub struct OnClose {
 pub enum Fate {
     /// They run when they are due.
     Run,
-    /// They are given back to the caller.
+    /// They are given back to the caller, as tasks that it may still run. That includes those that are due and have not begun, since an executor has
+    /// them: the JDK, told not to run delayed tasks after a shutdown, keeps those and runs them, and drops the others without giving them
+    /// back. A body that runs just now ends as usual; of a periodic one there is no further run, and nothing to return.
     Return,
 }
 

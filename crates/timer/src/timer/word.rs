@@ -84,9 +84,12 @@ impl Seen {
         self.0 & FILED != 0
     }
 
-    /// Never before the instant that was asked for; at most 15 ns after it.
+    /// Never before the instant that was asked for; at most 15 ns after it. The last unit is [`Monotonic::MAX`], which is never.
     pub(crate) const fn deadline(self) -> Monotonic {
-        Monotonic::from_nanos(self.0 & !(PHASE | FILED))
+        match self.0 & !(PHASE | FILED) {
+            NEVER => Monotonic::MAX,
+            nanos => Monotonic::from_nanos(nanos),
+        }
     }
 
     /// Whether it still waits to run: pending, or due and not begun.
@@ -104,12 +107,14 @@ impl Seen {
     }
 }
 
-/// The next multiple of the unit; the last one stands for all beyond it, 584 years from the origin.
+/// The last multiple of the unit, 584 years from the origin: it stands for all from there on, which never come.
+const NEVER: u64 = !((1 << UNIT_BITS) - 1);
+
+/// The next multiple of the unit.
 const fn round_up(instant: Monotonic) -> u64 {
-    let unit = 1 << UNIT_BITS;
-    match instant.as_nanos().checked_add(unit - 1) {
-        Some(nanos) => nanos & !(unit - 1),
-        None => !(unit - 1),
+    match instant.as_nanos().checked_add(!NEVER) {
+        Some(nanos) => nanos & NEVER,
+        None => NEVER,
     }
 }
 
@@ -190,7 +195,7 @@ impl Word {
     /// Takes a pending entry whose deadline has passed to `next`, and out of the wheel.
     pub(crate) fn hand_over(&self, now: Monotonic, next: Phase) -> HandOver {
         let result = self.update(|seen| {
-            (seen.phase() == Phase::Pending && seen.deadline() <= now)
+            (seen.phase() == Phase::Pending && seen.deadline().has_come(now))
                 .then(|| Seen::new(next, false, seen.deadline()))
         });
         match result {
@@ -240,7 +245,9 @@ mod tests {
 
     #[test]
     fn a_deadline_is_rounded_up_and_keeps_to_its_bits() {
-        for (nanos, rounded) in [(0, 0), (1, 16), (16, 16), (17, 32), (u64::MAX, !15)] {
+        for (nanos, rounded) in
+            [(0, 0), (1, 16), (16, 16), (17, 32), (!31, !31), (!31 + 1, u64::MAX), (u64::MAX, u64::MAX)]
+        {
             let word = Word::new(Monotonic::from_nanos(nanos));
             assert_eq!(word.look().deadline(), Monotonic::from_nanos(rounded));
             assert_eq!((word.look().phase(), word.look().is_filed()), (Phase::Pending, false));

@@ -1,10 +1,11 @@
 //! What comes next: D1, D5, D11.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use tickwheel::{Clock, Monotonic};
 
-use super::by_hand::{ByHand, at, ms};
+use super::by_hand::{ByHand, Hand, at, ms};
 
 /// Every order of six elements, two of them with equal deadlines.
 #[test]
@@ -72,7 +73,7 @@ fn d1_deadlines_are_kept_to_the_nanosecond_and_to_the_end_of_time() {
     assert_eq!(by_hand.queue.try_take(), None);
     // The last reading there is.
     assert_eq!(by_hand.clock.advance(nano), Monotonic::MAX);
-    assert_eq!(by_hand.queue.try_take(), Some("never"));
+    assert_eq!(by_hand.queue.try_take(), None, "never is never");
 }
 
 #[test]
@@ -145,4 +146,44 @@ fn d11_peek_knows_a_moved_element_by_its_handle() {
     assert_eq!((named, deadline), (a, at(7)));
     assert_eq!(by_hand.queue.remove(named), Some('a'));
     assert_eq!(by_hand.queue.remove(a), None);
+}
+
+#[test]
+fn d13_what_is_due_comes_at_once_in_order_and_no_more_than_wanted() {
+    let by_hand = ByHand::new();
+    for (id, due) in [3, 1, 4, 1, 5, 9].into_iter().enumerate() {
+        by_hand.queue.push(id, ms(due)).expect("it is open");
+    }
+    assert!(by_hand.queue.drain_due(usize::MAX).is_empty(), "nothing is due");
+    by_hand.advance_to(5);
+    assert!(by_hand.queue.drain_due(0).is_empty());
+    assert_eq!(by_hand.queue.drain_due(3), [1, 3, 0], "equal ones by their push");
+    assert_eq!(by_hand.queue.drain_due(usize::MAX), [2, 4]);
+    assert_eq!((by_hand.queue.len(), by_hand.queue.try_take()), (1, None));
+    // The stream ends when its last element is taken from under it.
+    let mut hand = Hand::new(by_hand.queue.next());
+    assert!(hand.poll().is_pending());
+    by_hand.clock.advance(ms(4));
+    assert_eq!(by_hand.queue.drain_due(usize::MAX), [5]);
+    assert!(hand.woken());
+    assert_eq!(hand.poll(), Poll::Ready(None));
+}
+
+#[test]
+fn d14_the_end_of_the_clock_is_never() {
+    let by_hand = ByHand::starting_at(Monotonic::from_nanos(u64::MAX - 20));
+    let never = by_hand.queue.push_at("never", Monotonic::MAX).expect("it is open");
+    by_hand.queue.push("nor this", Duration::MAX).expect("it is open");
+    by_hand.queue.push_at("soon", Monotonic::from_nanos(u64::MAX - 10)).expect("it is open");
+    assert_eq!(by_hand.clock.advance(Duration::MAX), Monotonic::MAX);
+    assert_eq!(by_hand.queue.drain_due(usize::MAX), ["soon"]);
+    assert_eq!((by_hand.queue.try_take(), by_hand.queue.poll(Duration::ZERO)), (None, None));
+    let mut hand = Hand::new(by_hand.queue.wait_next());
+    assert!(hand.poll().is_pending(), "the queue is not closed");
+    by_hand.clock.advance(ms(1));
+    assert!(hand.poll().is_pending());
+    assert_eq!(by_hand.queue.peek(), Some((never, Monotonic::MAX)));
+    assert_eq!(by_hand.queue.reschedule_at(never, at(1)), Some(at(1)));
+    assert_eq!(hand.poll(), Poll::Ready(Some("never")));
+    assert_eq!(by_hand.queue.close(), ["nor this"]);
 }

@@ -301,6 +301,77 @@ fn pt7_an_interval_skips() {
     assert_eq!(ticks(Missed::Skip), expected);
 }
 
+/// The ticks that are there now.
+fn ready_ticks(interval: &mut Interval, bell: &Arc<Bell>) -> Vec<u64> {
+    let waker = Waker::from(Arc::clone(bell));
+    let mut context = Context::from_waker(&waker);
+    let mut ticks = Vec::new();
+    while let Poll::Ready(tick) = interval.poll_tick(&mut context) {
+        ticks.push(tick.unwrap().as_nanos() / 1_000_000);
+    }
+    ticks
+}
+
+#[test]
+fn pt13_a_reset_moves_the_next_tick_and_the_grid_with_it() {
+    type Reset = fn(&mut Interval);
+    let resets: [(Reset, u64); 6] = [
+        (Interval::reset, 450),
+        (Interval::reset_immediately, 150),
+        (|interval| interval.reset_after(ms(20)), 170),
+        (|interval| interval.reset_after(Duration::ZERO), 150),
+        (|interval| interval.reset_at(at_ms(1_000)), 1_000),
+        (|interval| interval.reset_at(at_ms(200)), 200),
+    ];
+    for (number, (reset, next)) in resets.into_iter().enumerate() {
+        let stage = Stage::new();
+        let bell = Arc::new(Bell::default());
+        let mut interval = stage.timer.interval(ms(300));
+        assert_eq!(ready_ticks(&mut interval, &bell), [0]);
+        stage.advance(150);
+        // It waits for 300, and is moved while it does.
+        assert_eq!(ready_ticks(&mut interval, &bell), []);
+        reset(&mut interval);
+        stage.advance(0);
+        let mut got = ready_ticks(&mut interval, &bell);
+        for _ in 150..next + 300 {
+            stage.advance(1);
+            got.extend(ready_ticks(&mut interval, &bell));
+        }
+        assert_eq!(got, [next, next + 300], "reset {number}");
+        assert!(bell.rung() > 0, "reset {number}");
+    }
+}
+
+#[test]
+fn pt13_a_reset_leaves_out_a_tick_that_nobody_asked_for() {
+    let stage = Stage::new();
+    let bell = Arc::new(Bell::default());
+    let mut interval = stage.timer.interval(ms(300)).missed(Missed::Burst);
+    assert_eq!(ready_ticks(&mut interval, &bell), [0]);
+    stage.advance(700);
+    interval.reset();
+    assert_eq!(ready_ticks(&mut interval, &bell), []);
+    stage.advance(300);
+    assert_eq!(ready_ticks(&mut interval, &bell), [1_000]);
+}
+
+#[test]
+fn pt13_after_a_reset_into_the_past_the_policy_decides() {
+    let after = |missed| {
+        let stage = Stage::starting_at(950, |builder| builder);
+        let bell = Arc::new(Bell::default());
+        let mut interval = stage.timer.interval(ms(300)).missed(missed);
+        interval.reset_at(at_ms(0));
+        let at_once = ready_ticks(&mut interval, &bell);
+        stage.advance(300);
+        (at_once, ready_ticks(&mut interval, &bell))
+    };
+    assert_eq!(after(Missed::Burst), (vec![0, 300, 600, 900], vec![1_200]));
+    assert_eq!(after(Missed::Delay), (vec![0], vec![1_250]));
+    assert_eq!(after(Missed::Skip), (vec![0], vec![1_200]));
+}
+
 #[test]
 #[should_panic(expected = "no next tick")]
 fn pt1_an_interval_of_zero_is_a_mistake() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tickwheel::{Missed, Refusal, Timeout, TimeoutState, Timer};
 
 use super::cancel::quietly;
-use super::stage::{Dice, Stage, ms};
+use super::stage::{Dice, Stage, at_ms, ms};
 
 #[test]
 fn pt1_a_period_of_zero_is_refused() {
@@ -252,4 +252,49 @@ fn a_periodic_task_that_is_moved_goes_on_from_there() {
         stage.advance(1);
     }
     assert_eq!(stage.ran(), [(7, 1), (17, 1), (27, 1)]);
+}
+
+/// Began at 0 with a period of 300, as far as its owner is concerned; started at 950.
+#[test]
+fn pt14_a_task_may_begin_in_the_past() {
+    let late = |missed| {
+        let stage = Stage::starting_at(950, |builder| builder);
+        let log = stage.log();
+        stage.timer.every(ms(300)).first_at(at_ms(0)).missed(missed).start(move || log.write(1)).unwrap();
+        stage.advance(0);
+        let at_once = stage.ran().len();
+        for _ in 950..1_900 {
+            stage.advance(1);
+        }
+        (at_once, stage.ran().into_iter().map(|(at, _)| at).collect::<Vec<_>>())
+    };
+    // Each turn by hand runs one of a burst.
+    let (at_once, then) = late(Missed::Burst);
+    assert_eq!(at_once + then.iter().filter(|at| **at < 960).count(), 4, "0, 300, 600, 900: {then:?}");
+    assert_eq!(then.into_iter().filter(|at| *at >= 960).collect::<Vec<_>>(), [1_200, 1_500, 1_800]);
+    assert_eq!(late(Missed::Delay), (1, vec![1_250, 1_550, 1_850]));
+    assert_eq!(late(Missed::Skip), (1, vec![1_200, 1_500, 1_800]));
+}
+
+#[test]
+fn pt14_a_fixed_delay_may_begin_in_the_past_and_has_missed_nothing() {
+    let stage = Stage::starting_at(950, |builder| builder);
+    let log = stage.log();
+    stage.timer.fixed_delay(ms(300)).first_at(at_ms(0)).start(move || log.write(1)).unwrap();
+    stage.clock.advance_through(ms(700));
+    assert_eq!(stage.ran(), [(950, 1), (1_250, 1), (1_550, 1)]);
+}
+
+#[test]
+fn pt15_a_burst_that_is_moved_into_the_past_makes_up_for_all_from_there() {
+    for (missed, expected) in [(Missed::Burst, 4), (Missed::Skip, 1), (Missed::Delay, 1)] {
+        let stage = Stage::starting_at(950, |builder| builder);
+        let log = stage.log();
+        let task = stage.timer.every(ms(300)).missed(missed).start(move || log.write(1)).unwrap();
+        assert!(task.reschedule_at(at_ms(0)));
+        for _ in 0..10 {
+            stage.advance(0);
+        }
+        assert_eq!(stage.ran(), vec![(950, 1); expected], "{missed:?}");
+    }
 }

@@ -1,8 +1,11 @@
 //! When tasks run: never early, in order, once.
 
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tickwheel::{Clock, Timeout, TimeoutState};
+use tickwheel::{Clock, Monotonic, Timeout, TimeoutState};
 
 use super::stage::{Dice, Stage, at_ms, ms};
 
@@ -330,4 +333,44 @@ fn a_body_that_goes_through_a_span_gets_to_its_end() {
     stage.timer.schedule(ms(10), goes).unwrap();
     stage.advance(10);
     assert_eq!(stage.ran(), [(3_600_010, 1), (3_600_010, 2)]);
+}
+
+/// With a tick of 1,200 ns the last instant that an entry can have is a whole tick, and with one of 1,285 ns the end of the clock is.
+#[test]
+fn t33_the_end_of_the_clock_is_never() {
+    for tick in [1_000, 1_200, 1_285, 1_000_000] {
+        let near_the_end = |builder: tickwheel::TimerBuilder| builder.tick(Duration::from_nanos(tick));
+        let stage = Stage::starting_at(u64::MAX / 1_000_000 - 1_000, near_the_end);
+        let log = stage.log();
+        let never = stage.timer.schedule_at(Monotonic::MAX, move || log.write(1)).unwrap();
+        stage.schedule(Duration::MAX, 2);
+        let put_off = stage.schedule(ms(10), 3);
+        assert!(put_off.reschedule_at(Monotonic::MAX));
+        let log = stage.log();
+        stage.timer.every(ms(1)).first_at(Monotonic::MAX).start(move || log.write(4)).unwrap();
+        let mut sleep = pin!(stage.timer.sleep_until(Monotonic::MAX));
+        let mut limit = pin!(stage.timer.timeout(Duration::MAX, pending::<()>()));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(sleep.as_mut().poll(&mut context).is_pending());
+        assert!(limit.as_mut().poll(&mut context).is_pending());
+        stage.schedule(ms(500), 5);
+        assert_eq!(stage.clock.advance_through(Duration::MAX), Monotonic::MAX);
+        let ran: Vec<u64> = stage.ran().into_iter().map(|(_, name)| name).collect();
+        assert_eq!(ran, [5], "tick {tick}");
+        assert!(sleep.as_mut().poll(&mut context).is_pending(), "tick {tick}");
+        assert!(limit.as_mut().poll(&mut context).is_pending(), "tick {tick}");
+        let mut late = pin!(stage.timer.sleep_until(Monotonic::MAX));
+        assert!(
+            late.as_mut().poll(&mut context).is_pending(),
+            "tick {tick}: it begins when the clock has ended"
+        );
+        stage.schedule(Duration::ZERO, 6);
+        assert_eq!(stage.ran(), [], "now is never, too");
+        assert_eq!(never.deadline(), Monotonic::MAX);
+        assert!(never.reschedule_at(at_ms(1)));
+        stage.advance(0);
+        let ran: Vec<u64> = stage.ran().into_iter().map(|(_, name)| name).collect();
+        assert_eq!(ran, [1], "tick {tick}");
+        assert_eq!(stage.timer.shutdown().len(), 4, "tick {tick}: 2, 3, 4 and 6");
+    }
 }

@@ -407,3 +407,17 @@ fn dropping_the_last_timer_ends_it() {
     assert_eq!(timeout.state(), TimeoutState::Returned);
     assert!(!timeout.cancel() && !timeout.reschedule(ms(1)));
 }
+
+/// An executor has it, and its body has not begun: the JDK would run it.
+#[test]
+fn t28_a_task_that_is_due_and_has_not_begun_is_returned() {
+    let (sender, jobs) = std::sync::mpsc::channel();
+    let stage = Stage::with(|builder| builder.executor(move |job: Job| sender.send(job).unwrap()));
+    stage.schedule(ms(1), 1);
+    stage.advance(1);
+    let job = jobs.try_recv().expect("it is due");
+    let unfired = stage.timer.close(OnClose { one_shots: Fate::Return, periodic: Fate::Return });
+    assert_eq!(unfired.len(), 1);
+    job.run();
+    assert_eq!(stage.ran(), [], "it was returned, and does not run");
+}
