@@ -268,3 +268,37 @@ fn what_is_no_good_backup_is_not_restored() {
     assert!(matches!(backup(&absent, &place.path().join("copy")), Err(BackupError::Io { .. })));
     assert!(!absent.exists());
 }
+
+/// A record that no opening looks at was damaged, and the error said that the disk of the copy was not to be trusted.
+#[test]
+fn a_damaged_source_is_named_and_not_its_copy() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (data, copy) = (place.path().join("data"), place.path().join("copy"));
+    stopped(&data);
+    let segment = files(&data).into_iter().find(|(path, _)| path.to_string_lossy().contains("segment-"));
+    let (path, mut bytes) = segment.expect("a day ahead is a segment's");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, &bytes).expect("written");
+    let opening = examine_dir(&data, Depth::Opening).expect("it is there");
+    assert!(opening.is_in_order() && !examined(&data).is_in_order(), "only a look at every record finds it");
+    let name = path.strip_prefix(&data).expect("in it").to_string_lossy().into_owned();
+    let check = |from: &Path, refused: BackupError| {
+        let BackupError::Damaged { path, problems } = &refused else { panic!("{refused}") };
+        assert_eq!((path.as_path(), problems[0].file.as_str()), (from, name.as_str()));
+        let offset = problems[0].offset.expect("it knows where");
+        assert!(offset <= middle as u64, "{offset} is behind byte {middle}");
+        let text = refused.to_string();
+        let place = format!("{} is not in order: {name} at byte {offset}: ", from.display());
+        assert!(
+            text.starts_with(&place) && text.contains("restore the data directory from a copy"),
+            "{text}"
+        );
+        assert!(!copy.exists(), "nothing is left");
+        assert!(!copy.with_extension("unfinished").exists(), "nothing is left");
+    };
+    check(&data, backup(&data, &copy).expect_err("damaged"));
+    assert_eq!(fs::read(&path).expect("readable"), bytes, "the source is as it was");
+    // A backup that was damaged later is found before a byte of it is copied.
+    check(&data, restore(&data, &copy).expect_err("damaged"));
+}
