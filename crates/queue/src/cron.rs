@@ -10,6 +10,8 @@
 //!
 //! Each [`Occurrence`] says if it is one of these. Nothing here reads a clock.
 
+mod days;
+
 use std::fmt;
 
 use croner::Cron as Expression;
@@ -127,8 +129,9 @@ impl fmt::Display for ClockChange {
     }
 }
 
-/// Candidates that are looked at for one occurrence: more than a second field has in a day that comes twice.
-const CANDIDATES_MAX: usize = 100_000;
+/// Candidates that are looked at for one occurrence. One of them may be over, because it came twice, and the next is behind all that come
+/// twice.
+const CANDIDATES_MAX: usize = 16;
 
 impl Cron {
     /// Reads an expression for a zone of the IANA database.
@@ -141,10 +144,10 @@ impl Cron {
         let expression = parser.parse(text).map_err(|error| refused(what_is_wrong(&error)))?;
         let found = TimeZone::get(zone).map_err(|_| CronError::Zone { name: zone.to_owned() })?;
         let cron = Self { text: text.to_owned(), expression, zone: found, zone_name: zone.to_owned() };
-        // The calendar repeats itself, so one that fires at all does so after any day.
-        match cron.next_after(Timestamp::EPOCH) {
-            Some(_) => Ok(cron),
-            None => Err(CronError::Never { text: text.to_owned() }),
+        if days::has_a_day(&cron.expression.pattern) {
+            Ok(cron)
+        } else {
+            Err(CronError::Never { text: text.to_owned() })
         }
     }
 
@@ -176,8 +179,25 @@ impl Cron {
                 let local = zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
                 return Some(Occurrence { at, change, local });
             }
+            local = self
+                .end_of_repetition(local)?
+                .checked_sub(jiff::SignedDuration::from_secs(1))
+                .ok()?
+                .max(local);
         }
         None
+    }
+
+    /// A time that comes twice ran the first time, and so did all that come twice with it: where they end. Of any other time itself.
+    fn end_of_repetition(&self, local: DateTime) -> Option<DateTime> {
+        match self.zone.to_ambiguous_timestamp(local).offset() {
+            AmbiguousOffset::Fold { before, .. } => {
+                let first = before.to_timestamp(local).ok()?;
+                let back = self.zone.following(first).next()?.timestamp();
+                Some(before.to_datetime(back))
+            }
+            AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => Some(local),
+        }
     }
 
     /// When the wall shows this time.
@@ -293,6 +313,47 @@ mod tests {
         );
     }
 
+    /// Asked in the second hour, an expression with a second field had a candidate for each second of the first.
+    #[test]
+    fn what_comes_twice_is_passed_over_at_once() {
+        for (text, next) in [
+            ("* * * * * *", "2030-11-03T02:00:00-05:00"),
+            ("59 59 1 * * *", "2030-11-04T01:59:59-05:00"),
+            ("0 30 0-2 * * *", "2030-11-03T02:30:00-05:00"),
+        ] {
+            for after in
+                ["2030-11-03T01:00:00-05:00", "2030-11-03T01:30:00.5-05:00", "2030-11-03T01:59:58-05:00"]
+            {
+                assert_eq!(walls(text, "America/New_York", after, 1), [next], "{text} after {after}");
+            }
+        }
+        assert_eq!(
+            walls("* * * * * *", "America/New_York", "2030-11-03T01:59:58-04:00", 2),
+            ["2030-11-03T01:59:59-04:00", "2030-11-03T02:00:00-05:00"]
+        );
+        // Half an hour comes twice there.
+        assert_eq!(
+            walls("* * * * * *", "Australia/Lord_Howe", "2030-04-07T01:31:00+10:30", 1),
+            ["2030-04-07T02:00:00+10:30"]
+        );
+    }
+
+    /// The days that come most rarely: 40 years lie between two of them where a leap year is left out.
+    #[test]
+    fn a_leap_day_that_is_a_monday() {
+        assert_eq!(
+            walls("0 0 29 2 +MON", "UTC", "2000-01-01T00:00:00Z", 6),
+            [
+                "2016-02-29T00:00:00+00:00",
+                "2044-02-29T00:00:00+00:00",
+                "2072-02-29T00:00:00+00:00",
+                "2112-02-29T00:00:00+00:00",
+                "2140-02-29T00:00:00+00:00",
+                "2168-02-29T00:00:00+00:00",
+            ]
+        );
+    }
+
     #[test]
     fn odd_zones() {
         // Half an hour on Lord Howe, and a whole day that Samoa skipped.
@@ -330,6 +391,8 @@ mod tests {
             ("* * * * * * 2030", "UTC", "`* * * * * * 2030` is no cron expression: "),
             ("0 0 30 2 *", "UTC", "`0 0 30 2 *` never fires"),
             ("0 0 31 4,6 *", "Europe/Berlin", "`0 0 31 4,6 *` never fires"),
+            ("59 59 23 31 2,4,6,9,11 *", "UTC", "`59 59 23 31 2,4,6,9,11 *` never fires"),
+            ("0 0 1-7 * +MON#2", "UTC", "`0 0 1-7 * +MON#2` never fires"),
             ("* * * * *", "Mars/Olympus", "`Mars/Olympus` is no time zone"),
             ("* * * * *", "", "`` is no time zone"),
         ] {
