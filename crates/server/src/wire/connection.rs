@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Fault;
 use super::gate::{self, Gate, Timeouts};
+use super::rest::Rest;
 use super::turn::{AnswerBody, Turn};
 use crate::front::Front;
 use crate::problem;
@@ -34,8 +35,12 @@ where
         let (front, turn) = (Arc::clone(&answering), turn.clone());
         request.extensions_mut().insert(turn.clone());
         Box::pin(async move {
-            let answer = front.answer(request.map(Body::new)).await;
-            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, turn)))
+            let rest = Rest::default();
+            let (head, body) = request.into_parts();
+            let body = Body::new(rest.lend(body, &head.headers));
+            let mut answer = front.answer(Request::from_parts(head, body)).await;
+            rest.settle(&mut answer).await;
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, rest, turn)))
         }) as Pin<Box<dyn Future<Output = _> + Send>>
     });
     // The gate keeps the time for heads; hyper would answer a late one without a body.
@@ -157,6 +162,110 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
         assert!(answer.contains("/problems/timeout"), "{answer}");
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+
+    /// A refused call: its answer's head and body, however many bytes come with it.
+    async fn one_answer(client: &mut DuplexStream) -> String {
+        let mut bytes = Vec::new();
+        loop {
+            let text = String::from_utf8_lossy(&bytes);
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                if body.len() == length.map_or(0, |length| length.parse().expect("a length")) {
+                    return text.into_owned();
+                }
+            }
+            let mut byte = [0];
+            client.read_exact(&mut byte).await.expect("the answer goes on");
+            bytes.push(byte[0]);
+        }
+    }
+
+    fn refused_head(body_bytes: usize, more: &str) -> Vec<u8> {
+        format!("PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {body_bytes}\r\n{more}\r\n")
+            .into_bytes()
+    }
+
+    /// Python's `http.client` sends head and body apart. The connection closed over the body without a word, and the next call failed.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_follows_its_refused_head_is_read_away_and_the_next_call_works() {
+        for body_bytes in [1, 1_000, 64 << 10] {
+            for wait_ms in [0, 1, 99] {
+                let (mut client, _stop) = connect(1 << 20);
+                for _ in 0..3 {
+                    client.write_all(&refused_head(body_bytes, "")).await.expect("open");
+                    sleep(Duration::from_millis(wait_ms)).await;
+                    client.write_all(&vec![b'x'; body_bytes]).await.expect("open");
+                    let answer = one_answer(&mut client).await;
+                    assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{answer}");
+                    assert!(
+                        !answer.contains("connection: close"),
+                        "{body_bytes} B after {wait_ms} ms: {answer}"
+                    );
+                }
+                client.write_all(GET).await.expect("open");
+                assert!(one_answer(&mut client).await.ends_with("done"), "{body_bytes} B after {wait_ms} ms");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_leaves_a_body_unread_says_that_the_connection_ends() {
+        let larger = (64 << 10) + 1;
+        for (head, body, seconds) in [
+            (refused_head(2, ""), &b""[..], 0),
+            (refused_head(2, ""), b"{", 0),
+            (refused_head(larger, ""), b"{}", 0),
+            (refused_head(2, "Expect: 100-continue\r\n"), b"", 0),
+            (
+                b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"2\r\n{}\r\n",
+                0,
+            ),
+            (
+                b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"zz\r\n",
+                0,
+            ),
+            (
+                b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"zz\r\n",
+                0,
+            ),
+            (b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(), b"{", 30),
+        ] {
+            let (mut client, _stop) = connect(1 << 20);
+            let begun = Instant::now();
+            client.write_all(&head).await.expect("open");
+            client.write_all(body).await.expect("open");
+            let answer = one_answer(&mut client).await;
+            let shown = String::from_utf8_lossy(&head).into_owned();
+            assert!(answer.starts_with("HTTP/1.1 4"), "{shown}{answer}");
+            assert!(!answer.contains("100 Continue"), "{shown}{answer}");
+            assert!(answer.contains("connection: close\r\n"), "{shown}{answer}");
+            assert!(
+                begun.elapsed() <= Duration::from_millis(seconds * 1_000 + 100),
+                "{shown} {:?}",
+                begun.elapsed()
+            );
+            client.shutdown().await.expect("it leaves");
+            assert_eq!(rest(&mut client).await.0, "", "{shown}");
+        }
+    }
+
+    /// Chunks have no length in the head, so a body of them is read as far as a small rest goes.
+    #[tokio::test(start_paused = true)]
+    async fn an_endless_body_is_not_read_away() {
+        let (mut client, _stop) = connect(1 << 20);
+        let head = b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.write_all(head).await.expect("open");
+        let begun = Instant::now();
+        for _ in 0..9 {
+            client.write_all(format!("2000\r\n{}\r\n", "x".repeat(0x2000)).as_bytes()).await.expect("open");
+        }
+        let answer = one_answer(&mut client).await;
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+        assert_eq!(begun.elapsed(), Duration::ZERO, "it is over before its time");
     }
 
     #[tokio::test(start_paused = true)]

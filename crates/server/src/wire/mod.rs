@@ -13,6 +13,7 @@ mod connection;
 mod fault;
 mod gate;
 mod head;
+mod rest;
 mod turn;
 
 pub(crate) use connection::{refuse, serve};

@@ -6,12 +6,14 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use hyper::body::{Frame, SizeHint};
+
+use super::rest::Rest;
 
 /// Shared by the gate, which begins a turn with each head it lets through, and the answer's body, which ends it.
 #[derive(Clone, Default)]
@@ -92,14 +94,19 @@ impl Drop for Watch {
 }
 
 /// An answer's body that ends its turn when it is dropped, written out or not.
+///
+/// A batch is read while its answer is written. What such a call leaves unread is read away before the answer ends.
 pub(crate) struct AnswerBody {
     body: Body,
+    rest: Rest,
+    /// Reads the rest away.
+    ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     turn: Turn,
 }
 
 impl AnswerBody {
-    pub(crate) fn new(body: Body, turn: Turn) -> Self {
-        Self { body, turn }
+    pub(super) fn new(body: Body, rest: Rest, turn: Turn) -> Self {
+        Self { body, rest, ending: None, turn }
     }
 }
 
@@ -117,7 +124,19 @@ impl HttpBody for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let answer = &mut *self;
+        loop {
+            if let Some(ending) = &mut answer.ending {
+                ready!(ending.as_mut().poll(cx));
+                answer.ending = None;
+                return Poll::Ready(None);
+            }
+            let frame = ready!(Pin::new(&mut answer.body).poll_frame(cx));
+            answer.ending = if frame.is_none() { answer.rest.read_away() } else { None };
+            if answer.ending.is_none() {
+                return Poll::Ready(frame);
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {

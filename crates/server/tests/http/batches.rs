@@ -145,3 +145,16 @@ fn a_batch_is_refused_as_a_whole_only_for_its_head() {
     connection.reply().assert_problem(413, "body-too-large", "length");
     assert_eq!(served.call("POST", BATCH, "").text(), "", "no lines, no results");
 }
+
+#[test]
+fn what_a_batch_leaves_unread_does_not_stand_in_the_way_of_the_next_call() {
+    let served = Served::memory();
+    let line = "{\"op\":\"cancel\",\"key\":\"a\"}\n";
+    let mut connection = served.connect();
+    // The line beyond the limit ends the batch, and those behind it are not read.
+    connection.request("POST", BATCH, &[], line.repeat(10_100).as_bytes());
+    let results = connection.reply().lines();
+    assert_eq!((results.len(), &results[10_000]["status"]), (10_001, &json!(413)));
+    connection.request("GET", "/healthz", &[], b"");
+    assert_eq!(connection.reply().status, 200);
+}

@@ -1,6 +1,8 @@
 //! Bytes that are no proper request.
 
-use crate::served::Served;
+use tickwheel_server::{Config, Tokens};
+
+use crate::served::{Served, virtual_memory};
 
 const GET: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
 const PUT: &str = "PUT /v1/queues/q/tasks/a HTTP/1.1\r\nHost: localhost\r\n";
@@ -174,6 +176,64 @@ fn a_client_may_ask_before_it_sends_its_body() {
     assert_eq!(connection.reply().status, 201);
     connection.send(format!("{PUT}Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n").as_bytes());
     connection.reply().assert_problem(413, "body-too-large", "before a byte of it is sent");
+}
+
+/// Each refusal that does not look at the body: the next call on the connection works, or the answer said that it would not.
+#[test]
+fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
+    let tokens = "all\nreader rights=read\nslow rate=1/m\nscoped scope=a/";
+    let tokens = Tokens::parse(tokens).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let task = "/v1/queues/q/tasks/a";
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let calls = [
+        (401, "PUT", task, String::new()),
+        (401, "PUT", task, bearer("unknown")),
+        (403, "PUT", task, bearer("reader")),
+        (404, "PUT", task, bearer("scoped")),
+        (404, "PUT", "/nowhere", bearer("all")),
+        (405, "POST", task, bearer("all")),
+        (415, "PUT", task, format!("{}Content-Type: text/csv\r\n", bearer("all"))),
+        (415, "POST", "/v1/queues/q/batch", format!("{}Content-Type: text/csv\r\n", bearer("all"))),
+        (403, "PUT", "/v1/queues/$jobs/tasks/a", bearer("all")),
+        (403, "PUT", task, format!("{}Origin: http://evil.example\r\n", bearer("all"))),
+        (400, "PUT", "/v1/queues/q/tasks/a?x=1", bearer("all")),
+        (200, "GET", "/healthz", String::new()),
+    ];
+    // The first call of this one is taken, and each of the next is one too many.
+    let mut slow = served.connect();
+    slow.send(format!("GET {task} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", bearer("slow")).as_bytes());
+    assert_eq!(slow.reply().status, 404);
+    let calls = calls.into_iter().chain([(429, "PUT", task, bearer("slow"))]);
+    let good = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{}\r\n", bearer("all"));
+    for (status, method, target, headers) in calls {
+        for (host, body, expects) in [
+            ("localhost", &b"{}"[..], false),
+            ("evil.example", b"{}", false),
+            ("localhost", &[b'x'; 70_000], false),
+            ("localhost", b"{}", true),
+        ] {
+            let expect = if expects { "Expect: 100-continue\r\n" } else { "" };
+            let head = format!(
+                "{method} {target} HTTP/1.1\r\nHost: {host}\r\n{headers}{expect}Content-Length: {}\r\n\r\n",
+                body.len()
+            );
+            let status = if host == "localhost" { status } else { 421 };
+            let mut connection = served.connect();
+            connection.send(head.as_bytes());
+            if !expects {
+                connection.send(body);
+            }
+            let answer = connection.reply();
+            assert_eq!(answer.status, status, "{head}{}", answer.text());
+            if answer.header("connection") == Some("close") {
+                continue;
+            }
+            assert!(body.len() < 70_000 && !expects, "{head}");
+            connection.send(good.as_bytes());
+            assert_eq!(connection.reply().status, 200, "the call after {head}");
+        }
+    }
 }
 
 #[test]
