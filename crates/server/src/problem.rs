@@ -92,7 +92,7 @@ pub(crate) fn body_too_slow(limit: Duration) -> Problem {
 pub(crate) fn broken_body() -> Problem {
     Problem::bad_request(&BadRequest::body(
         "broke off, or its chunks are malformed",
-        "send as many bytes as Content-Length says, or plain chunks without extensions and trailers",
+        "send as many bytes as Content-Length says, or chunks as RFC 9112 has them",
     ))
 }
 

@@ -2,16 +2,33 @@
 
 use std::io;
 
+use super::head::is_token_byte;
+
 /// `ffffffff`: bodies are limited far below, and more digits are only a way to overflow somebody's parser.
 const SIZE_DIGITS_MAX: u32 = 8;
 
-/// Follows a chunked body byte by byte. It is strict where parsers differ: no extension, no trailer, no bare LF, at most
-/// eight digits. No client in use sends extensions or trailers to an API.
+/// Extensions of all chunks of a body have so many bytes at most, and so have its trailers: 8 KiB. They mean nothing here.
+const IGNORED_BYTES_MAX: u32 = 8 << 10;
+
+/// Follows a chunked body byte by byte, as RFC 9112 section 7.1 has it. Extensions and trailers are skipped; their bytes are
+/// limited. It is strict where parsers differ: no bare LF, no control character, no folded trailer, at most eight digits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Chunks {
+pub(crate) struct Chunks {
+    at: At,
+    /// Bytes of extensions, and then of trailers, that may still come.
+    ignored_left: u32,
+}
+
+/// Where in a chunked body.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum At {
     /// In the size, after so many digits.
     Size { digits: u32, value: u64 },
-    /// After the CR behind the size.
+    /// In white space behind the size; an extension has to follow.
+    SizeSpace { value: u64 },
+    /// In the extensions, behind the first semicolon.
+    Extension { value: u64 },
+    /// After the CR behind the size and its extensions.
     SizeLf { value: u64 },
     /// In the data, so many bytes before its end.
     Data { left: u64 },
@@ -19,16 +36,27 @@ pub(crate) enum Chunks {
     DataCr,
     /// Behind the data, before LF.
     DataLf,
-    /// Behind the last chunk, before CR.
-    LastCr,
-    /// Behind the last chunk, before LF.
+    /// At the beginning of a line behind the last chunk: a trailer, or the empty line that ends the body.
+    Line,
+    /// In the name of a trailer.
+    TrailerName,
+    /// In the value of a trailer.
+    TrailerValue,
+    /// Behind a trailer, before LF.
+    TrailerLf,
+    /// In the empty line at the end, before LF.
     LastLf,
     /// The body is over.
     End,
 }
 
 impl Chunks {
-    pub(crate) const START: Self = Self::Size { digits: 0, value: 0 };
+    pub(crate) const START: Self = Self { at: At::SIZE, ignored_left: IGNORED_BYTES_MAX };
+
+    /// Whether the body is over.
+    pub(crate) fn is_over(self) -> bool {
+        self.at == At::End
+    }
 
     /// Follows `bytes`; gives how many belong to this body. Fewer than there are: the body is over.
     ///
@@ -37,64 +65,119 @@ impl Chunks {
     /// in good order is not lost to what follows. Cost: a step per byte of framing, none per byte of data.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut at = 0;
-        while at < bytes.len() && *self != Self::End {
-            if let Self::Data { left } = self {
+        while at < bytes.len() && !self.is_over() {
+            if let At::Data { left } = &mut self.at {
                 let step = (*left).min((bytes.len() - at) as u64);
                 *left -= step;
                 at += usize::try_from(step).expect("not above a slice's length");
                 if *left == 0 {
-                    *self = Self::DataCr;
+                    self.at = At::DataCr;
                 }
                 continue;
             }
             match self.step(bytes[at]) {
-                Ok(next) => *self = next,
-                Err(_) if at > 0 => return Ok(at),
-                Err(error) => return Err(error),
+                Some(next) => *self = next,
+                None if at > 0 => return Ok(at),
+                None => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "the chunks of the body are malformed",
+                    ));
+                }
             }
             at += 1;
         }
         Ok(at)
     }
 
-    fn step(self, byte: u8) -> io::Result<Self> {
-        Ok(match (self, byte) {
+    /// After one more byte; `None`: it breaks the form.
+    fn step(self, byte: u8) -> Option<Self> {
+        let at = self.at.step(byte)?;
+        let ignored_left = match (self.at, at) {
+            (
+                _,
+                At::SizeSpace { .. }
+                | At::Extension { .. }
+                | At::TrailerName
+                | At::TrailerValue
+                | At::TrailerLf,
+            ) => self.ignored_left.checked_sub(1)?,
+            // Trailers have bytes of their own.
+            (At::SizeLf { value: 0 }, _) => IGNORED_BYTES_MAX,
+            _ => self.ignored_left,
+        };
+        Some(Self { at, ignored_left })
+    }
+}
+
+impl At {
+    const SIZE: Self = Self::Size { digits: 0, value: 0 };
+
+    fn step(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
             (Self::Size { digits, value }, _) if byte.is_ascii_hexdigit() && digits < SIZE_DIGITS_MAX => {
                 let digit = (byte as char).to_digit(16).expect("a hex digit");
                 Self::Size { digits: digits + 1, value: value << 4 | u64::from(digit) }
             }
-            (Self::Size { digits: 1.., value }, b'\r') => Self::SizeLf { value },
-            (Self::SizeLf { value: 0 }, b'\n') => Self::LastCr,
+            (Self::Size { digits: 1.., value } | Self::SizeSpace { value }, b' ' | b'\t') => {
+                Self::SizeSpace { value }
+            }
+            (Self::Size { digits: 1.., value } | Self::SizeSpace { value }, b';') => {
+                Self::Extension { value }
+            }
+            (Self::Size { digits: 1.., value } | Self::Extension { value }, b'\r') => Self::SizeLf { value },
+            (Self::Extension { value }, _) if is_text(byte) => Self::Extension { value },
+            (Self::SizeLf { value: 0 }, b'\n') => Self::Line,
             (Self::SizeLf { value }, b'\n') => Self::Data { left: value },
             (Self::DataCr, b'\r') => Self::DataLf,
-            (Self::DataLf, b'\n') => Self::START,
-            (Self::LastCr, b'\r') => Self::LastLf,
+            (Self::DataLf, b'\n') => Self::SIZE,
+            (Self::Line, b'\r') => Self::LastLf,
             (Self::LastLf, b'\n') => Self::End,
-            _ => {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "the chunks of the body are malformed",
-                ));
-            }
+            (Self::Line | Self::TrailerName, _) if is_token_byte(byte) => Self::TrailerName,
+            (Self::TrailerName, b':') => Self::TrailerValue,
+            (Self::TrailerValue, b'\r') => Self::TrailerLf,
+            (Self::TrailerValue, _) if is_text(byte) => Self::TrailerValue,
+            (Self::TrailerLf, b'\n') => Self::Line,
+            _ => return None,
         })
     }
+}
+
+/// What may stand in an extension or in the value of a trailer: no control character, and ASCII as in a head.
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BODY: &[u8] = b"5\r\nhello\r\n00A\r\n0123456789\r\n0\r\n\r\n";
+    const BODIES: [&str; 3] = [
+        "5\r\nhello\r\n00A\r\n0123456789\r\n0\r\n\r\n",
+        "5;a\r\nhello\r\nA \t; a=\"b;c\" ; d\r\n0123456789\r\n0;last\r\n\r\n",
+        "0\r\nExpires: now\r\nContent-Length: 7\r\nX:\r\n\r\n",
+    ];
 
     #[test]
     fn a_body_ends_where_it_ends_however_it_is_cut() {
-        let bytes = [BODY, b"GET"].concat();
-        for cut in 0..=BODY.len() {
-            let mut chunks = Chunks::START;
-            assert_eq!(chunks.follow(&bytes[..cut]).expect("well formed"), cut, "cut {cut}");
-            let rest = chunks.follow(&bytes[cut..]).expect("well formed");
-            assert_eq!((cut + rest, chunks), (BODY.len(), Chunks::End), "cut {cut}");
+        for body in BODIES {
+            let bytes = [body.as_bytes(), b"GET"].concat();
+            for cut in 0..=body.len() {
+                let mut chunks = Chunks::START;
+                assert_eq!(chunks.follow(&bytes[..cut]).expect("well formed"), cut, "cut {cut} of {body:?}");
+                let rest = chunks.follow(&bytes[cut..]).expect("well formed");
+                assert!(cut + rest == body.len() && chunks.is_over(), "cut {cut} of {body:?}");
+            }
         }
+    }
+
+    /// How many bytes of a text are taken before the one that breaks the form.
+    fn taken(text: &str) -> Option<usize> {
+        let mut chunks = Chunks::START;
+        let good = chunks.follow(text.as_bytes()).unwrap_or(0);
+        let error = chunks.follow(&text.as_bytes()[good..]).err()?;
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text:?}");
+        Some(good)
     }
 
     #[test]
@@ -103,21 +186,44 @@ mod tests {
             "\r\n",
             "5\nhello",
             "g\r\n",
-            "5;a=b\r\n",
+            ";a\r\n",
             "5 \r\n",
+            "5 a\r\n",
+            "5;a\nhello",
+            "5;a\rb",
+            "5;a\u{0}\r\n",
+            "5;\u{fc}\r\n",
             "-1\r\n",
             "0x5\r\n",
             "000000005\r\n",
             "5\r\nhello!!",
             "5\r\nhello\n",
-            "0\r\nTrailer: x\r\n\r\n",
             "0\r\n\n",
+            "0\r\nTrailer\r\n\r\n",
+            "0\r\nTrailer : x\r\n\r\n",
+            "0\r\n: x\r\n\r\n",
+            "0\r\nA: x\n\r\n",
+            "0\r\nA: x\r\n folded\r\n\r\n",
+            "0\r\nA: x\u{0}\r\n\r\n",
+            "0\r\nA: x\ry\r\n",
+            "0\r\nA: x\r\n\n",
             "5\r\r\n",
         ] {
-            let mut chunks = Chunks::START;
-            let good = chunks.follow(bad.as_bytes()).unwrap_or(0);
-            let error = chunks.follow(&bad.as_bytes()[good..]).expect_err(bad);
-            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{bad:?}");
+            assert!(taken(bad).is_some(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_is_skipped_has_a_limit() {
+        let max = IGNORED_BYTES_MAX as usize;
+        let extended = |bytes: usize| format!("1;{}\r\nx\r\n", "e".repeat(bytes - 1));
+        assert_eq!(taken(&extended(max)), None);
+        assert_eq!(taken(&extended(max + 1)), Some(1 + max));
+        assert_eq!(taken(&extended(max / 2).repeat(2)), None);
+        assert!(taken(&extended(max / 2 + 1).repeat(2)).is_some(), "all chunks have it together");
+        // The bytes of a trailer with its CR.
+        let trailers = |bytes: usize| format!("{}0\r\nX: {}\r\n\r\n", extended(max), "y".repeat(bytes - 4));
+        assert_eq!(taken(&trailers(max)), None);
+        assert!(taken(&trailers(max + 1)).is_some());
     }
 }

@@ -163,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             }
             Stage::Chunked(chunks) => {
                 self.cleared = chunks.follow(&self.inbox)?;
-                if *chunks == Chunks::End {
+                if chunks.is_over() {
                     self.stage = Stage::start();
                 }
             }

@@ -263,7 +263,7 @@ impl Fields {
 }
 
 /// RFC 9110 section 5.6.2.
-fn is_token_byte(b: u8) -> bool {
+pub(super) fn is_token_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
 

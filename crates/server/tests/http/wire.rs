@@ -88,9 +88,12 @@ fn malformed_chunks_are_a_bad_request() {
     for chunks in [
         "zz\r\n",
         "2\n{}\r\n0\r\n\r\n",
-        "2;a=b\r\n{}\r\n0\r\n\r\n",
+        "2;a=b\n{}\r\n0\r\n\r\n",
+        "2 \r\n{}\r\n0\r\n\r\n",
         "2\r\n{}x",
-        "2\r\n{}\r\n0\r\nX: y\r\n\r\n",
+        "2\r\n{}\r\n0\r\nX: y\n\r\n",
+        "2\r\n{}\r\n0\r\nX : y\r\n\r\n",
+        "2\r\n{}\r\n0\r\nX: y\r\n z\r\n\r\n",
         "-2\r\n{}\r\n",
         "fffffffff\r\n",
     ] {
@@ -113,6 +116,27 @@ fn malformed_chunks_are_a_bad_request() {
     connection
         .send(format!("{PUT}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n1\r\n}}\r\n0\r\n\r\n").as_bytes());
     assert_eq!(connection.reply().status, 201);
+}
+
+#[test]
+fn extensions_and_trailers_are_skipped_and_frame_nothing() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    let chunks = "1;a;b=\"c\"\r\n{\r\n1 ; d\r\n}\r\n0;e\r\nContent-Length: 40\r\nTransfer-Encoding: x\r\nHost: evil.example\r\n\r\n";
+    let put = format!("{PUT}Trailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+    connection.send(format!("{put}{put}{GET}\r\n").as_bytes());
+    assert_eq!([(); 3].map(|()| connection.reply().status), [201, 200, 200]);
+    // The gate and the parser behind it have limits of their own, and both end the connection.
+    for long in ["x".repeat(9 << 10), "x".repeat(17 << 10)] {
+        for chunks in
+            [format!("2;{long}\r\n{{}}\r\n0\r\n\r\n"), format!("2\r\n{{}}\r\n0\r\nX: {long}\r\n\r\n")]
+        {
+            let mut connection = served.connect();
+            connection.send(format!("{PUT}Transfer-Encoding: chunked\r\n\r\n{chunks}{GET}\r\n").as_bytes());
+            connection.reply().assert_problem(400, "bad-request", "too long");
+            assert!(connection.is_closed());
+        }
+    }
 }
 
 #[test]
@@ -229,7 +253,7 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
             if answer.header("connection") == Some("close") {
                 continue;
             }
-            assert!(body.len() < 70_000 && !expects, "{head}");
+            assert!(!expects, "{head}");
             connection.send(good.as_bytes());
             assert_eq!(connection.reply().status, 200, "the call after {head}");
         }
