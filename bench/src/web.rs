@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use anyhow::{Context, ensure};
-use tickwheel_server::{Config, Server, Store};
+use anyhow::{Context, bail, ensure};
+use tickwheel_server::{Config, ListenAt, Server, Store};
 
 /// A server on a port of its own. It stops when this is dropped.
 #[derive(Debug)]
@@ -18,11 +18,11 @@ pub(crate) struct WebServer {
 impl WebServer {
     pub(crate) fn start(dir: &Path) -> anyhow::Result<Self> {
         let mut config = Config::new(Store::Dir(dir.to_owned()));
-        config.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.listen = SocketAddr::from(([127, 0, 0, 1], 0)).into();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start a runtime")?;
         let server = runtime.block_on(Server::bind(config)).context("start a server")?;
-        let address = server.local_addr();
+        let ListenAt::Tcp(address) = *server.local_addr() else { bail!("the server is not at an address") };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             runtime.block_on(server.run(async {

@@ -391,7 +391,7 @@ impl Problem {
             ProblemKind::ForeignHost,
             format!("this server listens on its own machine only and is not `{}`", shown(host)),
         )
-        .with_hint("write localhost, 127.0.0.1 or [::1] as the host")
+        .with_hint("write localhost, 127.0.0.1 or [::1] as the host; if a proxy passes another name on, start the server with --allow-host NAME")
     }
 
     /// 426: the server speaks TLS only.

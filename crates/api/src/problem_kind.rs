@@ -266,14 +266,14 @@ impl ProblemKind {
             ),
             Self::ForeignHost => (
                 "The server listens on its own machine only, and the request names another host. The call had no effect.",
-                "Write localhost or 127.0.0.1.",
+                "Write localhost or 127.0.0.1; for a proxy that passes another name on, start the server with --allow-host.",
             ),
             Self::NeedsTls => (
                 "The port speaks TLS. The call had no effect.",
                 "Write `https` in place of `http` in the URL.",
             ),
             Self::Timeout => (
-                "The request did not arrive in time: 5 s for its head, 30 s for its body. Of a batch, lines that were answered took effect.",
+                "The request did not arrive in time: 5 s for its head, 30 s for its body. A batch that sends less than 1 KiB/s for 5 s makes way for one that waits. Of a batch, lines that were answered took effect.",
                 "Send it in one piece.",
             ),
             Self::Live => (
@@ -324,7 +324,7 @@ impl ProblemKind {
                 "Send fewer or shorter headers.",
             ),
             Self::Busy => (
-                "A limit on connections, bodies or jobs under way, or one of the token, is reached. The call had no effect.",
+                "A limit on connections, bodies, batches or jobs under way, or one of the token, is reached; `detail` names it. The call had no effect.",
                 "Try again after `Retry-After` seconds; a token that has all its tasks waits until some of them are done.",
             ),
             Self::BacklogFull => (

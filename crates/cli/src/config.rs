@@ -66,6 +66,7 @@ fn setting(option: &Arg) -> Setting {
         Some(default) => quoted(&default),
         None => quoted(match option.get_id().as_str() {
             "data" => "./tickwheel-data",
+            "allow_host" => "tasks.example",
             "beanstalk" => "127.0.0.1:11300",
             "beanstalk_namespace" => "shop",
             "beanstalk_client_ca" => "/etc/tickwheel/clients.pem",

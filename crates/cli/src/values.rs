@@ -1,13 +1,11 @@
 //! Values on the command line: each is checked where it is read, and an error says what to write instead.
 
-use std::net::SocketAddr;
-
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
     LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
 };
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
-use tickwheel_server::{JOB_BYTES_MAX, ListenAt};
+use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
 
 /// `30m`: how long until the task is due, in ms.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
@@ -23,11 +21,19 @@ pub(crate) fn shift(text: &str) -> Result<i64, String> {
     }
 }
 
-/// `127.0.0.1:8463`: where to listen.
-pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "not an address and a port; write 127.0.0.1:8463 or [::1]:8463, for names such as localhost are not looked up".to_owned()
-    })
+/// `127.0.0.1:8463` or `unix:/run/tickwheel.sock`: where to listen.
+pub(crate) fn listen(text: &str) -> Result<ListenAt, String> {
+    text.parse().map_err(|error: ListenAtError| error.to_string())
+}
+
+/// How many of something there may be at one time.
+pub(crate) fn places(text: &str) -> Result<usize, String> {
+    count(text, 1_000_000)
+}
+
+/// Memory for watched tubes, 4 KiB to 1 TiB.
+pub(crate) fn watched_bytes(text: &str) -> Result<usize, String> {
+    number(text, 4 << 10, 1 << 40).and_then(|bytes| usize::try_from(bytes).map_err(|error| error.to_string()))
 }
 
 /// A lease, in ms, within the server's limits.
@@ -142,16 +148,17 @@ pub(crate) enum Beanstalk {
 
 /// Where `serve --beanstalk` listens.
 pub(crate) fn beanstalk(text: &str) -> Result<Beanstalk, String> {
-    match (text, text.strip_prefix("unix:")) {
-        ("off", _) => Ok(Beanstalk::Off),
-        (_, Some("")) => Err("the path is empty; write unix:/run/tickwheel.sock".to_owned()),
-        (_, Some(path)) => Ok(Beanstalk::At(ListenAt::Unix(path.into()))),
-        (_, None) => text.parse().map(|address| Beanstalk::At(ListenAt::Tcp(address))).map_err(|_| {
+    if text == "off" {
+        return Ok(Beanstalk::Off);
+    }
+    text.parse().map(Beanstalk::At).map_err(|error| match error {
+        ListenAtError::NoAddress => {
             "it takes an address and a port, such as 127.0.0.1:11300 or [::1]:11300 (names such as localhost are not looked up), a socket, such as \
              unix:/run/tickwheel.sock, or `off`"
                 .to_owned()
-        }),
-    }
+        }
+        error => error.to_string(),
+    })
 }
 
 /// A port to connect to.

@@ -15,7 +15,7 @@ pub(crate) struct Addresses {
 
 /// A connection that is counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Share {
     of: Option<IpAddr>,
     addresses: Addresses,
 }
@@ -25,9 +25,15 @@ impl Addresses {
         Self { max, open: Arc::default() }
     }
 
-    /// Counts one more; `None`: the address has as many as it may have. This machine's own are not counted.
-    pub(crate) fn enter(&self, from: IpAddr) -> Option<Place> {
-        let of = (!is_loopback(&from)).then(|| household(from));
+    /// How many one address may have.
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Counts one more; `None`: the address has all that it may have. This machine's own are not counted, whether they come by an
+    /// address or by a path (`from` is `None`): behind a proxy on it all clients look alike.
+    pub(crate) fn enter(&self, from: Option<IpAddr>) -> Option<Share> {
+        let of = from.filter(|from| !is_loopback(from)).map(household);
         if let Some(of) = of {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             let count = open.get(&of).copied().unwrap_or_default();
@@ -36,19 +42,19 @@ impl Addresses {
             }
             open.insert(of, count + 1);
         }
-        Some(Place { of, addresses: self.clone() })
+        Some(Share { of, addresses: self.clone() })
     }
 }
 
 /// Who has an address: of IPv6 a machine has a whole network of them, the upper 64 bits.
-fn household(from: IpAddr) -> IpAddr {
+pub(crate) fn household(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(from) => IpAddr::V6(Ipv6Addr::from_bits(from.to_bits() >> 64 << 64)),
         from @ IpAddr::V4(_) => from,
     }
 }
 
-impl Drop for Place {
+impl Drop for Share {
     fn drop(&mut self) {
         let Some(of) = self.of else { return };
         let mut open = self.addresses.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +72,7 @@ mod tests {
     #[test]
     fn an_address_has_so_many_and_no_more() {
         let addresses = Addresses::new(2);
-        let enter = |from: &str| addresses.enter(from.parse().expect("an address"));
+        let enter = |from: &str| addresses.enter(Some(from.parse().expect("an address")));
         let held = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
         assert!(held.iter().all(Option::is_some));
         assert!(enter("192.0.2.1").is_none());
@@ -75,6 +81,7 @@ mod tests {
         let six = [enter("2001:db8::1"), enter("2001:db8::2")];
         assert!(enter("2001:db8::3").is_none() && enter("2001:db8:0:1::1").is_some(), "{six:?}");
         assert!((0..10).map(|_| enter("127.0.0.1")).collect::<Vec<_>>().iter().all(Option::is_some));
+        assert!((0..10).map(|_| addresses.enter(None)).collect::<Vec<_>>().iter().all(Option::is_some));
         drop(held);
         assert!(enter("192.0.2.1").is_some(), "they are given back");
         drop((other, six));

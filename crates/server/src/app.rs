@@ -9,7 +9,7 @@ use tickwheel_queue::Queue;
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::jobs::Jobs;
-use crate::limits::Limits;
+use crate::limits::{Limits, Slots};
 use crate::refusals::Refusals;
 use crate::span::SpanSink;
 use crate::stopping::Stopping;
@@ -19,7 +19,7 @@ pub(crate) struct App {
     pub(crate) queue: Queue,
     /// Ends every wait.
     pub(crate) stopping: Stopping,
-    pub(crate) limits: Limits,
+    pub(crate) slots: Slots,
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) jobs: Jobs,
     pub(crate) refusals: Arc<Refusals>,
@@ -38,12 +38,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(queue: Queue, stopping: Stopping, levels: Levels, spans: Option<SpanSink>) -> Self {
+    pub(crate) fn new(
+        queue: Queue,
+        stopping: Stopping,
+        levels: Levels,
+        spans: Option<SpanSink>,
+        limits: &Limits,
+    ) -> Self {
         Self {
             jobs: Jobs::new(queue.clone(), stopping.clone()),
             queue,
             stopping,
-            limits: Limits::new(),
+            slots: Slots::new(limits),
             deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
             beanstalk: Arc::default(),

@@ -11,16 +11,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use hyper::body::Frame;
-use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, PutQuery, no_query};
+use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery, no_query};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::app::App;
+use crate::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::caller::Caller;
 use crate::header::Trace;
-use crate::limits::Slot;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::path::QueueAt;
 use crate::problem::{self, Refusal};
@@ -59,10 +59,10 @@ pub(crate) async fn batch(
     check_length(&headers, STREAM_BYTES_MAX as u64)?;
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
-    let slot = caller.app.limits.batch().await?;
+    let place = caller.app.slots.batches.enter(caller.producer()).await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows, _slot: slot };
+    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows, place };
     tokio::spawn(batch.run(body));
     let mut response = Response::new(Body::new(Rows { answer, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -85,7 +85,7 @@ struct Batch {
     /// Of the lines under way.
     bytes: usize,
     rows: mpsc::UnboundedSender<Row>,
-    _slot: Slot,
+    place: Place,
 }
 
 impl Batch {
@@ -106,8 +106,13 @@ impl Batch {
     async fn all(&mut self, body: Body) {
         let mut lines = Lines::new(body);
         let (mut count, mut charged) = (0, 0);
+        let (leave, mut pace) = (self.place.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
+            if !room {
+                // It is not the client that keeps this waiting.
+                pace = Pace::from(lines.read());
+            }
             tokio::select! {
                 biased;
                 result = first_result(&mut self.under_way), if !self.under_way.is_empty() => self.finish_first(&result),
@@ -127,6 +132,11 @@ impl Batch {
                         self.submit(line);
                     }
                 },
+                () = sleep_until(pace.ends()), if room => {
+                    let slow = pace.is_slow(lines.read());
+                    self.place.paced(slow);
+                }
+                () = leave.notified() => break Some(made_way()),
             }
         };
         while !self.under_way.is_empty() {
@@ -222,6 +232,16 @@ impl Batch {
     }
 }
 
+/// Another batch waited, and this one was too slow to keep its place.
+fn made_way() -> Problem {
+    let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
+    let what = format!(
+        "the batch sent less than {bytes} bytes a second for {PACE_TIME:?}, and another waits for its place (--max-batches)"
+    );
+    Problem::new(ProblemKind::Timeout, what)
+        .with_hint("the lines that have results stand; send the others in a new batch, all at once")
+}
+
 /// The result of the first line under way. Safe to drop and call again.
 async fn first_result(under_way: &mut VecDeque<UnderWay>) -> BatchResult {
     match under_way.front_mut() {
@@ -277,5 +297,128 @@ impl HttpBody for Rows {
             }
         }
         if piece.is_empty() { Poll::Ready(None) } else { Poll::Ready(Some(Ok(Frame::data(piece.into())))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+    use tickwheel_queue::Queue;
+    use tokio::time::{Instant, Sleep};
+    use tower_service::Service;
+
+    use super::*;
+    use crate::body::next_piece;
+    use crate::limits::Limits;
+    use crate::routes::routes;
+    use crate::stopping::{self, Stop};
+    use crate::tokens::Grant;
+
+    /// Sends its pieces so far apart, and after the last one nothing more, for ever.
+    struct Paced {
+        pieces: VecDeque<&'static [u8]>,
+        apart: Duration,
+        next: Pin<Box<Sleep>>,
+    }
+
+    impl HttpBody for Paced {
+        type Data = Bytes;
+        type Error = CutShort;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, CutShort>>> {
+            if self.pieces.is_empty() {
+                return Poll::Pending;
+            }
+            ready!(self.next.as_mut().poll(cx));
+            let again = sleep(self.apart);
+            self.next.set(again);
+            Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(Bytes::from_static(piece)))))
+        }
+    }
+
+    fn paced(pieces: &[&'static [u8]], apart: Duration) -> Body {
+        Body::new(Paced {
+            pieces: pieces.iter().copied().collect(),
+            apart,
+            next: Box::pin(sleep(Duration::ZERO)),
+        })
+    }
+
+    /// A server with one place for batches.
+    fn one_place() -> (axum::Router, Stop) {
+        let (stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let limits = Limits { batches: 1, ..Limits::default() };
+        let app = App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits);
+        (routes(Arc::new(app)), stop)
+    }
+
+    async fn post(routes: &axum::Router, body: Body) -> Response {
+        let request = Request::post("/v1/queues/q/batch").extension(Grant::everything());
+        let answer = routes.clone().call(request.body(body).expect("a request")).await;
+        answer.unwrap_or_else(|never| match never {})
+    }
+
+    async fn lines(answer: Response) -> Vec<serde_json::Value> {
+        let mut body = answer.into_body();
+        let mut text = Vec::new();
+        while let Some(piece) = next_piece(&mut body).await.expect("whole") {
+            text.extend_from_slice(&piece);
+        }
+        let text = String::from_utf8(text).expect("UTF-8");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// A line that is answered without the queue: its thread knows no clock of a test.
+    const LINE: &[u8] = b"no JSON\n";
+
+    /// The batches of one producer, who sent nothing more, kept all others out for ten minutes.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_sends_nothing_makes_way_for_one_that_waits() {
+        let (routes, _stop) = one_place();
+        let silent = post(&routes, paced(&[LINE], Duration::ZERO)).await;
+        let begun = Instant::now();
+        let other = post(&routes, Body::from(LINE)).await;
+        assert_eq!(other.status(), 200);
+        assert!(begun.elapsed() <= PACE_TIME, "{:?}", begun.elapsed());
+        assert_eq!(lines(other).await[0]["status"], 400, "the line of the other one is answered");
+        let ended = lines(silent).await;
+        assert_eq!((ended.len(), &ended[0]["status"], &ended[1]["status"]), (2, &400.into(), &408.into()));
+        let detail = ended[1]["problem"]["detail"].as_str().expect("a text");
+        assert!(
+            detail.contains("1024 bytes a second for 5s") && detail.contains("--max-batches"),
+            "{detail}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_sends_enough_keeps_its_place() {
+        static BLANK: [u8; PACE_BYTES] = [b'\n'; PACE_BYTES];
+        let (routes, _stop) = one_place();
+        let steady = post(&routes, paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let begun = Instant::now();
+        let refused = post(&routes, Body::from(LINE)).await;
+        assert_eq!(
+            (refused.status(), begun.elapsed()),
+            (429.try_into().expect("a status"), Duration::from_secs(6))
+        );
+        drop(steady);
+        assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
+    }
+
+    /// A batch is not slow while nobody waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_batch_keeps_a_place_that_nobody_wants() {
+        let (routes, _stop) = one_place();
+        let slow = post(&routes, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
+        sleep(Duration::from_secs(55)).await;
+        let other = post(&routes, Body::from(LINE)).await;
+        assert_eq!(other.status(), 200, "and gives it up at once");
+        let ended = lines(slow).await;
+        let statuses: Vec<_> = ended.iter().map(|line| line["status"].as_u64()).collect();
+        assert_eq!(statuses, [Some(400), Some(400), Some(400), Some(408)]);
     }
 }

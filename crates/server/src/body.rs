@@ -12,7 +12,7 @@ use tickwheel_api::Problem;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::limits::{Limits, SMALL_BODY_BYTES, Slot};
+use crate::limits::{SMALL_BODY_BYTES, Slot, Slots};
 use crate::problem::{self, Refusal};
 use crate::quota::Quota;
 use crate::tokens::Grant;
@@ -59,7 +59,7 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let grant = request.extensions().get::<Grant>().cloned();
         let quota = grant.as_ref().and_then(Grant::quota);
         quota.map_or(Ok(()), Quota::body)?;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().limits, quota));
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().slots, quota));
         let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
         body.map_err(Refusal::from)
     }
@@ -105,7 +105,7 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-async fn whole(mut body: Body, limits: &Limits, quota: Option<&Quota>) -> Result<JsonBytes, Problem> {
+async fn whole(mut body: Body, slots: &Slots, quota: Option<&Quota>) -> Result<JsonBytes, Problem> {
     let (mut bytes, mut slot) = (Vec::new(), None);
     while let Some(piece) = next_piece(&mut body).await? {
         if let Some(quota) = quota {
@@ -116,7 +116,7 @@ async fn whole(mut body: Body, limits: &Limits, quota: Option<&Quota>) -> Result
             return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
         }
         if length > SMALL_BODY_BYTES && slot.is_none() {
-            slot = Some(limits.large_body().await?);
+            slot = Some(slots.large_body().await?);
         }
         bytes.extend_from_slice(&piece);
     }

@@ -10,17 +10,20 @@ use tickwheel_api::Problem;
 use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, Timestamp};
 
 use crate::app::App;
+use crate::batches::Producer;
 use crate::job;
 use crate::problem::Refusal;
 use crate::queue_pages::QueuePages;
 use crate::quota::Quota;
-use crate::tokens::Grant;
+use crate::tokens::{Grant, Right};
 use crate::translate;
+use crate::wire::Peer;
 
 /// The bearer of a token, in front of the application.
 pub(crate) struct Caller {
     pub(crate) app: Arc<App>,
     grant: Grant,
+    peer: Peer,
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
@@ -29,11 +32,22 @@ impl FromRequestParts<Arc<App>> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
         let grant =
             parts.extensions.get().cloned().expect("the front grants something to each that it lets in");
-        Ok(Self { app: Arc::clone(app), grant })
+        let peer = parts.extensions.get().copied().unwrap_or_default();
+        Ok(Self { app: Arc::clone(app), grant, peer })
     }
 }
 
 impl Caller {
+    /// Whether its token has `read`, or the server has no tokens.
+    pub(crate) fn may_read(&self) -> bool {
+        self.grant.allows(Right::Read)
+    }
+
+    /// Who it is, for what callers have shares of.
+    pub(crate) fn producer(&self) -> Producer {
+        Producer::new(self.grant.token(), self.peer.0)
+    }
+
     pub(crate) fn quota(&self) -> Option<&Quota> {
         self.grant.quota()
     }

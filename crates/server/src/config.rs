@@ -7,10 +7,12 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::{AckLevel, QueueName};
 
-use crate::beanstalk::{self, ListenAt};
-use crate::host::is_loopback;
-use crate::server::StartError;
+use crate::beanstalk;
+use crate::host::{is_loopback, no_host};
+use crate::limits::Limits;
+use crate::listen::ListenAt;
 use crate::span::SpanSink;
+use crate::start_error::StartError;
 use crate::tls::TlsFiles;
 use crate::tokens::Tokens;
 
@@ -67,8 +69,11 @@ pub enum Store {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The address to listen on; port 0 lets the system choose. Default: `127.0.0.1:8463`.
-    pub listen: SocketAddr,
+    /// The address to listen on, where port 0 lets the system choose, or a path of the file system. Default: `127.0.0.1:8463`.
+    pub listen: ListenAt,
+    /// Names that a request may give as its `Host` beside those of this machine, for a reverse proxy that keeps it: `tasks.example` with any
+    /// port, `tasks.example:8443` with that one. Pages of these names may call, over `http` and `https`. Default: none.
+    pub allow_hosts: Vec<String>,
     /// Where tasks are kept.
     pub store: Store,
     /// A door for clients of beanstalkd. Default: none.
@@ -92,12 +97,15 @@ pub struct Config {
     /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
     /// not move tasks that are there already.
     pub levels: Levels,
-    /// Connections at one time; one more is answered 429, or closed over TLS. Lowered to what the limit of open files allows.
+    /// Connections at one time. For one more the connection is closed that has been idle the longest; where none is idle it is answered 429,
+    /// or closed over TLS. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
     /// Connections at one time from one address of another machine; one more is answered 429, or closed over TLS. Default: 1,000. This machine's own are not
     /// counted, for behind a proxy on it all clients have one address.
     pub connections_per_address_max: usize,
+    /// Other limits of what clients may hold at one time.
+    pub limits: Limits,
     /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
     /// to 90 s before they kill.
     pub stop_grace: Duration,
@@ -110,7 +118,8 @@ impl Config {
     #[must_use]
     pub fn new(store: Store) -> Self {
         Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)).into(),
+            allow_hosts: Vec::new(),
             store,
             beanstalk: None,
             virtual_clock: false,
@@ -122,6 +131,7 @@ impl Config {
             levels: Levels::default(),
             connections_max: 10_000,
             connections_per_address_max: 1_000,
+            limits: Limits::default(),
             stop_grace: Duration::from_secs(10),
             spans: None,
         }
@@ -141,16 +151,33 @@ impl Config {
         if let Some(door) = &self.beanstalk {
             self.check_door(door)?;
         }
+        for name in &self.allow_hosts {
+            no_host(name).map_or(Ok(()), |why| Err(StartError::AllowedHost { name: name.clone(), why }))?;
+        }
+        let listen = match &self.listen {
+            ListenAt::Tcp(listen) => *listen,
+            // Who may open the path gets in, and nobody else can read what is said there.
+            ListenAt::Unix(_) => return self.check_socket(),
+        };
         let missing = match (self.has_tokens(), self.tls.is_some()) {
             (false, false) => "are no tokens and no TLS: everybody may do everything, and read everything",
             (false, true) => "are no tokens: everybody may do everything",
             (true, false) => "is no TLS: whoever is on the way reads everything, tokens too",
             (true, true) => return Ok(()),
         };
-        if self.insecure || is_loopback(&self.listen.ip()) {
+        if self.insecure || is_loopback(&listen.ip()) {
             return Ok(());
         }
-        Err(StartError::NotLoopback { listen: self.listen, missing })
+        Err(StartError::NotLoopback { listen, missing })
+    }
+
+    /// A certificate may be there for clients of beanstalkd alone.
+    fn check_socket(&self) -> Result<(), StartError> {
+        let is_used = self.beanstalk.as_ref().is_some_and(|door| door.client_ca.is_some());
+        if self.tls.is_some() && !is_used {
+            return Err(StartError::TlsOfSocket { listen: self.listen.clone() });
+        }
+        Ok(())
     }
 
     fn check_door(&self, door: &Beanstalk) -> Result<(), StartError> {

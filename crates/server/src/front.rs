@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Request};
 use axum::response::{IntoResponse, Response};
 use tickwheel::{Clock, SystemClock};
@@ -21,10 +22,12 @@ use tower_service::Service;
 use crate::guard::Guard;
 use crate::header;
 use crate::host::Hosts;
-use crate::problem;
+use crate::pages;
+use crate::problem::{self, Refusal};
 use crate::quota::Quota;
 use crate::refusals::Refusals;
 use crate::span::{Attribute, Span, SpanKind, SpanSink};
+use crate::standing::Standing;
 
 /// The door of the routes: checks who asks, catches what must not happen, and writes the log.
 pub(crate) struct Front {
@@ -49,20 +52,18 @@ impl Front {
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
-    pub(crate) async fn answer(&self, request: Request<Body>) -> Response {
+    pub(crate) async fn answer(&self, request: Request<Body>, standing: &Standing) -> Response {
         let begun = self.clock.now();
         let method = request.method().clone();
         let shape = self.shapes.of(request.uri().path());
         let trace = header::trace(request.headers());
-        let (mut parts, body) = request.into_parts();
-        let allowed = self.hosts.check(&parts).and_then(|()| self.guard.check(&parts));
-        let mut answer = match allowed {
-            Ok(grant) => match grant.quota().map_or(Ok(()), Quota::call) {
-                Ok(()) => {
-                    parts.extensions.insert(grant);
-                    self.call(Request::from_parts(parts, body)).await
-                }
-                Err(refusal) => refusal.into_response(),
+        let (parts, body) = request.into_parts();
+        let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
+        let mut answer = match admitted {
+            // Before the guard: a browser has no token, and the pages hold no secrets.
+            Ok(()) => match pages::page(&parts) {
+                Some(page) => page,
+                None => self.granted(parts, body).await,
             },
             Err(refusal) => refusal.into_response(),
         };
@@ -79,6 +80,31 @@ impl Front {
             spans.take(span(&method, shape, status, took, trace));
         }
         answer
+    }
+
+    /// In a kept place only what it is kept for, unless there is another place by now.
+    fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
+        let looks_after =
+            matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
+        if !standing.seat().is_kept() || looks_after || self.guard.is_admin(&parts.headers) {
+            return Ok(());
+        }
+        standing.admit()
+    }
+
+    /// Has the request carried out if its sender may do that.
+    async fn granted(&self, mut parts: Parts, body: Body) -> Response {
+        let allowed = self.guard.check(&parts).and_then(|grant| {
+            grant.quota().map_or(Ok(()), Quota::call)?;
+            Ok(grant)
+        });
+        match allowed {
+            Ok(grant) => {
+                parts.extensions.insert(grant);
+                self.call(Request::from_parts(parts, body)).await
+            }
+            Err(refusal) => refusal.into_response(),
+        }
     }
 
     /// Something was refused before it became a request.

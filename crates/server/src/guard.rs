@@ -101,11 +101,29 @@ impl Guard {
         Ok(grant)
     }
 
+    fn has_tokens(&self) -> bool {
+        !self.fixed.is_empty() || self.file.is_some()
+    }
+
+    /// What the token of a request allows, if it is known.
+    fn known(&self, headers: &HeaderMap) -> Option<Grant> {
+        bearer(headers).and_then(|token| self.grant(token))
+    }
+
+    /// Whether a token says that the sender looks after the server. Where there are none, nobody can show that.
+    pub(crate) fn is_admin(&self, headers: &HeaderMap) -> bool {
+        self.has_tokens() && self.known(headers).is_some_and(|grant| grant.allows(Right::Admin))
+    }
+
     fn granted(&self, headers: &HeaderMap, need: &Need) -> Result<Grant, Refusal> {
-        if *need == Need::Nothing || self.fixed.is_empty() && self.file.is_none() {
+        if !self.has_tokens() {
             return Ok(Grant::everything());
         }
-        let grant = bearer(headers).and_then(|token| self.grant(token));
+        let grant = self.known(headers);
+        if *need == Need::Nothing {
+            // What it may do decides how much it is told. It is not counted: health is looked at whatever the token has used up.
+            return Ok(grant.map_or_else(Grant::nothing, Grant::without_quota));
+        }
         let grant = grant.ok_or_else(|| Refusal::from(Problem::unauthorized()))?;
         let has = |right: Right| match grant.allows(right) {
             true => Ok(()),

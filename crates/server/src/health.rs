@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::answer;
 use crate::app::Shared;
+use crate::caller::Caller;
 use crate::translate;
 
 /// `GET /healthz`: 200 as long as the process answers at all. Whether it can do its work is `/readyz`'s to say: a
@@ -53,14 +54,30 @@ pub(crate) struct ClockReport {
     pub(crate) offset_ms: i64,
 }
 
+/// What a caller without a token sees in the place of a sentence that may hold names of files.
+const HIDDEN: &str = "the reason is shown to callers with a token that has `read`";
+
+impl Ready {
+    /// Leaves whether, and not why.
+    fn hide(&mut self) {
+        for text in [&mut self.why, &mut self.read_only, &mut self.recovery] {
+            if text.is_some() {
+                *text = Some(HIDDEN.to_owned());
+            }
+        }
+    }
+}
+
 /// 1 s for the queue to answer a question that costs it nothing.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// `GET /readyz`: 200 if the server takes work, 503 if not, with the same body.
 ///
+/// Where the server has tokens, a caller without one is told whether, and not why: reasons may hold names of files.
+///
 /// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
 /// whoever were to keep its workers away would keep it from ever being empty.
-pub(crate) async fn ready(app: Shared) -> Response {
+pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
     // One queue is enough of an answer.
     let question = ListQueues { max: 1, ..ListQueues::default() };
     let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
@@ -71,7 +88,57 @@ pub(crate) async fn ready(app: Shared) -> Response {
     };
     let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
     let draining = app.draining.load(Ordering::Relaxed);
-    let body = translate::ready(app.queue.health(), draining, stopping.or(silent));
+    let mut body = translate::ready(app.queue.health(), draining, stopping.or(silent));
+    if !caller.may_read() {
+        body.hide();
+    }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     answer::json(status, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::http::Request;
+    use axum::routing::get;
+    use tickwheel_api::Levels;
+    use tickwheel_queue::Queue;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::app::App;
+    use crate::body::next_piece;
+    use crate::limits::Limits;
+    use crate::stopping;
+    use crate::tokens::{Grant, Tokens};
+
+    /// Why a server that stops is not ready, as the holder of this grant sees it.
+    async fn why(grant: Grant) -> String {
+        let (stop, stopping) = stopping::signal();
+        stop.give();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &Limits::default()));
+        let mut routes: Router = Router::new().route("/readyz", get(ready)).with_state(app);
+        let request = Request::get("/readyz").extension(grant).body(Body::empty()).expect("a request");
+        let answer = routes.call(request).await.unwrap_or_else(|never| match never {});
+        assert_eq!(answer.status(), 503);
+        let text = next_piece(&mut answer.into_body()).await.expect("whole").expect("some text");
+        let body: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        body["why"].as_str().expect("a reason").to_owned()
+    }
+
+    #[tokio::test]
+    async fn reasons_are_for_those_that_may_read() {
+        let tokens = Tokens::parse("reader rights=read\nworker rights=consume").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        for grant in [Grant::everything(), of("reader")] {
+            assert_eq!(why(grant).await, "the server is stopping");
+        }
+        for grant in [Grant::nothing(), of("worker")] {
+            assert_eq!(why(grant).await, HIDDEN);
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //! the answers, too. So a request must name this machine as its host, and one that changes something must not come from
 //! another site's page. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`, and pass.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
@@ -13,21 +14,40 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 use tickwheel_api::Problem;
 
+use crate::listen::ListenAt;
 use crate::problem::Refusal;
 
-/// The rule for hosts and origins, by the address the server listens on.
-#[derive(Copy, Clone, Debug)]
+/// The rule for hosts and origins, by the place where the server listens.
+#[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// On loopback: the listening address, for requests must name it or another loopback name.
+    /// On loopback: the listening address, for requests must name it, another loopback name, or one of `allowed`.
     only_local: Option<IpAddr>,
-    /// What the pages of this server begin with.
-    scheme: &'static str,
+    /// Names by which a proxy is reached, each with or without a port.
+    allowed: Arc<[String]>,
+    /// What the pages of this server begin with; `None`: nobody knows, for it is reached through a proxy.
+    scheme: Option<&'static str>,
 }
 
+/// What the pages of web servers begin with.
+const SCHEMES: [&str; 2] = ["http://", "https://"];
+
 impl Hosts {
-    pub(crate) fn of(listen: SocketAddr, tls: bool) -> Self {
-        let scheme = if tls { "https://" } else { "http://" };
-        Self { only_local: Some(listen.ip()).filter(is_loopback), scheme }
+    /// Of a path of the file system every host may be named: no browser can come in there but through a proxy, which has
+    /// names of its own.
+    pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
+        let (only_local, scheme) = match listen {
+            ListenAt::Tcp(listen) => (Some(listen.ip()).filter(is_loopback), Some(SCHEMES[usize::from(tls)])),
+            ListenAt::Unix(_) => (None, None),
+        };
+        Self { only_local, allowed: allowed.into(), scheme }
+    }
+
+    /// Whether a proxy is reached by this name.
+    fn is_allowed(&self, host: &str) -> bool {
+        self.allowed.iter().any(|allowed| {
+            let host = if has_port(allowed) { host } else { without_port(host) };
+            host.trim_end_matches('.').eq_ignore_ascii_case(allowed.trim_end_matches('.'))
+        })
     }
 
     /// Refuses what a browser was tricked into sending.
@@ -35,6 +55,7 @@ impl Hosts {
         let host = host(&parts.uri, &parts.headers);
         if let (Some(listen), Some(host)) = (self.only_local, &host)
             && !is_local(host, listen)
+            && !self.is_allowed(host)
         {
             return Err(Problem::foreign_host(host).into());
         }
@@ -52,7 +73,13 @@ impl Hosts {
             return true;
         }
         let Some(origin) = headers.get(ORIGIN) else { return false };
-        let site = origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme));
+        // A proxy may speak TLS where this server does not.
+        let schemes = match &self.scheme {
+            Some(scheme) if !host.is_some_and(|host| self.is_allowed(host)) => std::slice::from_ref(scheme),
+            _ => &SCHEMES[..],
+        };
+        let origin = origin.to_str().unwrap_or_default();
+        let site = schemes.iter().find_map(|scheme| origin.strip_prefix(scheme));
         // `null` and every other scheme are other sites.
         !site.zip(host).is_some_and(|(site, host)| site.eq_ignore_ascii_case(host))
     }
@@ -62,6 +89,41 @@ impl Hosts {
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let named = || headers.get(HOST).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     uri.authority().map(ToString::to_string).or_else(named)
+}
+
+/// Why no request names this as its host; `None`: one may.
+pub(crate) fn no_host(name: &str) -> Option<&'static str> {
+    if name.contains("://") || name.contains('/') {
+        return Some("it is a URL");
+    }
+    if name.contains('*') {
+        return Some("it has a pattern, and each name is given as a whole");
+    }
+    match name.parse::<Authority>() {
+        Ok(authority) if authority.as_str().contains('@') => Some("it has a user"),
+        Ok(authority) if authority.port_u16().is_none() && authority.as_str() != authority.host() => {
+            Some("it has no port behind its colon")
+        }
+        Ok(authority) if !authority.host().is_empty() => None,
+        _ => Some("it is malformed"),
+    }
+}
+
+fn has_port(host: &str) -> bool {
+    without_port(host).len() < host.len()
+}
+
+/// `[::1]:8463` as `[::1]`, and `tasks.example:8443` as `tasks.example`.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if port.bytes().all(|b| b.is_ascii_digit())
+                && (!name.starts_with('[') || name.ends_with(']')) =>
+        {
+            name
+        }
+        _ => host,
+    }
 }
 
 /// Whether `host`, with or without a port, can only mean this machine.
@@ -87,10 +149,16 @@ mod tests {
     use super::*;
 
     fn answer(listen: &str, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
-        checked(Hosts::of(listen.parse().expect("an address"), false), method, headers)
+        checked(&hosts(listen, false, &[]), method, headers)
     }
 
-    fn checked(hosts: Hosts, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
+    fn hosts(listen: &str, tls: bool, allowed: &[&str]) -> Hosts {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        assert!(allowed.iter().all(|name| no_host(name).is_none()), "{allowed:?}");
+        Hosts::of(&listen.parse().expect("a place"), tls, &allowed)
+    }
+
+    fn checked(hosts: &Hosts, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
         let mut request = Request::builder().method(method).uri("/v1/queues");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -164,9 +232,59 @@ mod tests {
 
     #[test]
     fn over_tls_its_own_pages_are_those_over_tls() {
-        let hosts = Hosts::of("192.0.2.1:443".parse().expect("an address"), true);
-        let post = |origin| checked(hosts, "POST", &[("host", "tasks.example"), ("origin", origin)]);
+        let hosts = hosts("192.0.2.1:443", true, &[]);
+        let post = |origin| checked(&hosts, "POST", &[("host", "tasks.example"), ("origin", origin)]);
         assert_eq!(post("https://tasks.example"), None);
         assert_eq!(post("http://tasks.example"), Some(403));
+    }
+
+    #[test]
+    fn a_name_of_a_proxy_passes_where_it_is_allowed() {
+        let hosts = hosts("127.0.0.1:8463", false, &["tasks.example", "other.example:8443", "[2001:db8::1]"]);
+        let get = |host| checked(&hosts, "GET", &[("host", host)]);
+        for good in [
+            "tasks.example",
+            "Tasks.Example.",
+            "tasks.example:443",
+            "other.example:8443",
+            "[2001:db8::1]:80",
+            "localhost:8463",
+        ] {
+            assert_eq!(get(good), None, "{good}");
+        }
+        for bad in
+            ["other.example", "other.example:80", "a.tasks.example", "tasks.example.evil", "[2001:db8::2]"]
+        {
+            assert_eq!(get(bad), Some(421), "{bad}");
+        }
+        let post = |host, origin| checked(&hosts, "POST", &[("host", host), ("origin", origin)]);
+        for origin in ["https://tasks.example", "http://tasks.example"] {
+            assert_eq!(post("tasks.example", origin), None, "the proxy may speak TLS: {origin}");
+        }
+        for origin in
+            ["https://evil.example", "https://other.example:8443", "https://tasks.example:1", "null"]
+        {
+            assert_eq!(post("tasks.example", origin), Some(403), "{origin}");
+        }
+        assert_eq!(post("localhost:8463", "https://localhost:8463"), Some(403), "this is no proxy");
+        let strict = [("host", "tasks.example"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(checked(&hosts, "POST", &strict), Some(403));
+    }
+
+    #[test]
+    fn at_a_path_every_host_may_be_named() {
+        let hosts = hosts("unix:/run/tickwheel.sock", false, &[]);
+        let post = |host, origin| checked(&hosts, "POST", &[("host", host), ("origin", origin)]);
+        assert_eq!(post("tasks.example", "https://tasks.example"), None);
+        assert_eq!(post("tasks.example", "https://evil.example"), Some(403));
+    }
+
+    #[test]
+    fn what_is_no_host_cannot_be_allowed() {
+        for bad in
+            ["", "https://tasks.example", "tasks.example/", "*.example", "a b", "me@tasks.example", "a:b"]
+        {
+            assert!(no_host(bad).is_some(), "{bad:?}");
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! The server: binds, accepts, stops.
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,22 +8,25 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use tickwheel_api::Problem;
-use tickwheel_queue::{AckLevel, OpenError, Queue};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tickwheel_queue::{AckLevel, Queue};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::addresses::Addresses;
 use crate::app::App;
-use crate::beanstalk::{Bound, Desk, DeskOptions, ListenAt, Listener};
+use crate::beanstalk::{Desk, DeskOptions, Listener};
 use crate::config::{Beanstalk, Config, Store};
 use crate::front::Front;
-use crate::guard::{Guard, TokenFileError};
+use crate::guard::Guard;
 use crate::host::Hosts;
-use crate::places::Places;
+use crate::listen::{Bound, Came, ListenAt, Opened};
+use crate::places::{Permit, Places};
 use crate::routes::routes;
+use crate::standing::Standing;
+use crate::start_error::StartError;
 use crate::stopping::{self, Stop, Stopping};
-use crate::tls::{Begun, Tls, TlsError};
+use crate::tls::{Begun, Tls};
 use crate::wire::{self, Timeouts};
 
 /// Limits of time on a connection, real time on a virtual clock too.
@@ -35,99 +36,12 @@ const TIMEOUTS: Timeouts = Timeouts {
     write: Duration::from_secs(30),
     linger: Duration::from_secs(2),
 };
-/// Connections that the kernel holds for us while we are busy: enough for 1,000 clients that start together.
-const BACKLOG: u32 = 1_024;
 /// Open files that are not connections being served: the store's, the runtime's, the standard streams, refusals.
 const FILES_RESERVED: u64 = 96;
 /// Connections beyond the limit that are told so; more are closed without a word, so that a flood costs nothing.
 const REFUSALS_MAX: usize = 32;
 /// After a failed accept. It fails when the system is out of something, and trying again at once would only burn time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Why a server did not start. It completes "failed to start: ...".
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The address is reachable from other machines, and they are not kept out.
-    #[error(
-        "other machines can reach {listen}, and there {missing}; give it tokens (--token-file) and TLS (--tls-cert, --tls-key), \
-         listen on 127.0.0.1, or take the risk with --insecure"
-    )]
-    NotLoopback {
-        /// The address asked for.
-        listen: SocketAddr,
-        /// What is not there and has to be: "are no tokens", "is no TLS", or both.
-        missing: &'static str,
-    },
-    /// The address cannot be listened on.
-    #[error("cannot listen on {listen}: {source}; {}", way_out(source))]
-    Listen {
-        /// The address asked for.
-        listen: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The token file gives no tokens.
-    #[error("cannot take the tokens from {}: {source}", place.display())]
-    Tokens {
-        /// The file.
-        place: PathBuf,
-        /// What is wrong with it.
-        source: TokenFileError,
-    },
-    /// The door for clients of beanstalkd is reachable from other machines, and they are not kept out.
-    #[error(
-        "other machines can reach {listen} by beanstalkd's protocol, and it has no passwords; ask for certificates of clients \
-         (--beanstalk-client-ca, with --tls-cert and --tls-key), listen on 127.0.0.1, or take the risk with --insecure"
-    )]
-    BeanstalkNotLoopback {
-        /// The address asked for.
-        listen: SocketAddr,
-    },
-    /// Certificates of clients are asked for where there is no TLS.
-    #[error(
-        "certificates of clients are asked for (--beanstalk-client-ca), and there is no TLS; add --tls-cert and --tls-key"
-    )]
-    ClientsWithoutTls,
-    /// Certificates of clients are asked for at a path of the file system, where nobody speaks TLS.
-    #[error(
-        "certificates of clients are asked for (--beanstalk-client-ca) at a path of the file system, where there is no TLS: who may open it gets in; \
-         listen on an address, or leave the certificates out"
-    )]
-    ClientsOfSocket,
-    /// A namespace that no queue's name can begin with.
-    #[error(
-        "`{namespace}` is no namespace: {why}; write what stands before the first slash of a queue's name, such as `shop`"
-    )]
-    Namespace {
-        /// What was asked for.
-        namespace: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The door for clients of beanstalkd cannot be opened.
-    #[error(
-        "cannot listen on {listen} for clients of beanstalkd: {source}; {}",
-        way_out_of_door(listen, source)
-    )]
-    ListenBeanstalk {
-        /// The place asked for.
-        listen: ListenAt,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is no certificate with its key.
-    #[error("cannot speak TLS: {0}")]
-    Tls(#[from] TlsError),
-    /// The store cannot be opened; another server on the same directory is the usual reason.
-    #[error("cannot open {}: {source}", place.display())]
-    Open {
-        /// The directory, or `memory`.
-        place: PathBuf,
-        /// What the queue said.
-        source: OpenError,
-    },
-}
 
 /// A server that has its port and its tasks, and waits to be [`run`](Server::run).
 ///
@@ -136,14 +50,14 @@ pub enum StartError {
 /// use tickwheel_server::{Config, Server, Store};
 ///
 /// let server = Server::bind(Config::new(Store::Dir("tickwheel-data".into()))).await?;
-/// println!("listening http://{}", server.local_addr());
+/// println!("listening {}", server.url());
 /// server.run(async { drop(tokio::signal::ctrl_c().await) }).await;
 /// # Ok(())
 /// # }
 /// ```
 pub struct Server {
-    listener: TcpListener,
-    local_addr: SocketAddr,
+    door: Opened,
+    local_addr: ListenAt,
     queue: Queue,
     front: Arc<Front>,
     guard: Arc<Guard>,
@@ -177,7 +91,7 @@ impl Server {
     /// # Errors
     /// [`StartError`]; nothing is left open then.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
-        let listen = config.listen;
+        let listen = config.listen.clone();
         config.check()?;
         let tls = config.tls.map(Tls::open).transpose()?;
         let client_ca = config.beanstalk.as_ref().and_then(|door| door.client_ca.as_ref());
@@ -185,12 +99,12 @@ impl Server {
             (Some(tls), Some(client_ca)) => Some(tls.for_clients_of(client_ca)?),
             _ => None,
         };
-        let refused = |source| StartError::Listen { listen, source };
+        let refused = |source| StartError::Listen { listen: listen.clone(), source };
         let place = config.token_file.clone().unwrap_or_default();
         let guard = Guard::open(config.tokens, config.token_file);
         let guard = Arc::new(guard.map_err(|source| StartError::Tokens { place, source })?);
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
-        let socket = bind(listen).map_err(refused)?;
+        let bound = Bound::take(&listen).map_err(refused)?;
         let door = match &config.beanstalk {
             Some(door) => Some((Bound::take(&door.listen).map_err(|source| no_door(door, source))?, door)),
             None => None,
@@ -200,8 +114,8 @@ impl Server {
             Store::Memory => None,
         };
         let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
-        let listening = socket.listen(BACKLOG).and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (local_addr, listener) = match listening {
+        let listening = bound.open().and_then(|door| Ok((door.place()?, door)));
+        let (local_addr, door_of_http) = match listening {
             Ok(listening) => listening,
             Err(source) => {
                 // The start has failed already; a store that does not close well recovers at the next.
@@ -216,7 +130,13 @@ impl Server {
             tracing::warn!(%recovery, "the last end left something behind");
         }
         let (stop, stopping) = stopping::signal();
-        let app = Arc::new(App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone()));
+        let app = Arc::new(App::new(
+            queue.clone(),
+            stopping.clone(),
+            config.levels,
+            config.spans.clone(),
+            &config.limits,
+        ));
         let refusals = Arc::clone(&app.refusals);
         let draining = Arc::clone(&app.draining);
         if let Err(problem) = app.jobs.resume().await {
@@ -224,21 +144,28 @@ impl Server {
         }
         let front = Arc::new(Front::new(
             routes(Arc::clone(&app)),
-            Hosts::of(local_addr, tls.is_some()),
+            Hosts::of(&local_addr, tls.is_some(), &config.allow_hosts),
             Arc::clone(&guard),
             refusals,
             config.spans,
         ));
-        let places = Places::new(connections_allowed(config.connections_max));
+        let kept = config.limits.connections_kept;
+        let places = Places::new(connections_allowed(config.connections_max, kept), kept);
         let addresses = Addresses::new(config.connections_per_address_max);
         let beanstalk = match door {
             Some((bound, door)) => {
-                let opened = bound.open(beanstalk_tls, places.clone(), addresses.clone());
-                let options =
-                    DeskOptions { job_bytes_max: door.job_bytes_max, namespace: door.namespace.clone() };
+                let options = DeskOptions {
+                    job_bytes_max: door.job_bytes_max,
+                    namespace: door.namespace.clone(),
+                    watched_bytes_max: config.limits.watched_bytes,
+                };
                 let desk = Desk::new(&app, options);
-                match opened {
-                    Ok(listener) => Some((listener, Arc::new(desk))),
+                match bound.open() {
+                    Ok(opened) => {
+                        let listener =
+                            Listener::new(opened, beanstalk_tls, places.clone(), addresses.clone());
+                        Some((listener, Arc::new(desk)))
+                    }
                     Err(source) => {
                         close(queue).await;
                         return Err(no_door(door, source));
@@ -248,7 +175,7 @@ impl Server {
             None => None,
         };
         Ok(Self {
-            listener,
+            door: door_of_http,
             local_addr,
             queue,
             front,
@@ -264,15 +191,18 @@ impl Server {
         })
     }
 
-    /// The address that it listens on, with the port that the system chose.
+    /// Where it listens, with the port that the system chose.
     #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.local_addr
+    pub fn local_addr(&self) -> &ListenAt {
+        &self.local_addr
     }
 
-    /// Where clients find it: `http://127.0.0.1:8463`, or with `https`.
+    /// Where clients find it: `http://127.0.0.1:8463`, the same with `https`, or `unix:/run/tickwheel.sock`.
     #[must_use]
     pub fn url(&self) -> String {
+        if let ListenAt::Unix(_) = self.local_addr {
+            return self.local_addr.to_string();
+        }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.local_addr)
     }
@@ -323,8 +253,8 @@ impl Server {
                 () = &mut shutdown => break,
                 () = &mut tokens => {}
                 () = &mut certificates => {}
-                accepted = self.listener.accept() => match accepted {
-                    Ok((socket, from)) => self.take(&mut connections, &mut turned_away, socket, from),
+                accepted = self.door.accept() => match accepted {
+                    Ok(came) => self.take(&mut connections, &mut turned_away, came),
                     Err(error) => {
                         tracing::warn!(%error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
@@ -335,7 +265,7 @@ impl Server {
                 Some(_) = turned_away.join_next() => {}
             }
         }
-        drop(self.listener);
+        drop(self.door);
         self.stop.give();
         tracing::info!(connections = connections.len(), "stopping");
         let drained = async { while connections.join_next().await.is_some() {} };
@@ -356,52 +286,62 @@ impl Server {
     }
 
     /// Serves a connection, or refuses it if there are too many.
-    fn take(
-        &self,
-        connections: &mut JoinSet<()>,
-        turned_away: &mut JoinSet<()>,
-        socket: TcpStream,
-        from: SocketAddr,
-    ) {
-        // Answers are small and whole: waiting to fill a packet only costs time.
-        let _as_it_was = socket.set_nodelay(true);
-        let Some(place) = self.places.enter(0) else {
-            let why = format!("the server has its {} connections", self.places.max());
-            return self.turn_away(turned_away, socket, why);
+    fn take(&self, connections: &mut JoinSet<()>, turned_away: &mut JoinSet<()>, came: Came) {
+        let from = match &came {
+            Came::Tcp(_, from) => Some(from.ip()),
+            Came::Unix(_) => None,
         };
-        let Some(place_of_address) = self.addresses.enter(from.ip()) else {
-            let why = "your address has all the connections that one may have".to_owned();
-            // One address that comes again and again fills no log.
-            tracing::debug!(%from, why, "too many connections");
-            return self.turn_away(turned_away, socket, why);
+        let standing = match Standing::find(&self.places, &self.addresses, from) {
+            Ok(standing) => Arc::new(standing),
+            Err(refusal) => return self.turn_away(turned_away, came, refusal.into()),
         };
+        let id = standing.id();
         let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());
-        connections.spawn(async move {
-            serve(tls, socket, front, stopping).await;
-            drop((place, place_of_address));
+        let task = connections.spawn(async move {
+            match came {
+                Came::Tcp(socket, _) => serve(tls, socket, front, stopping, standing).await,
+                Came::Unix(socket) => wire::serve(socket, front, TIMEOUTS, stopping, standing).await,
+            }
         });
+        Permit::closes(&self.places, id, task);
     }
 
     /// Says why, to as many at once as that is done for.
-    fn turn_away(&self, turned_away: &mut JoinSet<()>, socket: TcpStream, why: String) {
-        // Over TLS a refusal would cost a handshake.
-        let problem = Problem::busy(why, 1);
+    fn turn_away(&self, turned_away: &mut JoinSet<()>, came: Came, problem: Problem) {
+        // One address that comes again and again fills no log.
+        tracing::debug!(why = %problem, "too many connections");
         self.front.refused(&problem);
-        if turned_away.len() < REFUSALS_MAX && self.tls.is_none() {
-            turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
+        if turned_away.len() >= REFUSALS_MAX {
+            return;
+        }
+        match came {
+            // Over TLS a refusal would cost a handshake.
+            Came::Tcp(socket, _) if self.tls.is_none() => {
+                turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
+            }
+            Came::Tcp(..) => {}
+            Came::Unix(socket) => {
+                turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
+            }
         }
     }
 }
 
 /// Serves a connection to its end.
-async fn serve(tls: Option<Tls>, socket: TcpStream, front: Arc<Front>, stopping: Stopping) {
-    let Some(tls) = tls else { return wire::serve(socket, front, TIMEOUTS, stopping).await };
+async fn serve(
+    tls: Option<Tls>,
+    socket: TcpStream,
+    front: Arc<Front>,
+    stopping: Stopping,
+    standing: Arc<Standing>,
+) {
+    let Some(tls) = tls else { return wire::serve(socket, front, TIMEOUTS, stopping, standing).await };
     let begun = tokio::select! {
         begun = tls.begin(socket) => begun,
         () = stopping.wait() => return,
     };
     match begun {
-        Begun::Encrypted(socket) => wire::serve(socket, front, TIMEOUTS, stopping).await,
+        Begun::Encrypted(socket) => wire::serve(socket, front, TIMEOUTS, stopping, standing).await,
         Begun::Plain(socket) => {
             let problem = Problem::needs_tls();
             front.refused(&problem);
@@ -413,36 +353,6 @@ async fn serve(tls: Option<Tls>, socket: TcpStream, front: Arc<Front>, stopping:
 
 fn no_door(door: &Beanstalk, source: io::Error) -> StartError {
     StartError::ListenBeanstalk { listen: door.listen.clone(), source }
-}
-
-/// What to do about an address that cannot be listened on.
-fn way_out(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::AddrInUse => "is another server running? choose another port, or 0 for any",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address; 127.0.0.1 is always there",
-        io::ErrorKind::PermissionDenied => "ports below 1024 are for root; choose a higher one",
-        _ => "choose another address or port",
-    }
-}
-
-fn way_out_of_door(listen: &ListenAt, source: &io::Error) -> &'static str {
-    match (listen, source.kind()) {
-        (ListenAt::Tcp(_), _) => way_out(source),
-        (_, io::ErrorKind::AddrInUse) => {
-            "is another server running? choose another path, and if a file is there that is no socket, it stays"
-        }
-        (_, io::ErrorKind::PermissionDenied) => "choose a directory that this user may write to",
-        (_, io::ErrorKind::NotFound) => "make its directory first, or choose another path",
-        _ => "choose another path",
-    }
-}
-
-pub(crate) fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restart need not wait for the connections of the last run to time out.
-    socket.set_reuseaddr(true)?;
-    socket.bind(listen)?;
-    Ok(socket)
 }
 
 /// Opens the queue where blocking is allowed: recovery reads files.
@@ -471,9 +381,10 @@ async fn close(queue: Queue) {
 }
 
 /// As many connections as are wanted and as the limit of open files allows, at least one.
-fn connections_allowed(wanted: usize) -> usize {
+fn connections_allowed(wanted: usize, kept: usize) -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED)).unwrap_or(usize::MAX);
+    let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED.saturating_add(kept as u64)))
+        .unwrap_or(usize::MAX);
     if allowed < wanted {
         tracing::warn!(wanted, allowed, "fewer connections than configured: the limit of open files is low");
     }

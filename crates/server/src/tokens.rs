@@ -61,6 +61,8 @@ pub(crate) struct Grant {
     rights: Rights,
     scopes: Option<Arc<[Scope]>>,
     quota: Option<Arc<Quota>>,
+    /// The hash of the token that a request brought.
+    token: Option<Hash>,
 }
 
 /// Where.
@@ -207,7 +209,7 @@ impl Tokens {
                 found = Some(grant);
             }
         }
-        found.cloned()
+        found.map(|grant| Grant { token: Some(hash), ..grant.clone() })
     }
 }
 
@@ -231,7 +233,22 @@ impl fmt::Debug for Tokens {
 impl Grant {
     /// Of a server without tokens.
     pub(crate) fn everything() -> Self {
-        Self { rights: Rights(u8::MAX), scopes: None, quota: None }
+        Self { rights: Rights(u8::MAX), scopes: None, quota: None, token: None }
+    }
+
+    /// Of a caller that is not known.
+    pub(crate) fn nothing() -> Self {
+        Self { rights: Rights(0), ..Self::everything() }
+    }
+
+    /// The same without limits.
+    pub(crate) fn without_quota(self) -> Self {
+        Self { quota: None, ..self }
+    }
+
+    /// The hash of the token that the request brought; `None`: the server has none.
+    pub(crate) fn token(&self) -> Option<Hash> {
+        self.token
     }
 
     pub(crate) fn allows(&self, right: Right) -> bool {

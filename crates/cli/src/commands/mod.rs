@@ -14,6 +14,7 @@ pub(crate) mod forecast;
 pub(crate) mod get;
 pub(crate) mod jobs;
 pub(crate) mod lease;
+pub(crate) mod limits;
 pub(crate) mod ls;
 mod many;
 pub(crate) mod moving;

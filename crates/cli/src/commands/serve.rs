@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::env;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::commands::limits::LimitOptions;
 use crate::environment;
 use crate::log::Written;
 use crate::otlp;
@@ -45,6 +45,7 @@ Examples:
   tickwheel serve                                        tasks in ./tickwheel-data, http://127.0.0.1:8463
   tickwheel serve --data /var/lib/tickwheel --log info
   tickwheel serve --listen 0.0.0.0:8463 --token-file tokens --tls-cert cert.pem --tls-key key.pem
+  tickwheel serve --listen unix:/run/tickwheel/http      behind a proxy, or for curl --unix-socket
   tickwheel serve --memory --listen 127.0.0.1:0          for a test: nothing is kept, any free port
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
@@ -68,8 +69,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
     ack: Ack,
     /// Where to listen; port 0 takes any free port
-    #[arg(long, value_name = "ADDR:PORT", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
-    listen: SocketAddr,
+    ///
+    /// At a path of the file system whoever may open it gets in; who that is, the umask and the directory say. A socket that a killed server
+    /// left there is replaced
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
+    listen: ListenAt,
+    /// A name that requests may give as their host beside those of this machine, for a reverse proxy that keeps it; may be given several times
+    ///
+    /// `tasks.example` with any port, `tasks.example:8443` with that one; several in a variable or a file with commas between them. Pages of these
+    /// names may call the server
+    #[arg(long, value_name = "NAME", env = "TICKWHEEL_ALLOW_HOST", value_delimiter = ',')]
+    allow_host: Vec<String>,
     /// Where to listen for clients of beanstalkd
     ///
     /// 127.0.0.1:11300 unless said otherwise; but if somebody has that port already, nowhere. Their protocol has no tokens: where a server has some,
@@ -105,6 +115,8 @@ pub(crate) struct Serve {
     /// The delays that `level` in a request stands for, the first is level 1
     #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", default_value_t = Levels::default())]
     levels: Levels,
+    #[command(flatten)]
+    limits: LimitOptions,
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
@@ -209,7 +221,8 @@ impl Serve {
             (None, Some(_)) => bail!("there is a key and no certificate; add --tls-cert"),
         };
         let config = Config {
-            listen: self.listen,
+            listen: self.listen.clone(),
+            allow_hosts: self.allow_host.clone(),
             virtual_clock: self.virtual_clock,
             tls,
             insecure: self.insecure,
@@ -219,6 +232,7 @@ impl Serve {
             token_file: self.token_file.clone(),
             ..Config::new(store)
         };
+        let config = self.limits.put_into(config);
         let config = Config { beanstalk: self.door(config.has_tokens()), ..config };
         config.check()?;
         Ok(config)

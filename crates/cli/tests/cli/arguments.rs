@@ -36,7 +36,7 @@ fn bad_arguments_are_usage_errors_with_a_hint() {
         (&["lease", "q", "--for", "10ms"], &["--for <DURATION>", "1s to 12h"]),
         (&["lease", "q", "--wait", "2m"], &["--wait <DURATION>", "at most 1m"]),
         (&["ack", "q", "a=b"], &["<TOKEN>", "1 to 64 bytes of"]),
-        (&["serve", "--listen", "8463"], &["--listen <ADDR:PORT>"]),
+        (&["serve", "--listen", "8463"], &["--listen <ADDR:PORT|unix:PATH>"]),
         (
             &["serve", "--beanstalk", "localhost:11300"],
             &["--beanstalk <ADDR:PORT|unix:PATH|off>", "127.0.0.1:11300", "`off`", "localhost are not"],

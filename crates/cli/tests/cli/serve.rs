@@ -1,9 +1,14 @@
 //! `serve`: its first line, its signals, its lock, its refusals.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
 use crate::run::run;
-use crate::server::Server;
+use crate::server::{Server, tickwheel};
 
 #[test]
 fn both_signals_stop_it_gracefully_and_tasks_are_there_again() {
@@ -65,4 +70,61 @@ fn after_a_kill_tasks_are_there_again() {
     let server = Server::start(&["--data", data, "--listen", "127.0.0.1:0"]);
     let seen = run(&["get", "close", "order:1", "--server", &server.url]);
     assert_eq!(seen.lines().len(), 1);
+}
+
+/// Sends bytes and gives the whole answer; the server closes behind it.
+fn ask(mut socket: impl Read + Write, host: &str) -> String {
+    let head = format!("GET /v1/queues HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    socket.write_all(head.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn a_path_of_the_file_system_is_listened_at() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = format!("unix:{}", directory.path().join("http").display());
+    let mut child = tickwheel(&["serve", "--memory", "--listen", &place])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start a server");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("read its first line");
+    assert_eq!(line, format!("listening {place}\n"));
+    let socket = UnixStream::connect(directory.path().join("http")).expect("connected");
+    let answer = ask(socket, "anything.example");
+    child.kill().expect("kill the server");
+    child.wait().expect("wait for the server");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    for (listen, what) in [("unix:", "the path is empty"), ("localhost:1", "or unix:/run/tickwheel.sock")] {
+        let refused = run(&["serve", "--memory", "--listen", listen]);
+        assert!(refused.code == 2 && refused.err.contains(what), "{}", refused.err);
+    }
+}
+
+#[test]
+fn names_of_proxies_and_limits_come_from_options_and_from_the_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("tickwheel.toml");
+    let text = "memory = true\nallow_host = \"a.example,b.example:1\"\nmax_batches = \"5\"\nmax_connections = \"7\"\n";
+    std::fs::write(&file, text).expect("written");
+    let path = file.to_str().expect("UTF-8");
+    let by_file = ["--config", path, "--listen", "127.0.0.1:0"];
+    let by_options =
+        ["--memory", "--listen", "127.0.0.1:0", "--allow-host", "a.example", "--allow-host", "b.example:1"];
+    for options in [&by_file[..], &by_options[..]] {
+        let server = Server::start(options);
+        for (host, status) in
+            [("a.example", 200), ("a.example:2", 200), ("b.example:1", 200), ("b.example", 421)]
+        {
+            let answer = ask(TcpStream::connect(server.address()).expect("connected"), host);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{options:?} {host}: {answer}");
+        }
+        assert!(server.stop(Signal::TERM).success());
+    }
+    let refused = run(&["serve", "--memory", "--allow-host", "https://a.example"]);
+    assert!(refused.code == 1 && refused.err.contains("it is a URL"), "{}", refused.err);
+    let refused = run(&["serve", "--memory", "--max-batches", "0"]);
+    assert!(refused.code == 2 && refused.err.contains("a number from 1 to 1000000"), "{}", refused.err);
 }

@@ -1,13 +1,13 @@
 //! What all connections of this door share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tickwheel_api::beanstalk::Tube;
 use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 
-use super::budget::Budget;
+use super::budget::{Budget, WatchBudget};
 use super::counters::Counters;
 use super::tubes::{Hold, Tubes};
 use crate::app::App;
@@ -22,7 +22,12 @@ pub(crate) struct DeskOptions {
     pub(crate) job_bytes_max: u32,
     /// The tubes are the queues of this namespace, which no tube's name shows.
     pub(crate) namespace: Option<String>,
+    /// All connections together may watch tubes that take so many bytes.
+    pub(crate) watched_bytes_max: usize,
 }
+
+/// A flood of refused watches does not fill the log.
+const WARNED_EVERY: Duration = Duration::from_secs(10);
 
 /// All connections share it.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub(crate) struct Desk {
     /// What all names of queues begin with that are tubes here.
     pub(super) namespace: Option<Arc<str>>,
     pub(super) budget: Budget,
+    pub(super) watches: WatchBudget,
+    watches_warned: Mutex<Option<Instant>>,
     pub(super) deliveries: Arc<Deliveries>,
     /// No new jobs are taken.
     draining: Arc<AtomicBool>,
@@ -48,7 +55,7 @@ pub(crate) const DEFAULT: &str = "default";
 
 impl Desk {
     pub(crate) fn new(app: &App, options: DeskOptions) -> Self {
-        let DeskOptions { job_bytes_max, namespace } = options;
+        let DeskOptions { job_bytes_max, namespace, watched_bytes_max } = options;
         let begun = Instant::now();
         let desk = Self {
             tubes: Tubes::new(app.queue.clone()),
@@ -58,6 +65,8 @@ impl Desk {
             counters: Arc::clone(&app.beanstalk),
             deliveries: Arc::clone(&app.deliveries),
             budget: Budget::new(),
+            watches: WatchBudget::new(watched_bytes_max),
+            watches_warned: Mutex::default(),
             // Hex may read as a number, unless it begins with a letter.
             id: format!("a{:015x}", fresh()),
             begun,
@@ -73,6 +82,18 @@ impl Desk {
 
     pub(super) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Says in the log, once in a while, that a watch was refused: the protocol has no words for why.
+    pub(super) fn warn_of_watches(&self) {
+        let now = Instant::now();
+        let mut said = self.watches_warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| now.saturating_duration_since(said) >= WARNED_EVERY) {
+            *said = Some(now);
+            tracing::warn!(
+                "a client of beanstalkd wanted to watch one more tube, and was answered OUT_OF_MEMORY (--max-watched-bytes)"
+            );
+        }
     }
 
     /// The queue that is this tube; `None`: it is none of this door.

@@ -23,5 +23,4 @@ mod wire;
 
 pub(crate) use counters::Counters;
 pub(crate) use desk::{DEFAULT as DEFAULT_TUBE, Desk, DeskOptions};
-pub use listener::ListenAt;
-pub(crate) use listener::{Bound, Listener};
+pub(crate) use listener::Listener;

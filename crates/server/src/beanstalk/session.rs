@@ -11,6 +11,7 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, Tube, When};
 use tickwheel_queue::{Act, Acted, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, Timestamp};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::budget::Watching;
 use super::counters::Counted;
 use super::cut::{Cut, unavailable};
 use super::desk::{DEFAULT, Desk};
@@ -56,6 +57,8 @@ struct Session<'a> {
     desk: &'a Desk,
     used: Place,
     watched: Vec<Place>,
+    /// Memory for them, but for the one that each connection watches at first.
+    watching: Watching<'a>,
     /// Of those the queues.
     queues: Arc<[QueueName]>,
     held: Held,
@@ -76,6 +79,7 @@ impl<'a> Session<'a> {
         Self {
             desk,
             watched: vec![used.clone()],
+            watching: desk.watches.begin(),
             queues: [used.queue.clone()].into(),
             used,
             held: Held::default(),
@@ -199,6 +203,13 @@ impl<'a> Session<'a> {
     fn watch(&mut self, place: Place) -> Reply<'static> {
         if self.watched.iter().all(|watched| watched.queue != place.queue) {
             if self.watched.len() >= WATCHED_MAX {
+                tracing::debug!("a connection watches {WATCHED_MAX} tubes and wanted one more");
+                return Reply::OutOfMemory;
+            }
+            // The one that each watches at first costs next to nothing, for all connections share it.
+            let is_default = place.tube.as_str() == DEFAULT;
+            if !is_default && !self.watching.take(place.queue.as_str()) {
+                self.desk.warn_of_watches();
                 return Reply::OutOfMemory;
             }
             self.desk.tubes.hold(&place.queue, Hold::Watch);
@@ -214,6 +225,9 @@ impl<'a> Session<'a> {
             Some(_) if self.watched.len() == 1 => return Reply::NotIgnored,
             Some(at) => {
                 let gone = self.watched.remove(at);
+                if gone.tube.as_str() != DEFAULT {
+                    self.watching.give_back(gone.queue.as_str());
+                }
                 self.desk.tubes.release(&gone.queue, Hold::Watch);
                 self.queues = self.watched.iter().map(|place| place.queue.clone()).collect();
             }

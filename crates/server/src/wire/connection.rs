@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -19,27 +21,41 @@ use super::rest::Rest;
 use super::turn::{AnswerBody, Turn};
 use crate::front::Front;
 use crate::problem;
+use crate::standing::Standing;
 use crate::stopping::Stopping;
+
+/// Where a request's connection comes from; `None`: from a path of the file system.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Peer(pub(crate) Option<IpAddr>);
 
 /// Serves the requests of one connection until the client leaves, breaks a rule, idles, or the server stops.
 ///
 /// When the server stops, a call under way is answered and the connection then closed.
-pub(crate) async fn serve<S>(socket: S, front: Arc<Front>, timeouts: Timeouts, stopping: Stopping)
-where
+pub(crate) async fn serve<S>(
+    socket: S,
+    front: Arc<Front>,
+    timeouts: Timeouts,
+    stopping: Stopping,
+    standing: Arc<Standing>,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let turn = Turn::default();
-    let gate = Gate::new(socket, turn.clone(), timeouts);
+    let gate = Gate::new(socket, turn.clone(), timeouts, standing.seat());
     let answering = Arc::clone(&front);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (front, turn) = (Arc::clone(&answering), turn.clone());
+        let (front, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
         request.extensions_mut().insert(turn.clone());
+        request.extensions_mut().insert(Peer(standing.from()));
         Box::pin(async move {
             let rest = Rest::default();
             let (head, body) = request.into_parts();
             let body = Body::new(rest.lend(body, &head.headers));
-            let mut answer = front.answer(Request::from_parts(head, body)).await;
+            let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
             rest.settle(&mut answer).await;
+            if standing.seat().is_kept() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, rest, turn)))
         }) as Pin<Box<dyn Future<Output = _> + Send>>
     });
@@ -48,7 +64,8 @@ where
     let mut stop = pin!(stopping.wait());
     let mut told = false;
     let ended = poll_fn(|cx| {
-        if !told && stop.as_mut().poll(cx).is_ready() {
+        // The signal is there a moment before each of those that wait for it is woken.
+        if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
             told = true;
             Pin::new(&mut connection).graceful_shutdown();
         }
@@ -100,10 +117,13 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
+    use crate::addresses::Addresses;
     use crate::app::App;
     use crate::body::JsonBytes;
     use crate::guard::Guard;
     use crate::host::Hosts;
+    use crate::limits::Limits;
+    use crate::places::Places;
     use crate::refusals::Refusals;
     use crate::stopping::{self, Stop};
     use crate::tokens::Tokens;
@@ -125,18 +145,25 @@ mod tests {
             .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
             .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
             .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
-            .with_state(Arc::new(App::new(queue, stopping.clone(), tickwheel_api::Levels::default(), None)));
+            .with_state(Arc::new(App::new(
+                queue,
+                stopping.clone(),
+                tickwheel_api::Levels::default(),
+                None,
+                &Limits::default(),
+            )));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
         let front = Arc::new(Front::new(
             routes,
-            Hosts::of(listen, false),
+            Hosts::of(&listen.into(), false, &[]),
             Arc::new(guard),
             Arc::new(Refusals::new()),
             None,
         ));
         let (client, server) = duplex(pipe_bytes);
-        tokio::spawn(serve(server, front, TIMEOUTS, stopping));
+        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        tokio::spawn(serve(server, front, TIMEOUTS, stopping, Arc::new(standing)));
         (client, stop)
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::chunks::Chunks;
 use super::fault::{Fault, Rule};
 use super::head::{Framing, Scan};
 use super::turn::Turn;
+use crate::places::Seat;
 
 /// One read from the socket. Small requests come in one; a body of 1 MiB takes 128.
 const READ_BYTES: usize = 8 << 10;
@@ -30,6 +32,19 @@ pub(crate) struct Timeouts {
     pub(crate) linger: Duration,
 }
 
+impl Timeouts {
+    /// Those of a connection in a kept place: there are few of them, and none is for a client that is slow.
+    fn hurried(self) -> Self {
+        let second = Duration::from_secs(1);
+        Self {
+            head: self.head.min(2 * second),
+            idle: self.idle.min(2 * second),
+            write: self.write.min(2 * second),
+            linger: self.linger.min(second / 2),
+        }
+    }
+}
+
 /// A socket that hands out only requests with a well-formed head and body framing, and one at a time.
 ///
 /// Reading from it gives the bytes of the socket unchanged, except that a head comes out whole or not at all, and the head
@@ -42,6 +57,7 @@ pub(crate) struct Timeouts {
 pub(crate) struct Gate<S> {
     socket: S,
     turn: Turn,
+    seat: Arc<Seat>,
     timeouts: Timeouts,
     /// Read, and not yet handed out.
     inbox: Vec<u8>,
@@ -95,10 +111,11 @@ enum Next {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
-    pub(crate) fn new(socket: S, turn: Turn, timeouts: Timeouts) -> Self {
+    pub(crate) fn new(socket: S, turn: Turn, timeouts: Timeouts, seat: Arc<Seat>) -> Self {
         Self {
             socket,
             turn,
+            seat,
             timeouts,
             inbox: Vec::new(),
             cleared: 0,
@@ -112,13 +129,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
+    fn timeouts(&self) -> Timeouts {
+        if self.seat.is_kept() { self.timeouts.hurried() } else { self.timeouts }
+    }
+
     /// Ends the connection: tells a refused client why, and closes so that it can read what it was told.
     pub(crate) async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
-        let in_body = !matches!(self.stage, Stage::Head(_));
+        // It only waits for the client to close.
+        self.seat.idle();
+        let (in_body, timeouts) = (!matches!(self.stage, Stage::Head(_)), self.timeouts());
         if let Some(Over::Fault(fault)) = &self.over {
-            refuse(&mut self.socket, &explain(fault), self.timeouts).await;
+            refuse(&mut self.socket, &explain(fault), timeouts).await;
         } else if in_body || !self.inbox.is_empty() {
-            refuse(&mut self.socket, b"", self.timeouts).await;
+            refuse(&mut self.socket, b"", timeouts).await;
         } else {
             // Nothing was left unread. An error means that the client closed first.
             let _closed = self.socket.shutdown().await;
@@ -140,6 +163,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                 return Ok(if look { Next::ReadMore } else { Next::WaitForTurn });
             }
             Stage::Head(scan) => match scan.look(&self.inbox) {
+                // Another connection needs the place of this one, which had been idle.
+                Ok(Some(_)) if !self.seat.work() => self.over = Some(Over::Idle),
                 Ok(Some(head)) => {
                     self.inbox.drain(..head.skip);
                     self.cleared = head.bytes;
@@ -204,12 +229,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             }
             Stage::Head(_) | Stage::Length { .. } | Stage::Chunked(_) => Wait::Nothing,
         };
-        if wait != self.wait {
+        if wait != self.wait || wait != Wait::Nothing && self.seat.is_at_work() {
             self.wait = wait;
-            match wait {
-                Wait::Nothing => {}
-                Wait::FirstByte => self.read_timer.set(sleep(self.timeouts.idle)),
-                Wait::RestOfHead => self.read_timer.set(sleep(self.timeouts.head)),
+            let Timeouts { idle, head, .. } = self.timeouts();
+            let time = match wait {
+                Wait::Nothing => None,
+                Wait::FirstByte => Some(idle),
+                Wait::RestOfHead => Some(head),
+            };
+            if let Some(time) = time {
+                self.seat.idle();
+                self.read_timer.set(sleep(time));
             }
         }
         if wait == Wait::Nothing || self.read_timer.as_mut().poll(cx).is_pending() {
@@ -219,7 +249,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             Wait::FirstByte | Wait::Nothing => Over::Idle,
             Wait::RestOfHead => Over::Fault(Fault {
                 rule: Rule::Timeout,
-                what: format!("the request's head did not arrive within {:?}", self.timeouts.head),
+                what: format!("the request's head did not arrive within {:?}", self.timeouts().head),
                 hint: "send the whole head at once",
             }),
         });
@@ -235,7 +265,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             self.write_timer = None;
             return written;
         }
-        let stalled = self.write_timer.get_or_insert_with(|| Box::pin(sleep(self.timeouts.write)));
+        let write = self.timeouts().write;
+        let stalled = self.write_timer.get_or_insert_with(|| Box::pin(sleep(write)));
         ready!(stalled.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
     }

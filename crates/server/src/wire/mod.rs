@@ -16,7 +16,7 @@ mod head;
 mod rest;
 mod turn;
 
-pub(crate) use connection::{refuse, serve};
+pub(crate) use connection::{Peer, refuse, serve};
 pub(crate) use fault::{Fault, Rule};
 pub(crate) use gate::Timeouts;
 pub(crate) use turn::Turn;

@@ -1,6 +1,6 @@
 //! The door for clients of beanstalkd: who gets in, and what becomes of those who are in when something ends.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
-use tickwheel_server::{Beanstalk, Config, ListenAt, StartError, Store, TlsFiles};
+use tickwheel_server::{Beanstalk, Config, Limits, ListenAt, StartError, Store, TlsFiles};
 
 use crate::raw::PATIENCE;
 use crate::served::{Served, on_any_port, until, virtual_memory};
@@ -72,14 +72,19 @@ fn both_doors_have_the_servers_connections_together() {
     let mut worker = connect(&served);
     ask(&worker, "use a\r\n", "USING a\r\n");
     let mut http = served.connect();
-    http.request("GET", "/healthz", &[], b"");
-    assert_eq!(http.reply().status, 200);
-    served.call("GET", "/healthz", "").assert_problem(429, "busy", "the third, over HTTP");
+    // A batch is under way as long as its body is.
+    let head = format!(
+        "POST /v1/queues/q/batch HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        served.addr
+    );
+    http.send(head.as_bytes());
+    assert_eq!(http.head().status, 200);
+    served.call("GET", "/v1/queues", "").assert_problem(429, "busy", "the third, over HTTP");
     assert_eq!(rest(connect(&served)), "", "the third of beanstalkd's protocol is closed");
     ask(&worker, "use b\r\n", "USING b\r\n");
     worker.write_all(b"quit\r\n").expect("said");
     assert_eq!(rest(&worker), "");
-    until("there is a place again", || served.call("GET", "/healthz", "").status == 200);
+    until("there is a place again", || served.call("GET", "/v1/queues", "").status == 200);
 }
 
 #[test]
@@ -429,4 +434,36 @@ fn worker_put(mut worker: &TcpStream, priority: u32, n: u32) {
     let mut heard = [0; 12];
     worker.read_exact(&mut heard).expect("an answer");
     assert!(heard.starts_with(b"INSERTED "), "{heard:?}");
+}
+
+/// 100 connections that each watched 990 tubes took 116 MB.
+#[test]
+fn the_tubes_that_are_watched_have_a_budget() {
+    let limits = Limits { watched_bytes: 4 * 1_300, ..Limits::default() };
+    let served = Served::start(Config { limits, ..with(door()) }).expect("started");
+    let one = connect(&served);
+    ask(
+        &one,
+        "watch a\r\nwatch b\r\nwatch a\r\nignore b\r\n",
+        "WATCHING 2\r\nOUT_OF_MEMORY\r\nWATCHING 2\r\nWATCHING 2\r\n",
+    );
+    ask(&one, "ignore a\r\nwatch b\r\n", "WATCHING 1\r\nWATCHING 2\r\n");
+    ask(&one, "ignore default\r\nwatch default\r\n", "WATCHING 1\r\nWATCHING 2\r\n");
+    let others = [(); 3].map(|()| connect(&served));
+    for other in &others {
+        ask(other, "watch c\r\n", "WATCHING 2\r\n");
+    }
+    let last = connect(&served);
+    ask(
+        &last,
+        "watch c\r\nput 0 0 60 2\r\nhi\r\nreserve\r\n",
+        "OUT_OF_MEMORY\r\nINSERTED 1\r\nRESERVED 1 2\r\nhi\r\n",
+    );
+    drop(one);
+    until("what it watched is given back", || {
+        (&last).write_all(b"watch c\r\n").expect("said");
+        let mut line = String::new();
+        BufReader::with_capacity(1, &last).read_line(&mut line).expect("an answer");
+        line == "WATCHING 2\r\n"
+    });
 }

@@ -47,8 +47,13 @@ impl Served {
             runtime.block_on(async {
                 match Server::bind(config).await {
                     Ok(server) => {
+                        let addr = match server.local_addr() {
+                            ListenAt::Tcp(addr) => *addr,
+                            // Nobody is asked for there.
+                            ListenAt::Unix(_) => SocketAddr::from(([127, 0, 0, 1], 1)),
+                        };
                         started
-                            .send(Ok((server.local_addr(), server.beanstalk(), server.drain())))
+                            .send(Ok((addr, server.beanstalk(), server.drain())))
                             .expect("the test waits for it");
                         server.run(async { drop(when_stopped.await) }).await;
                     }

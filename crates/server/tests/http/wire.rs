@@ -248,12 +248,18 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
             if !expects {
                 connection.send(body);
             }
-            let answer = connection.reply();
+            let mut answer = connection.reply();
+            let continues = answer.status == 100;
+            if continues {
+                // A handler looked at the body before it refused.
+                connection.send(body);
+                answer = connection.reply();
+            }
             assert_eq!(answer.status, status, "{head}{}", answer.text());
             if answer.header("connection") == Some("close") {
                 continue;
             }
-            assert!(!expects, "{head}");
+            assert!(continues || !expects, "{head}");
             connection.send(good.as_bytes());
             assert_eq!(connection.reply().status, 200, "the call after {head}");
         }

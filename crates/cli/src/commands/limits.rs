@@ -1,0 +1,113 @@
+//! Options of `serve` that limit what clients hold at one time.
+
+use clap::Args;
+use tickwheel_server::{Config, Limits};
+
+use crate::values;
+
+/// The limits. A refusal names the one that was met.
+#[derive(Args, Debug)]
+pub(crate) struct LimitOptions {
+    /// Connections at one time, at both doors together
+    ///
+    /// For one more the connection is closed that has been idle the longest; where none is idle it is answered 429
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_CONNECTIONS", default_value = "10000", value_parser = values::places)]
+    max_connections: usize,
+    /// Connections at one time from one address of another machine; this machine's own are not counted, for a proxy may be on it
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_CONNECTIONS_PER_ADDRESS", default_value = "1000", value_parser = values::places)]
+    max_connections_per_address: usize,
+    /// Connections beyond those, for /healthz, /readyz, /metrics and callers whose token has `admin`
+    #[arg(long, value_name = "N", env = "TICKWHEEL_KEPT_CONNECTIONS", default_value = "64", value_parser = values::places)]
+    kept_connections: usize,
+    /// Bodies above 16 KiB that are read at one time, each of up to 1 MiB
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES", default_value = "128", value_parser = values::places)]
+    max_large_bodies: usize,
+    /// Batches that are open at one time; each takes up to 16 MiB of memory
+    ///
+    /// A batch that sends less than 1 KiB/s for 5 s gives its place to one that waits
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES", default_value = "32", value_parser = values::places)]
+    max_batches: usize,
+    /// Of these, batches of one token; where there are no tokens, of one address of another machine
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES_PER_CALLER", default_value = "16", value_parser = values::places)]
+    max_batches_per_caller: usize,
+    /// Bytes of memory for the tubes that clients of beanstalkd watch; one connection has a quarter of it
+    #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_WATCHED_BYTES", default_value = "33554432", value_parser = values::watched_bytes)]
+    max_watched_bytes: usize,
+}
+
+impl LimitOptions {
+    /// The configuration with these limits.
+    pub(crate) fn put_into(&self, config: Config) -> Config {
+        Config {
+            connections_max: self.max_connections,
+            connections_per_address_max: self.max_connections_per_address,
+            limits: Limits {
+                connections_kept: self.kept_connections,
+                large_bodies: self.max_large_bodies,
+                batches: self.max_batches,
+                batches_per_caller: self.max_batches_per_caller,
+                watched_bytes: self.max_watched_bytes,
+            },
+            ..config
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tickwheel_server::Store;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Alone {
+        #[command(flatten)]
+        limits: LimitOptions,
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_server_and_each_option_has_its_limit() {
+        let of = |words: &[&str]| {
+            let words = [&["serve"], words].concat();
+            Alone::try_parse_from(words).map(|alone| alone.limits.put_into(Config::new(Store::Memory)))
+        };
+        // The environment of the test run may say something else.
+        let options = Alone::try_parse_from(["serve"]).is_ok();
+        assert!(options);
+        let usual = of(&[
+            "--max-connections=10000",
+            "--max-connections-per-address=1000",
+            "--kept-connections=64",
+            "--max-large-bodies=128",
+            "--max-batches=32",
+            "--max-batches-per-caller=16",
+            "--max-watched-bytes=33554432",
+        ]);
+        assert_eq!(usual.expect("options"), Config::new(Store::Memory));
+        let other = of(&[
+            "--max-connections=1",
+            "--max-connections-per-address=2",
+            "--kept-connections=3",
+            "--max-large-bodies=4",
+            "--max-batches=5",
+            "--max-batches-per-caller=6",
+            "--max-watched-bytes=7000",
+        ])
+        .expect("options");
+        assert_eq!((other.connections_max, other.connections_per_address_max), (1, 2));
+        let limits = Limits {
+            connections_kept: 3,
+            large_bodies: 4,
+            batches: 5,
+            batches_per_caller: 6,
+            watched_bytes: 7_000,
+        };
+        assert_eq!(other.limits, limits);
+        for bad in
+            ["--max-batches=0", "--max-connections=-1", "--max-watched-bytes=1", "--kept-connections=x"]
+        {
+            assert!(of(&[bad]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Where a door listens: an address, or a path of the file system.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rustix::net::sockopt::set_socket_keepalive;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+
+/// Connections that the kernel holds for us while we are busy: enough for 1,000 clients that start together.
+const BACKLOG: u32 = 1_024;
+/// What a path begins with where an address could stand.
+const UNIX: &str = "unix:";
+
+/// Where a door is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ListenAt {
+    /// At this address; port 0 lets the system choose.
+    Tcp(SocketAddr),
+    /// At this path of the file system. A socket that a killed server left there is replaced.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for ListenAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+        }
+    }
+}
+
+impl From<SocketAddr> for ListenAt {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+/// Why a text is no place to listen at.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ListenAtError {
+    /// There is nothing behind `unix:`.
+    #[error("the path is empty; write unix:/run/tickwheel.sock")]
+    NoPath,
+    /// It is no address with a port.
+    #[error(
+        "not an address and a port; write 127.0.0.1:8463, [::1]:8463 or unix:/run/tickwheel.sock, for names such as localhost are not looked up"
+    )]
+    NoAddress,
+}
+
+/// `127.0.0.1:8463`, `[::1]:8463` or `unix:/run/tickwheel.sock`.
+impl FromStr for ListenAt {
+    type Err = ListenAtError;
+
+    fn from_str(text: &str) -> Result<Self, ListenAtError> {
+        match text.strip_prefix(UNIX) {
+            Some("") => Err(ListenAtError::NoPath),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text.parse().map(Self::Tcp).map_err(|_| ListenAtError::NoAddress),
+        }
+    }
+}
+
+impl ListenAt {
+    /// What to do about a place that cannot be listened at.
+    pub(crate) fn way_out(&self, source: &io::Error) -> &'static str {
+        use io::ErrorKind as Kind;
+        match (self, source.kind()) {
+            (Self::Tcp(_), Kind::AddrInUse) => "is another server running? choose another port, or 0 for any",
+            (Self::Tcp(_), Kind::AddrNotAvailable) => {
+                "this machine has no such address; 127.0.0.1 is always there"
+            }
+            (Self::Tcp(_), Kind::PermissionDenied) => "ports below 1024 are for root; choose a higher one",
+            (Self::Tcp(_), _) => "choose another address or port",
+            (Self::Unix(_), Kind::AddrInUse) => {
+                "is another server running? choose another path, and if a file is there that is no socket, it stays"
+            }
+            (Self::Unix(_), Kind::PermissionDenied) => "choose a directory that this user may write to",
+            (Self::Unix(_), Kind::NotFound) => "make its directory first, or choose another path",
+            (Self::Unix(_), _) => "choose another path",
+        }
+    }
+}
+
+/// A door that is bound, and opens when it is told to.
+pub(crate) enum Bound {
+    Tcp(TcpSocket),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A door that is open. Dropping it closes it and removes its path.
+pub(crate) enum Opened {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A connection that came in.
+pub(crate) enum Came {
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
+impl Bound {
+    /// Takes the place and lets nobody in yet. A path cannot be taken without that: a client that comes there waits.
+    ///
+    /// # Errors
+    /// The place cannot be had.
+    pub(crate) fn take(at: &ListenAt) -> io::Result<Self> {
+        match at {
+            ListenAt::Tcp(address) => bind(*address).map(Self::Tcp),
+            ListenAt::Unix(path) => {
+                remove_dead(path)?;
+                UnixListener::bind(path).map(|listener| Self::Unix(listener, path.clone()))
+            }
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn open(self) -> io::Result<Opened> {
+        match self {
+            Self::Tcp(socket) => socket.listen(BACKLOG).map(Opened::Tcp),
+            Self::Unix(listener, path) => Ok(Opened::Unix(listener, path)),
+        }
+    }
+}
+
+impl Opened {
+    /// Where it is, with the port that the system chose.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(crate) fn place(&self) -> io::Result<ListenAt> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(ListenAt::Tcp),
+            Self::Unix(_, path) => Ok(ListenAt::Unix(path.clone())),
+        }
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// The system is out of something.
+    pub(crate) async fn accept(&self) -> io::Result<Came> {
+        match self {
+            Self::Tcp(listener) => {
+                let (socket, from) = listener.accept().await?;
+                // Answers are small and whole: waiting to fill a packet only costs time.
+                let _as_it_was = socket.set_nodelay(true);
+                Ok(Came::Tcp(socket, from))
+            }
+            Self::Unix(listener, _) => listener.accept().await.map(|(socket, _)| Came::Unix(socket)),
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // The next server makes a new one.
+            let _gone = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Finds out at last that a client is gone, though nothing is sent for days.
+pub(crate) fn keep_alive(socket: &TcpStream) {
+    let _as_it_was = set_socket_keepalive(socket, true);
+}
+
+/// A socket that nobody listens on any more is in the way of a new one.
+fn remove_dead(path: &Path) -> io::Result<()> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if is_socket && error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)
+        }
+        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(_) => Ok(()),
+    }
+}
+
+fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restart need not wait for the connections of the last run to time out.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    Ok(socket)
+}

@@ -1,0 +1,80 @@
+//! What browsers see, and proxies in front of the server.
+
+use tickwheel_server::{Config, Tokens};
+
+use crate::raw::Reply;
+use crate::served::{Served, virtual_memory};
+
+const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+
+/// Asks as a browser or a proxy does, which the description of the API does not speak of.
+fn get(served: &Served, path: &str, host: &str, headers: &str) -> Reply {
+    let mut connection = served.connect();
+    connection.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n").as_bytes());
+    connection.reply()
+}
+
+#[test]
+fn a_browser_sees_what_this_is_and_programs_get_what_they_got() {
+    for tokens in [Tokens::default(), Tokens::parse("secret").expect("tokens")] {
+        let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+        for path in ["/", "/problems/busy"] {
+            let page = get(&served, path, "localhost", BROWSER);
+            assert_eq!(
+                (page.status, page.header("content-type")),
+                (200, Some("text/html; charset=utf-8")),
+                "{path}"
+            );
+            let policy = page.header("content-security-policy").expect("a policy");
+            assert!(policy.starts_with("default-src 'none';"), "{policy}");
+            assert!(page.text().contains("Tickwheel server"), "{}", page.text());
+            for header in
+                [("x-content-type-options", "nosniff"), ("cache-control", "no-store"), ("vary", "accept")]
+            {
+                assert_eq!(page.header(header.0), Some(header.1), "{path}");
+            }
+            assert_eq!(get(&served, path, "evil.example", BROWSER).status, 421);
+        }
+        get(&served, "/problems/none", "localhost", BROWSER).header("content-type").expect("a problem");
+        let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
+        get(&served, "/", "localhost", program).assert_problem(404, "no-endpoint", "a program");
+        assert_eq!(get(&served, "/problems/busy", "localhost", program).json()["status"], 429);
+    }
+}
+
+#[test]
+fn a_proxy_that_keeps_the_host_gets_through_where_its_name_is_allowed() {
+    let strict = Served::memory();
+    get(&strict, "/v1/queues", "tasks.example", "").assert_problem(421, "foreign-host", "not allowed");
+    let config = Config { allow_hosts: vec!["tasks.example".to_owned()], ..virtual_memory() };
+    let served = Served::start(config).expect("started");
+    assert_eq!(get(&served, "/v1/queues", "tasks.example", "").status, 200);
+    let refused = get(&served, "/v1/queues", "evil.example", "");
+    refused.assert_problem(421, "foreign-host", "another");
+    assert!(refused.text().contains("--allow-host"), "{}", refused.text());
+    for (origin, status) in [("https://tasks.example", 201), ("https://evil.example", 403)] {
+        let mut connection = served.connect();
+        connection.send(
+            format!("PUT /v1/queues/q/tasks/a HTTP/1.1\r\nHost: tasks.example\r\nOrigin: {origin}\r\nContent-Length: 0\r\n\r\n")
+                .as_bytes(),
+        );
+        assert_eq!(connection.reply().status, status, "{origin}");
+    }
+    let bad = Config { allow_hosts: vec!["https://tasks.example".to_owned()], ..virtual_memory() };
+    let Err(error) = Served::start(bad) else { panic!("a URL was taken") };
+    assert!(
+        error.to_string().contains("`https://tasks.example` is no name of a host: it is a URL"),
+        "{error}"
+    );
+}
+
+#[test]
+fn readiness_needs_no_token() {
+    let served =
+        Served::start(Config { tokens: Tokens::parse("secret").expect("tokens"), ..virtual_memory() })
+            .expect("started");
+    for headers in ["", "Authorization: Bearer unknown\r\n", "Authorization: Bearer secret\r\n"] {
+        let ready = get(&served, "/readyz", "localhost", headers);
+        assert_eq!((ready.status, &ready.json()["ready"]), (200, &true.into()), "{headers}");
+    }
+}
