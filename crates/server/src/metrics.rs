@@ -1,7 +1,8 @@
 //! `/metrics`: the queue's figures in the text format that Prometheus reads.
 //!
-//! A scrape asks the queue and writes down what it says, so the figures of one scrape belong to one moment, and a program
-//! that embeds the queue can show the same ones. Only what the queue cannot see is counted by the server.
+//! A scrape asks the queue and writes down what it says, so a program that embeds the queue can show the same figures. The tasks of
+//! each queue are counted page by page, so those of one page belong to one moment. Only what the queue cannot see is counted by the
+//! server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +31,9 @@ use crate::query::QueryText;
 use crate::queue_pages::QueuePages;
 use crate::translate;
 
-/// 1,000 queues have a label of their own, the first by name; the rest is summed up as [`OTHER_QUEUES`]. More time series
-/// would make the scrape, and the server that stores it, the largest user of the machine.
+/// 1,000 queues have a label of their own, and the others share [`OTHER_QUEUES`]. More time series would make the scrape, and the
+/// server that stores it, the largest user of the machine. Queues with tasks come first, in the order of their names, then empty ones:
+/// up to 10,000 empty queues are listed, and they must not take the labels of those that have work.
 const QUEUES_MAX: usize = 1_000;
 /// No queue has this name: `{` is not in the alphabet of names.
 const OTHER_QUEUES: &str = "{other}";
@@ -83,8 +85,10 @@ struct Figures {
 /// The tasks of all queues, summed up while the queues come page by page.
 #[derive(Debug, Default)]
 struct TaskFigures {
-    /// By state, of those with a label of their own.
+    /// By state, of queues that have tasks and a label of their own.
     named: Vec<(QueueName, [u64; 4])>,
+    /// Queues without tasks, as many as there are labels.
+    empty: Vec<QueueName>,
     /// Of all others, if there are any.
     others: Option<[u64; 4]>,
     /// When the oldest task that is first in its line was due.
@@ -95,13 +99,27 @@ impl TaskFigures {
     fn add(&mut self, counts: &QueueCounts) {
         self.oldest_due = self.oldest_due.into_iter().chain(counts.oldest_due).min();
         let by_state = [counts.scheduled, counts.ready, counts.leased, counts.dead];
-        if self.named.len() < QUEUES_MAX {
+        let is_empty = by_state == [0; 4];
+        if is_empty && self.empty.len() < QUEUES_MAX {
+            return self.empty.push(counts.queue.clone());
+        }
+        if !is_empty && self.named.len() < QUEUES_MAX {
             return self.named.push((counts.queue.clone(), by_state));
         }
         let others = self.others.get_or_insert_default();
         for (sum, count) in others.iter_mut().zip(by_state) {
             *sum += count;
         }
+    }
+
+    /// The labels and their figures: queues with tasks, then empty ones, then all others together.
+    fn labelled(&self) -> impl Iterator<Item = (&str, [u64; 4])> {
+        let named = self.named.iter().map(|(queue, by_state)| (queue.as_str(), *by_state));
+        let left = QUEUES_MAX - self.named.len();
+        let empty = self.empty.iter().take(left).map(|queue| (queue.as_str(), [0; 4]));
+        let is_cut = self.empty.len() > left;
+        let others = self.others.or(is_cut.then_some([0; 4]));
+        named.chain(empty).chain(others.map(|by_state| (OTHER_QUEUES, by_state)))
     }
 }
 
@@ -190,9 +208,7 @@ struct Page<'a>(DescriptorEncoder<'a>);
 impl Page<'_> {
     fn tasks(&mut self, tasks: &TaskFigures) -> fmt::Result {
         let mut metric = self.0.encode_descriptor("tasks", "Live tasks", None, MetricType::Gauge)?;
-        let named = tasks.named.iter().map(|(queue, counts)| (queue.as_str(), *counts));
-        let others = tasks.others.map(|counts| (OTHER_QUEUES, counts));
-        for (queue, counts) in named.chain(others) {
+        for (queue, counts) in tasks.labelled() {
             for (state, count) in ["scheduled", "ready", "leased", "dead"].into_iter().zip(counts) {
                 metric.encode_family(&[("queue", queue), ("state", state)])?.encode_gauge(&count)?;
             }
@@ -264,21 +280,29 @@ mod tests {
 
     use super::*;
 
-    fn page_of(queues: usize) -> String {
-        let counts = |number: usize| QueueCounts {
-            queue: QueueName::new(&format!("q{number:05}")).expect("a name"),
-            scheduled: 1,
-            ready: 2,
-            leased: 3,
-            dead: 4,
+    fn counts_of(queue: &str, by_state: [u64; 4]) -> QueueCounts {
+        let [scheduled, ready, leased, dead] = by_state;
+        QueueCounts {
+            queue: QueueName::new(queue).expect("a name"),
+            scheduled,
+            ready,
+            leased,
+            dead,
             urgent: 0,
             oldest_due: None,
             totals: QueueTotals::default(),
             paused: false,
             draining: false,
-        };
+        }
+    }
+
+    fn page_of(queues: usize) -> String {
+        page_with((0..queues).map(|number| counts_of(&format!("q{number:05}"), [1, 2, 3, 4])))
+    }
+
+    fn page_with(queues: impl Iterator<Item = QueueCounts>) -> String {
         let mut tasks = TaskFigures::default();
-        (0..queues).map(counts).for_each(|counts| tasks.add(&counts));
+        queues.for_each(|counts| tasks.add(&counts));
         let mut body = String::new();
         #[derive(Debug)]
         struct Tasks(TaskFigures);
@@ -307,5 +331,26 @@ mod tests {
             4 * (QUEUES_MAX + 1)
         );
         assert!(beyond.contains("tickwheel_tasks{queue=\"{other}\",state=\"ready\"} 6\n"), "{beyond}");
+    }
+
+    /// The story: an application used each queue once. Its emptied queues stood before the others by name, took all labels for an hour, and
+    /// the queues that had work were to be seen as `{other}` only.
+    #[test]
+    fn empty_queues_take_no_label_from_one_that_has_tasks() {
+        let empty = (0..QUEUES_MAX + 5).map(|number| counts_of(&format!("a{number:05}"), [0; 4]));
+        let busy = ["y", "z"].map(|queue| counts_of(queue, [1, 2, 3, 4]));
+        let page = page_with(empty.chain(busy));
+        for line in [
+            "tickwheel_tasks{queue=\"y\",state=\"ready\"} 2",
+            "tickwheel_tasks{queue=\"z\",state=\"dead\"} 4",
+            "tickwheel_tasks{queue=\"a00997\",state=\"ready\"} 0",
+            "tickwheel_tasks{queue=\"{other}\",state=\"ready\"} 0",
+        ] {
+            assert!(page.lines().any(|there| there == line), "no `{line}` in {page}");
+        }
+        let lines = page.lines().filter(|line| line.starts_with("tickwheel_tasks{")).count();
+        assert_eq!(lines, 4 * (QUEUES_MAX + 1));
+        let few = page_with([counts_of("a", [0; 4]), counts_of("b", [0, 1, 0, 0])].into_iter());
+        assert!(few.contains("queue=\"a\"") && !few.contains(OTHER_QUEUES), "{few}");
     }
 }

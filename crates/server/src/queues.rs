@@ -30,7 +30,7 @@ pub(crate) async fn all(
 ) -> Result<Response, Refusal> {
     let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
     let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    let max = limit.map_or(QUEUES_PAGE_MAX, |limit| (limit + 1).min(QUEUES_PAGE_MAX));
+    let max = looked_at(limit, &grant);
     let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
     let mut pages = QueuePages::new(&app.queue, list);
     let mut body = ListedQueues::new(limit);
@@ -41,6 +41,13 @@ pub(crate) async fn all(
         }
     }
     Ok(answer::json_bytes(StatusCode::OK, body.finish()))
+}
+
+/// How many queues to ask the engine for at a time. A token with a scope may see few of many, so it looks at whole pages: else a page of
+/// one queue would take a round through the engine for each that it may not see.
+fn looked_at(limit: Option<usize>, grant: &Grant) -> usize {
+    let wanted = limit.filter(|_| grant.is_unscoped()).map(|limit| limit + 1);
+    wanted.map_or(QUEUES_PAGE_MAX, |wanted| wanted.min(QUEUES_PAGE_MAX))
 }
 
 /// The place behind a page, as a cursor: no two spellings of a query give two names.
@@ -206,4 +213,20 @@ async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Res
 async fn show(app: &App, queue: &QueueName) -> Result<Response, Refusal> {
     let view = app.queue.queue(queue).await.map_err(|error| translate::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn a_token_with_a_scope_looks_at_whole_pages() {
+        let tokens = Tokens::parse("scoped scope=z\nunscoped").expect("tokens");
+        let grant = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        assert_eq!(looked_at(Some(1), &grant("scoped")), QUEUES_PAGE_MAX);
+        assert_eq!(looked_at(Some(1), &grant("unscoped")), 2, "one more tells whether there is another page");
+        assert_eq!(looked_at(Some(QUEUES_PAGE_MAX), &grant("unscoped")), QUEUES_PAGE_MAX);
+        assert_eq!(looked_at(None, &Grant::everything()), QUEUES_PAGE_MAX);
+    }
 }
