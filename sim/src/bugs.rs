@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 42] = [
+pub const BUGS: [Bug; 43] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -42,6 +42,7 @@ pub const BUGS: [Bug; 42] = [
     bug("old-instant-fires", &["P5", "P2"]),
     bug("two-tasks-after-retry", &["P6"]),
     bug("ack-by-old-token", &["P4"]),
+    bug("any-ack-of-done", &["P4"]),
     bug("attempt-not-counted", &["P4"]),
     bug("read-past-full", &["P8"]),
     bug("one-beyond-the-limit", &["limits"]),

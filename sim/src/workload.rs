@@ -277,8 +277,11 @@ impl Workload {
                 tokens.push(other);
             }
         }
+        let twice = tokens[0].clone();
         let verb = match self.rng.below(18) {
-            0..11 => Verb::Ack { tokens },
+            // Of two acks by one token in one call each does what it would do alone.
+            0..2 => Verb::Ack { tokens: tokens.into_iter().chain([twice]).collect() },
+            2..11 => Verb::Ack { tokens },
             11..15 => {
                 let delay_ms = self.rng.chance(60).then(|| self.distance()).map(|ms| ms.min(500_000_000));
                 let how = match self.by_id_percent > 0 {

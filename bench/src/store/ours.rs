@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use tickwheel_engine::{
-    Batch, Counters, Ended, Found, Guard, Key, Outcome, Place, QueueName, Reply, Request, RequestId, Seq,
-    ShardStore, Task, TaskEffect, Timestamp, Wanted,
+    Batch, Counters, Ended, Found, Guard, Key, LeaseNo, Outcome, Place, QueueName, Reply, Request, RequestId,
+    Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, FsDisk, StoreOptions, ThreadIo};
 
@@ -137,7 +137,7 @@ impl Keeper for Ours {
 
     fn end(&self, pending: Pending, end: End, at: Timestamp) -> TaskEffect {
         let outcome = match end {
-            End::Done => Outcome::Done,
+            End::Done => Outcome::Done(LeaseNo(9)),
             End::Cancelled => Outcome::Cancelled,
         };
         let Pending { id, key, .. } = pending;

@@ -356,7 +356,8 @@ impl Client {
     ///
     /// See [`ClientError`].
     pub fn ack(&self, queue: &str, tokens: Vec<String>) -> Result<Vec<TokenResult>, ClientError> {
-        self.tokens(Call::new("POST", queue_path(queue, "ack")).json(AckBody { tokens }.to_json()))
+        let call = Call::new("POST", queue_path(queue, "ack")).json(AckBody { tokens }.to_json());
+        self.tokens(call.twice_is_once())
     }
 
     /// Gives leases back. One result for each token, in order.

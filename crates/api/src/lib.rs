@@ -114,7 +114,7 @@ pub use task::{
 };
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use timeline::{MOMENTS_MAX, MomentBody};
-pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_BYTES_MAX, TOKENS_MAX, TokenResult, TokenResults};
+pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults};
 pub use trace::TraceContext;
 
 /// The content type of a batch, request and answer: one JSON object a line.

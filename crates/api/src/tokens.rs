@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 /// Tokens in one call: as many as one lease call hands out.
 pub const TOKENS_MAX: usize = 1_000;
-/// A token has 1 to 64 bytes of `[A-Za-z0-9_-]`.
-pub const TOKEN_BYTES_MAX: usize = 64;
+/// A token has so many characters of `[A-Za-z0-9_-]`.
+pub const TOKEN_CHARS: usize = 32;
 /// A nack's reason has at most 1 KiB.
 const REASON_BYTES_MAX: usize = 1_024;
 
@@ -131,12 +131,12 @@ fn token(index: usize, raw: &RawValue) -> Result<String, BadRequest> {
     let path = format!("tokens[{index}]");
     let token = value::text(&path, raw, "the token of a lease")?;
     let in_alphabet = token.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if in_alphabet && (1..=TOKEN_BYTES_MAX).contains(&token.len()) {
+    if in_alphabet && token.len() == TOKEN_CHARS {
         return Ok(token);
     }
     Err(BadRequest::member(
         path,
-        format!("`{}` is not a token of 1 to {TOKEN_BYTES_MAX} bytes of A-Z a-z 0-9 _ -", shown(&token)),
+        format!("`{}` is not a token: it has {TOKEN_CHARS} characters of A-Z a-z 0-9 _ -", shown(&token)),
         "send the `token` of a lease answer as it is",
     ))
 }
@@ -165,7 +165,7 @@ fn write_delay<S: Serializer>(delay_ms: &Option<u64>, serializer: S) -> Result<S
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenResult {
-    /// The task is done. It is never delivered again.
+    /// The task is done. It is never delivered again. A second ack of the token is told the same while the history remembers it.
     Acked,
     /// The task is given back: scheduled again if the nack had a delay, ready if not.
     Nacked,

@@ -332,8 +332,16 @@ fn an_answer_that_was_lost_is_asked_for_again_only_where_twice_is_once() {
         [Some("\"k\""); 2]
     );
 
+    let (client, server) = pair(vec![lost(), answer(200, r#"{"results":["acked"]}"#)]);
+    let acked = client.with_retries(AT_ONCE).ack("q", vec!["t".to_owned()]);
+    assert_eq!(acked.expect("a second ack is told the same"), [TokenResult::Acked]);
+    assert_eq!(server.join().expect("no panic").len(), 2);
+
     let once: [fn(&Client) -> ClientError; 4] = [
-        |client| client.ack("q", vec!["t".to_owned()]).expect_err("it is not known"),
+        |client| {
+            let nack = NackBody { tokens: vec!["t".to_owned()], delay_ms: None, reason: None };
+            client.nack("q", &nack).expect_err("it is not known")
+        },
         |client| client.cancel("q", "k", CancelQuery::default(), None).expect_err("it is not known"),
         |client| client.post("q", &PutBody::default()).expect_err("it would make two"),
         |client| {

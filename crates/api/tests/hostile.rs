@@ -178,7 +178,7 @@ fn payload() -> impl Strategy<Value = PayloadBody> {
 }
 
 fn token() -> impl Strategy<Value = String> {
-    "[A-Za-z0-9_-]{1,64}"
+    "[A-Za-z0-9_-]{32}"
 }
 
 fn mode() -> impl Strategy<Value = PutMode> {

@@ -270,37 +270,45 @@ fn leases() {
 
 #[test]
 fn tokens() {
-    let ack = AckBody::parse(br#"{"tokens":["a-Z_9","b"]}"#).expect("tokens");
-    assert_eq!(ack.tokens, ["a-Z_9", "b"]);
-    let nack = NackBody::parse(br#"{"tokens":["a"]}"#).expect("no delay");
+    let (t, other) = ("a-Z_9aaaaaaaaaaaaaaaaaaaaaaaaaaa", "b".repeat(32));
+    let with = |text: &str| text.replace("TOKEN", t);
+    let ack =
+        AckBody::parse(with(&format!(r#"{{"tokens":["TOKEN","{other}"]}}"#)).as_bytes()).expect("tokens");
+    assert_eq!(ack.tokens, [t, &other]);
+    let nack = NackBody::parse(with(r#"{"tokens":["TOKEN"]}"#).as_bytes()).expect("no delay");
     assert_eq!((nack.delay_ms, nack.reason), (None, None));
-    let nack = NackBody::parse(br#"{"tokens":["a"],"delay":"5s","reason":"no\nanswer"}"#).expect("a nack");
+    let nack = NackBody::parse(with(r#"{"tokens":["TOKEN"],"delay":"5s","reason":"no\nanswer"}"#).as_bytes())
+        .expect("a nack");
     assert_eq!((nack.delay_ms, nack.reason.as_deref()), (Some(5_000), Some("no\nanswer")));
-    assert_eq!(ExtendBody::parse(br#"{"tokens":["a"]}"#).expect("a default").lease_ms, None);
-    let extend = ExtendBody::parse(br#"{"tokens":["a"],"lease":"1m"}"#).expect("an extend");
+    assert_eq!(
+        ExtendBody::parse(with(r#"{"tokens":["TOKEN"]}"#).as_bytes()).expect("a default").lease_ms,
+        None
+    );
+    let extend =
+        ExtendBody::parse(with(r#"{"tokens":["TOKEN"],"lease":"1m"}"#).as_bytes()).expect("an extend");
     assert_eq!(extend.lease_ms, Some(60_000));
 
-    let many = |count: usize| format!(r#"{{"tokens":[{}]}}"#, vec![r#""a""#; count].join(","));
+    let many = |count: usize| format!(r#"{{"tokens":[{}]}}"#, vec![format!("\"{t}\""); count].join(","));
     assert_eq!(AckBody::parse(many(1_000).as_bytes()).expect("1000").tokens.len(), 1_000);
-    let long = "x".repeat(65);
+    let long = "x".repeat(33);
     let cases = [
         ("", "`tokens`: is missing".to_owned()),
         (&many(0), "`tokens`: has 0 tokens, not from 1 to 1000".to_owned()),
         (&many(1_001), "`tokens`: has 1001 tokens, not from 1 to 1000".to_owned()),
         (r#"{"tokens":"a"}"#, "`tokens`: expected an array, got a string".to_owned()),
         (r#"{"token":"a"}"#, "`token`: is not a member of this request".to_owned()),
-        (r#"{"tokens":["a",7]}"#, "`tokens[1]`: expected a string, got the number 7".to_owned()),
+        (&with(r#"{"tokens":["TOKEN",7]}"#), "`tokens[1]`: expected a string, got the number 7".to_owned()),
         (
-            r#"{"tokens":["a",""]}"#,
-            "`tokens[1]`: `` is not a token of 1 to 64 bytes of A-Z a-z 0-9 _ -".to_owned(),
+            &with(r#"{"tokens":["TOKEN",""]}"#),
+            "`tokens[1]`: `` is not a token: it has 32 characters of A-Z a-z 0-9 _ -".to_owned(),
         ),
         (
             r#"{"tokens":["a b"]}"#,
-            "`tokens[0]`: `a b` is not a token of 1 to 64 bytes of A-Z a-z 0-9 _ -".to_owned(),
+            "`tokens[0]`: `a b` is not a token: it has 32 characters of A-Z a-z 0-9 _ -".to_owned(),
         ),
         (
             &format!(r#"{{"tokens":["{long}"]}}"#),
-            format!("`tokens[0]`: `{}…` is not a token of 1 to 64 bytes of A-Z a-z 0-9 _ -", &long[..48]),
+            format!("`tokens[0]`: `{}` is not a token: it has 32 characters of A-Z a-z 0-9 _ -", long),
         ),
     ];
     let cases: Vec<(&str, &str)> = cases.iter().map(|(text, what)| (*text, what.as_str())).collect();
@@ -309,10 +317,13 @@ fn tokens() {
     refused(ExtendBody::parse, &cases);
     refused(
         AckBody::parse,
-        &[(r#"{"tokens":["a"],"delay":"1s"}"#, "`delay`: is not a member of this request")],
+        &[(&with(r#"{"tokens":["TOKEN"],"delay":"1s"}"#), "`delay`: is not a member of this request")],
     );
-    refused(ExtendBody::parse, &[(r#"{"tokens":["a"],"lease":"0s"}"#, "`lease`: 0s is not from 1s to 12h")]);
-    let reason = |bytes: usize| format!(r#"{{"tokens":["a"],"reason":"{}"}}"#, "x".repeat(bytes));
+    refused(
+        ExtendBody::parse,
+        &[(&with(r#"{"tokens":["TOKEN"],"lease":"0s"}"#), "`lease`: 0s is not from 1s to 12h")],
+    );
+    let reason = |bytes: usize| format!(r#"{{"tokens":["{t}"],"reason":"{}"}}"#, "x".repeat(bytes));
     NackBody::parse(reason(1_024).as_bytes()).expect("1 KiB");
     refused(NackBody::parse, &[(&reason(1_025), "`reason`: has 1025 bytes, the limit is 1024")]);
 }

@@ -2,7 +2,7 @@
 
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
-    LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_BYTES_MAX, WAIT_MS_MAX, duration, time,
+    LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_CHARS, WAIT_MS_MAX, duration, time,
 };
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
@@ -102,11 +102,11 @@ pub(crate) fn key(text: &str) -> Result<String, String> {
 /// A lease token.
 pub(crate) fn token(text: &str) -> Result<String, String> {
     let in_alphabet = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if in_alphabet && (1..=TOKEN_BYTES_MAX).contains(&text.len()) {
+    if in_alphabet && text.len() == TOKEN_CHARS {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "a token has 1 to {TOKEN_BYTES_MAX} bytes of A-Z a-z 0-9 _ -; give the `token` that `lease` printed"
+        "a token has {TOKEN_CHARS} characters of A-Z a-z 0-9 _ -; give the `token` that `lease` printed"
     ))
 }
 
@@ -272,7 +272,7 @@ mod tests {
         assert!(instant("1506943593000000").expect_err("bad").contains("after the year 9999"));
         assert!(queue("a b").expect_err("bad").contains("byte 1"));
         assert!(key("").expect_err("bad").contains("1 to 256 bytes"));
-        assert!(token("a=b").expect_err("bad").contains("1 to 64 bytes"));
+        assert!(token("a=b").expect_err("bad").contains("32 characters"));
         assert!(lease_max("0").expect_err("bad").contains("1 to 1000"));
         assert!(beanstalk("localhost").expect_err("bad").contains("127.0.0.1:11300"));
         assert!(port("0").expect_err("bad").contains("1 to 65535"));

@@ -202,7 +202,7 @@ pub struct Leased {
 /// What became of one token.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum TokenAnswer {
-    /// The task is done.
+    /// The task is done, or this instant of its timeline. A second ack of the token is told the same while that is remembered.
     Acked,
     /// The task is given back.
     Nacked,

@@ -19,13 +19,14 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 29] = [
+pub const NAMES: [&str; 30] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
     "cancel-after-grant",
     "two-tasks-after-retry",
     "ack-by-old-token",
+    "any-ack-of-done",
     "attempt-not-counted",
     "read-past-full",
     "one-beyond-the-limit",

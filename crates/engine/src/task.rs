@@ -133,6 +133,12 @@ impl Task {
         self.extra.as_ref().map_or(0, |extra| extra.step as usize)
     }
 
+    /// The lease under which the instant of its timeline before this one was acked.
+    #[must_use]
+    pub fn acked(&self) -> Option<LeaseNo> {
+        self.extra.as_ref().and_then(|extra| extra.acked)
+    }
+
     /// When it is due once this instant of its timeline is done; `None`: then it is done.
     #[must_use]
     pub fn next_moment(&self) -> Option<&Moment> {
@@ -159,6 +165,7 @@ impl Extra {
             retry: _,
             dead: _,
             step: _,
+            acked: _,
             tally: _,
         } = self;
         let failures = failures.iter().map(|failure| 32 + failure.reason.as_deref().map_or(0, str::len));
@@ -245,6 +252,8 @@ pub struct Extra {
     pub dead: Option<Dead>,
     /// Which instant of its timeline it is due at, from 0.
     pub step: u32,
+    /// The lease under which the instant of its timeline before this one was acked, so that a second ack is told the same.
+    pub acked: Option<LeaseNo>,
     /// What has happened to it so far, counted.
     pub tally: Tally,
 }
@@ -352,6 +361,9 @@ pub struct LeaseNo(pub u64);
 const COUNT_BITS: u32 = 40;
 
 impl LeaseNo {
+    /// The number that no lease has: the first epoch is 1.
+    pub const NONE: Self = Self(0);
+
     /// The lowest number of an epoch's leases.
     #[must_use]
     pub const fn first_of(epoch: Epoch) -> Self {
@@ -387,8 +399,8 @@ pub struct StoredLease {
 /// How a task ended.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A worker acked it. Its key answers `done`.
-    Done,
+    /// A worker acked it under this lease. Its key answers `done`, and a second ack of the lease's token `acked`.
+    Done(LeaseNo),
     /// Its owner cancelled it. Its key answers `not_found`.
     Cancelled,
     /// Its owner took it back from the worker that held this lease. The lease's token answers `revoked`.
@@ -397,7 +409,8 @@ pub enum Outcome {
     Forgotten,
 }
 
-/// What is left of a task that ended: enough to tell `done` from `not_found`, and `revoked` from `expired`.
+/// What is left of a task that ended: enough to tell `done` from `not_found`, and `acked` and
+/// `revoked` from `expired`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
     /// The task's id.

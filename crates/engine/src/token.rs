@@ -42,7 +42,7 @@ impl Token {
     /// Reads a token's text.
     ///
     /// # Errors
-    /// [`NotAToken`] for any text that [`Display`](fmt::Display) never writes. Such a text answers like an expired token.
+    /// [`NotAToken`] for any text that does not have the form that [`Display`](fmt::Display) writes.
     pub fn parse(text: &str) -> Result<Self, NotAToken> {
         let text: &[u8; TEXT_BYTES] = text.as_bytes().try_into().map_err(|_| NotAToken)?;
         let mut bytes = [0; 24];

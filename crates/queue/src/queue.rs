@@ -155,7 +155,8 @@ impl Queue {
         Pending::new(receiver, open, Some((self.handle.messages.clone(), call)))
     }
 
-    /// Ends tasks: their work is done. One answer for each token, in their order.
+    /// Ends tasks: their work is done. One answer for each token, in their order. It may be sent again if its answer was lost: a second ack is
+    /// told `acked` as the first was.
     pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(Command::Ack(ack), |answer| match answer {
             Answer::Ack(result) => result,

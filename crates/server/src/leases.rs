@@ -16,7 +16,7 @@ use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::span::{Attribute, Span, SpanKind};
 use crate::stream;
-use crate::translate::{self, Tokens};
+use crate::translate::{self, Tokens, token_results};
 use crate::wire::Turn;
 
 /// `POST lease`: ready tasks, or a wait for the first one.
@@ -91,7 +91,7 @@ pub(crate) async fn ack(
     let tokens = Tokens::read(&AckBody::parse(&body)?.tokens);
     let answers = app.queue.ack(tokens.ack(&queue)).await;
     let answers = answers.map_err(|error| translate::unavailable(&error))?;
-    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+    Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }
 
 /// `POST nack`: the task goes back, at once or after a delay.
@@ -106,7 +106,7 @@ pub(crate) async fn nack(
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms, body.reason)).await;
     let answers = answers.map_err(|error| translate::nack_refused(&error))?;
-    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+    Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }
 
 /// `POST extend`: the work goes on.
@@ -121,5 +121,5 @@ pub(crate) async fn extend(
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.extend(tokens.extend(&queue, body.lease_ms)).await;
     let answers = answers.map_err(|error| translate::unavailable(&error))?;
-    Ok(answer::json(StatusCode::OK, &tokens.results(&answers)))
+    Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }

@@ -253,47 +253,36 @@ pub(crate) fn on_lease(revoke: bool) -> queue::OnLease {
     if revoke { queue::OnLease::Revoke } else { queue::OnLease::Refuse }
 }
 
-/// The tokens of one call. Texts that are no tokens at all never reach the queue: they answer like an old token.
-pub(crate) struct Tokens(Vec<Option<Token>>);
+/// The tokens of one call.
+pub(crate) struct Tokens(Vec<Token>);
 
 impl Tokens {
     pub(crate) fn read(texts: &[String]) -> Self {
-        Self(texts.iter().map(|text| Token::parse(text).ok()).collect())
+        Self(texts.iter().map(|text| Token::parse(text).expect("parsed tokens are tokens")).collect())
     }
 
-    fn known(&self) -> Vec<Token> {
-        self.0.iter().copied().flatten().collect()
-    }
-
-    pub(crate) fn ack(&self, queue: &QueueName) -> queue::Ack {
-        queue::Ack { queue: queue.clone(), tokens: self.known() }
+    pub(crate) fn ack(self, queue: &QueueName) -> queue::Ack {
+        queue::Ack { queue: queue.clone(), tokens: self.0 }
     }
 
     pub(crate) fn nack(
-        &self,
+        self,
         queue: &QueueName,
         delay_ms: Option<u64>,
         reason: Option<String>,
     ) -> queue::Nack {
         let reason = reason.map(Into::into);
-        queue::Nack { delay_ms, reason, ..queue::Nack::new(queue, self.known()) }
+        queue::Nack { delay_ms, reason, ..queue::Nack::new(queue, self.0) }
     }
 
-    pub(crate) fn extend(&self, queue: &QueueName, lease_ms: Option<u64>) -> queue::Extend {
-        queue::Extend { queue: queue.clone(), tokens: self.known(), lease_ms }
+    pub(crate) fn extend(self, queue: &QueueName, lease_ms: Option<u64>) -> queue::Extend {
+        queue::Extend { queue: queue.clone(), tokens: self.0, lease_ms }
     }
+}
 
-    /// One result for each text, in their order, from the answers to the tokens among them.
-    pub(crate) fn results(&self, answers: &[queue::TokenAnswer]) -> api::TokenResults {
-        let known = self.0.iter().flatten().count();
-        assert_eq!(answers.len(), known, "the queue answered {} of {known} tokens", answers.len());
-        let mut answers = answers.iter().copied().map(token_result);
-        let result = |token: &Option<Token>| match token {
-            Some(_) => answers.next().expect("as many answers as tokens"),
-            None => api::TokenResult::Expired,
-        };
-        api::TokenResults { results: self.0.iter().map(result).collect() }
-    }
+/// What the tokens of one call are told, in their order.
+pub(crate) fn token_results(answers: &[queue::TokenAnswer]) -> api::TokenResults {
+    api::TokenResults { results: answers.iter().copied().map(token_result).collect() }
 }
 
 fn token_result(answer: queue::TokenAnswer) -> api::TokenResult {

@@ -386,7 +386,7 @@ fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: O
 
 fn an_ended_task_is_remembered_and_its_key_is_free<S: ShardStore>(mut owner: Owner<S>) {
     let first = owner.put(1, "q", "a", 50);
-    let ended = owner.end(&first, Outcome::Done);
+    let ended = owner.end(&first, Outcome::Done(LeaseNo(9)));
     let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1)]);
     assert_eq!(found, [Found::Ended(ended.clone()), Found::Ended(ended.clone())]);
 
@@ -414,7 +414,7 @@ fn the_history_is_bounded<S: ShardStore>(mut owner: Owner<S>) {
     let ends: Vec<Ended> = (0..=kept)
         .map(|n| {
             let task = owner.put(n + 1, "q", &format!("k{n}"), 5);
-            owner.end(&task, Outcome::Done)
+            owner.end(&task, Outcome::Done(LeaseNo(9)))
         })
         .collect();
     let wanted = |ended: &Ended| [Wanted::Key(ended.queue.clone(), ended.key.clone()), Wanted::Id(ended.id)];
@@ -430,7 +430,7 @@ fn the_history_is_bounded<S: ShardStore>(mut owner: Owner<S>) {
         );
     }
     let other = owner.put(100, "other", "x", 5);
-    owner.end(&other, Outcome::Done);
+    owner.end(&other, Outcome::Done(LeaseNo(9)));
     assert_ne!(owner.find(vec![Wanted::Id(ends[1].id)]), [Found::Absent], "another queue pushed it out");
 }
 
@@ -485,7 +485,7 @@ fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>
     assert_eq!(counts(Some("none"), 0, 2), [0, 0]);
     assert_eq!(counts(None, 0, 0), []);
     owner.change(&tasks[2], |task| bury(task, 35, false));
-    owner.end(&tasks[3], Outcome::Done);
+    owner.end(&tasks[3], Outcome::Done(LeaseNo(9)));
     let census = Census { queue: None, after: at(0), from: at(10), width_ms: 10, buckets: 3 };
     let counts = counted(&mut owner.store, census).expect("it can be read");
     assert_eq!(counts, [2, 1, 0], "neither the dead nor the done");
@@ -561,7 +561,7 @@ fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
         key: first.key.clone(),
         seq: Seq(seq),
         at: at(9),
-        outcome: Outcome::Done,
+        outcome: Outcome::Done(LeaseNo(9)),
     };
     let batch = vec![
         TaskEffect::Ended(ended.clone()),
@@ -658,7 +658,7 @@ fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
     let lease = StoredLease { no: LeaseNo(9), until: at(77), written_in: Epoch(1) };
     let held: Vec<Arc<Task>> = tasks[..3].iter().map(|task| restore(task, Some(lease))).collect();
     restore(&held[0], None);
-    owner.end(&held[1], Outcome::Done);
+    owner.end(&held[1], Outcome::Done(LeaseNo(9)));
     let owner = Owner::acquire(owner.into_store());
     assert_eq!(owner.acquired.leased, [Arc::clone(&held[2])]);
 }
@@ -682,7 +682,7 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     let epoch = owner.acquired.guard.epoch;
     let kept = owner.put(1, "q", "kept", 50);
     let gone = owner.put(2, "q", "gone", 60);
-    let gone = owner.end(&gone, Outcome::Done);
+    let gone = owner.end(&gone, Outcome::Done(LeaseNo(9)));
     let dead = owner.put(4, "q", "dead", 60);
     let dead = owner.change(&dead, |task| bury(task, 900, false));
     let mut patched = (*kept).clone();

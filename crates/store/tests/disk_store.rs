@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Ended, Outcome, QueueName, QueueRecord, QueueSettings, Reply, Request, Retention, Rule, RuleName,
-    Seq, TaskEffect, Timestamp,
+    Batch, Ended, LeaseNo, Outcome, QueueName, QueueRecord, QueueSettings, Reply, Request, Retention, Rule,
+    RuleName, Seq, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_task};
 use tickwheel_store::{
@@ -159,7 +159,7 @@ fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
         let task = sample_task(id, 2 * id - 1, "q", &format!("k{id}"), 5);
         let (key, queue) = (task.key.clone(), task.queue.clone());
         let at = Timestamp::from_ms(1_000).expect("after 1970");
-        let ended = Ended { id, queue, key, seq: Seq(2 * id), at, outcome: Outcome::Done };
+        let ended = Ended { id, queue, key, seq: Seq(2 * id), at, outcome: Outcome::Done(LeaseNo(9)) };
         let stored = TaskEffect::Stored { task: Arc::new(task), body_known: false };
         commit(&mut owner, 2 * id - 1, Batch { effects: vec![stored], ..Batch::default() });
         commit(&mut owner, 2 * id, Batch { effects: vec![TaskEffect::Ended(ended)], ..Batch::default() });

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Ended, Filter, Found, Outcome, Place, QueueName, Reply, Request, Seq, Task, TaskEffect,
-    Timestamp, Wanted,
+    Batch, Body, Ended, Filter, Found, LeaseNo, Outcome, Place, QueueName, Reply, Request, Seq, Task,
+    TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::conformance::{self, Owner, sample_task};
 use tickwheel_store::{AckLevel, DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
@@ -93,7 +93,7 @@ impl Life {
                 key,
                 seq: Seq(self.seq),
                 at,
-                outcome: Outcome::Done,
+                outcome: Outcome::Done(LeaseNo(9)),
             })
         });
         let effects = effects.collect();

@@ -4,7 +4,7 @@
 //! The server changes its memory at one instant per call, writes all of it down by commits that take time, and holds
 //! each reply until a commit covers it. A crash keeps the last commit, or the one under way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Answer, Call, CallId, Delivery, Due, How, Mode, Oracle, State, TokenAnswer, Verb, View, Violation,
@@ -23,6 +23,7 @@ enum Bug {
     LeasedTwice,
     AttemptNotCounted,
     OldTokenWorks,
+    SecondAckExpires,
     GoodTokenExpires,
     NewIdOnReplace,
     VersionStays,
@@ -59,6 +60,7 @@ struct Memory {
     /// Token to its key, and of the revoked ones which is the latest.
     tokens: BTreeMap<String, String>,
     revoked: BTreeMap<String, String>,
+    acked: BTreeSet<String>,
     seq: u64,
 }
 
@@ -598,6 +600,10 @@ impl World {
             Some((holder, _)) => holder == token || old_works,
             None => task.cut_off.as_ref() == Some(token),
         });
+        let ack = matches!(verb, Verb::Ack { .. });
+        if ack && self.memory.acked.contains(token) && !self.has(Bug::SecondAckExpires) {
+            return TokenAnswer::Acked;
+        }
         if !holds || (self.has(Bug::GoodTokenExpires) && self.memory.seq.is_multiple_of(5)) {
             let revoked = self.memory.revoked.get(&key) == Some(token);
             return if revoked { TokenAnswer::Revoked } else { TokenAnswer::Expired };
@@ -620,6 +626,7 @@ impl World {
             }
             _ => {
                 self.end_task(&key, true);
+                self.memory.acked.insert(token.clone());
                 TokenAnswer::Acked
             }
         }
@@ -701,7 +708,7 @@ fn a_correct_server_is_never_accused() {
 
 #[test]
 fn every_fault_is_found_and_named() {
-    let faults: [(Bug, &[&str]); 20] = [
+    let faults: [(Bug, &[&str]); 21] = [
         (Bug::ReplyBeforeSync, &["P1", "P4", "P5", "P6"]),
         (Bug::AckNotWritten, &["P4"]),
         (Bug::CancelNotWritten, &["P5"]),
@@ -711,6 +718,7 @@ fn every_fault_is_found_and_named() {
         (Bug::LeasedTwice, &["P4"]),
         (Bug::AttemptNotCounted, &["P4"]),
         (Bug::OldTokenWorks, &["P4"]),
+        (Bug::SecondAckExpires, &["P4"]),
         (Bug::GoodTokenExpires, &["P4"]),
         (Bug::NewIdOnReplace, &["P6"]),
         (Bug::VersionStays, &["P6"]),

@@ -15,6 +15,8 @@ pub(super) struct Task {
     pub(super) was_due: Option<i64>,
     /// The instants of its timeline that come after this one.
     pub(super) steps: Vec<i64>,
+    /// The token by which the instant of its timeline before this one was acked.
+    pub(super) stepped: Option<String>,
     /// When the first of a row of debounced puts came, the earliest and the latest.
     pub(super) put_at: (i64, i64),
     /// When it is given up, the earliest and the latest.

@@ -44,6 +44,8 @@ pub(super) struct World {
     buried: Vec<Task>,
     /// How the last task ended, if there was one: by an ack?
     acked: Option<bool>,
+    /// Tokens whose acks ended tasks: a second ack answers `acked`.
+    acked_by: Vec<String>,
     /// The highest version seen; the next one must be higher.
     version_floor: u64,
     ids_ended: Vec<u64>,
@@ -207,7 +209,9 @@ impl World {
                 self.buried.extend(self.dead.take());
                 let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
                 self.revoked_before.extend(self.revoked.take_if(|_| created));
+                let stepped = self.task.as_mut().and_then(|task| task.stepped.take());
                 self.task = Some(Task {
+                    stepped,
                     id: self.task.as_ref().and_then(|task| task.id),
                     due,
                     steps,
@@ -472,6 +476,9 @@ impl World {
         let works = |lease: &Lease| {
             lease.token.as_ref() == Some(token) && (lease.restarts < 2 || !told_expired) && !no_place
         };
+        if matches!(op.call.verb, Verb::Ack { .. }) && self.was_acked_by(token) {
+            return &[Acked];
+        }
         let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
             (Some(task), Verb::Return { .. }) => {
@@ -514,16 +521,24 @@ impl World {
             (Some(task), _) => {
                 if task.steps.is_empty() {
                     self.end(true);
+                    self.acked_by.push(token.clone());
                 } else {
                     // The work of one instant is done: the next begins anew.
                     let next = task.steps.remove(0);
                     task.wait(0, Some(false));
+                    task.stepped = Some(token.clone());
                     task.leases_ended = 0;
                     task.due_again(Due::At(next), op, clock);
                 }
                 &[Acked]
             }
         }
+    }
+
+    /// Whether this token ended a task, or the last instant of a timeline that goes on.
+    fn was_acked_by(&self, token: &String) -> bool {
+        let mut tasks = self.task.iter().chain(&self.dead).chain(&self.buried);
+        self.acked_by.contains(token) || tasks.any(|task| task.stepped.as_ref() == Some(token))
     }
 
     /// The owner takes the task back: its lease, if any, ends and its token answers `revoked`.

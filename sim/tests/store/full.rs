@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Batch, Ended, Guard, Outcome, Reply, Seq, Task, TaskEffect, Timestamp};
+use tickwheel_engine::{Batch, Ended, Guard, LeaseNo, Outcome, Reply, Seq, Task, TaskEffect, Timestamp};
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_store::conformance::sample_task;
 
@@ -73,7 +73,7 @@ impl Owner {
             key: task.key.clone(),
             seq: Seq(self.seq),
             at: Timestamp::EPOCH,
-            outcome: Outcome::Done,
+            outcome: Outcome::Done(LeaseNo(9)),
         })]);
     }
 

@@ -153,7 +153,8 @@ impl Model {
 
     fn end(&mut self, task: &Task, rng: &mut Rng) -> TaskEffect {
         self.live.remove(&task.id);
-        let outcome = rng.pick(&[Outcome::Done, Outcome::Cancelled, Outcome::Revoked(LeaseNo(7))]);
+        let outcome =
+            rng.pick(&[Outcome::Done(LeaseNo(9)), Outcome::Cancelled, Outcome::Revoked(LeaseNo(7))]);
         let ended = Ended {
             id: task.id,
             queue: task.queue.clone(),

@@ -48,7 +48,7 @@ pub(super) fn answers() -> Vec<Schema> {
             vec![has(
                 "results",
                 all(one_of(&["acked", "nacked", "extended", "expired", "revoked"])),
-                "`expired` and `revoked`: the lease is over, and nothing changed.",
+                "`acked`: also a second ack of the token, while the history remembers the first. `expired` and `revoked`: the lease is over, and nothing changed.",
             )],
         ),
         Schema::answer(

@@ -12,7 +12,7 @@ use crate::rate::RATE_TASKS_MAX;
 use crate::schedule::CRON_BYTES_MAX;
 use crate::{
     ATTEMPTS_MAX, CONTENT_TYPE_BYTES_MAX, GROUP_BYTES_MAX, HISTORY_KEYS_MAX, INTEGER_MAX, LEASE_TASKS_MAX,
-    LIMIT_MAX, MOMENTS_MAX, REDRIVE_MAX, TAG_BYTES_MAX, TAGS_MAX, TOKEN_BYTES_MAX, TOKENS_MAX, TaskState,
+    LIMIT_MAX, MOMENTS_MAX, REDRIVE_MAX, TAG_BYTES_MAX, TAGS_MAX, TOKEN_CHARS, TOKENS_MAX, TaskState,
 };
 
 /// All of them.
@@ -272,7 +272,7 @@ fn lease() -> Schema {
 }
 
 fn tokens() -> Member {
-    let token = json!({ "type": "string", "minLength": 1, "maxLength": TOKEN_BYTES_MAX, "pattern": "^[A-Za-z0-9_-]+$" });
+    let token = json!({ "type": "string", "minLength": TOKEN_CHARS, "maxLength": TOKEN_CHARS, "pattern": "^[A-Za-z0-9_-]{32}$" });
     has("tokens", list(token, 1, TOKENS_MAX), "Those of the leases.")
 }
 
@@ -437,7 +437,7 @@ mod tests {
             let schemas = requests();
             let schema = schemas.iter().find(|schema| schema.name == name).expect("it is described");
             let example = |member: &Member| match member.name {
-                "tokens" => json!(["a"]),
+                "tokens" => json!(["a".repeat(TOKEN_CHARS)]),
                 "reason" => json!("b"),
                 _ => json!("5s"),
             };

@@ -35,7 +35,7 @@ fn bad_arguments_are_usage_errors_with_a_hint() {
         (&["lease", "q", "--max", "1001"], &["--max <N>", "from 1 to 1000"]),
         (&["lease", "q", "--for", "10ms"], &["--for <DURATION>", "1s to 12h"]),
         (&["lease", "q", "--wait", "2m"], &["--wait <DURATION>", "at most 1m"]),
-        (&["ack", "q", "a=b"], &["<TOKEN>", "1 to 64 bytes of"]),
+        (&["ack", "q", "a=b"], &["<TOKEN>", "32 characters of"]),
         (&["serve", "--listen", "8463"], &["--listen <ADDR:PORT|unix:PATH>"]),
         (
             &["serve", "--beanstalk", "localhost:11300"],

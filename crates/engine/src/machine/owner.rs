@@ -205,7 +205,11 @@ impl Engine {
         let put_seq = self.applied.next();
         self.record(slot, |task| {
             let revoked = new.revoked.or(task.revoked);
+            let acked = task.acked();
             *task = Task { id: task.id, put_seq, version: put_seq, lease_fence: fence, revoked, ..new };
+            if acked.is_some() {
+                task.extra_mut().acked = acked;
+            }
         });
         slot
     }
@@ -389,14 +393,18 @@ impl Engine {
 
     /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
     fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
-        let keep_ms = || self.queues.get(queue)?.record.settings.history.map(|history| history.keep_ms);
-        let keep_ms = keep_ms().unwrap_or(self.config.history_ms);
         match self.entries.by_key(queue, key).map(|slot| &self.entries.get(slot).at) {
-            Some(At::Ended(outcome)) => *outcome == Outcome::Done,
-            _ => gone.is_some_and(|ended| {
-                ended.outcome == Outcome::Done && ended.at.saturating_plus_ms(keep_ms) > now.wall
-            }),
+            Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),
+            _ => gone
+                .is_some_and(|ended| matches!(ended.outcome, Outcome::Done(_)) && self.is_kept(now, ended)),
         }
+    }
+
+    /// Whether a task that ended is still to be remembered. The store may know it for longer.
+    pub(super) fn is_kept(&self, now: Now, ended: &Ended) -> bool {
+        let keep_ms =
+            || self.queues.get(&ended.queue)?.record.settings.history.map(|history| history.keep_ms);
+        ended.at.saturating_plus_ms(keep_ms().unwrap_or(self.config.history_ms)) > now.wall
     }
 
     pub(super) fn view(&self, slot: Slot) -> TaskView {

@@ -359,8 +359,9 @@ impl Engine {
         let answer = match (slot, &found) {
             (Some(_), _) if self.refuses_changes().is_some() => TokenAnswer::Expired,
             (Some(slot), _) => self.decide_token(now, slot, &queue, no, &verb),
-            (None, Found::Ended(ended)) if ended.queue == queue && ended.outcome == Outcome::Revoked(no) => {
-                TokenAnswer::Revoked
+            (None, Found::Ended(ended)) if ended.queue == queue => {
+                let is_kept = self.is_kept(now, ended);
+                answer_of_ended(ended.outcome, no, &verb, is_kept)
             }
             (None, _) => TokenAnswer::Expired,
         };
@@ -411,8 +412,8 @@ impl Engine {
             return TokenAnswer::Expired;
         }
         let speaks = match &entry.at {
-            At::Ended(Outcome::Revoked(revoked)) if *revoked == no => return TokenAnswer::Revoked,
-            At::Ended(_) => return TokenAnswer::Expired,
+            At::Ended(outcome) => return answer_of_ended(*outcome, no, verb, true),
+            _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
             At::Leased(held) => held.no == no || crate::planted::is("ack-by-old-token"),
             // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
@@ -430,8 +431,8 @@ impl Engine {
                 self.stats.acked_total += 1;
                 let next = self.entries.get(slot).task.next_moment();
                 match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
-                    Some(at) => self.step_on(now, slot, at),
-                    None => self.end(now, slot, Outcome::Done),
+                    Some(at) => self.step_on(now, slot, no, at),
+                    None => self.end(now, slot, Outcome::Done(no)),
                 }
                 TokenAnswer::Acked
             }
@@ -449,13 +450,14 @@ impl Engine {
         }
     }
 
-    /// The work of one instant of a timeline is done: the task waits for the next, with all its attempts before it.
-    fn step_on(&mut self, now: Now, slot: Slot, at: Timestamp) {
+    /// The work of one instant of a timeline was done under this lease: the task waits for the next, with all its attempts before it.
+    fn step_on(&mut self, now: Now, slot: Slot, no: LeaseNo, at: Timestamp) {
         self.unplace(slot);
         let fence = self.next_lease;
         self.record(slot, |task| {
             let extra = task.extra_mut();
             extra.step += 1;
+            extra.acked = Some(no);
             extra.failures.clear();
             task.attempts = 0;
             task.due_at = at;
@@ -487,6 +489,20 @@ impl Engine {
         if self.stopping && self.failed.is_none() {
             // The look-up of its task came back after the others were written down.
             self.write_lease_down(slot);
+        }
+    }
+}
+
+/// What a token hears whose task has ended. The ack that ended it may be sent again, because its answer may have been lost.
+fn answer_of_ended(outcome: Outcome, no: LeaseNo, verb: &Verb, is_kept: bool) -> TokenAnswer {
+    match outcome {
+        Outcome::Revoked(revoked) if revoked == no => TokenAnswer::Revoked,
+        Outcome::Done(_) if *verb == Verb::Ack && is_kept && crate::planted::is("any-ack-of-done") => {
+            TokenAnswer::Acked
+        }
+        Outcome::Done(acked) if *verb == Verb::Ack && is_kept && acked == no => TokenAnswer::Acked,
+        Outcome::Done(_) | Outcome::Cancelled | Outcome::Revoked(_) | Outcome::Forgotten => {
+            TokenAnswer::Expired
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The task machine over a memory store, with clocks that the tests move.
 
+mod acks;
 mod by_id;
 mod dead;
 mod flow;

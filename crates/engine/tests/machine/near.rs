@@ -139,7 +139,7 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
 /// Calls come in the order of the threads that send them, which is not always that of their numbers.
 #[test]
 fn a_lease_that_comes_late_and_stands_in_front_is_served_by_what_is_there() {
-    let mut world = World::with(budget(1010));
+    let mut world = World::with(budget(1026));
     for name in ["a", "b", "c", "d"] {
         world.put_in(name, 0);
     }

@@ -188,7 +188,7 @@ fn a_lease_that_runs_out_gives_the_task_back_in_its_place_and_counts() {
     assert_eq!(keys(&again), ["a", "b"]);
     assert_eq!((again[0].attempt, again[1].attempt), (2, 1));
     assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);
-    assert_eq!(world.ack(again[0].token), TokenAnswer::Expired, "an ended lease's token");
+    assert_eq!(world.nack(again[0].token, None), TokenAnswer::Expired, "an ended lease's token");
 }
 
 #[test]

@@ -60,6 +60,8 @@ struct Watch {
     /// Of the last lease, and those before.
     tokens: Vec<(u64, Token)>,
     last_lease: Vec<Token>,
+    /// A second ack is told the same, and takes hold of nothing.
+    acked: BTreeSet<Token>,
 }
 
 /// What an operation did, besides what can be seen of the tasks before and after.
@@ -163,7 +165,7 @@ impl Watch {
                 let held = |id: u64, took: bool| if took { vec![id] } else { Vec::new() };
                 match self.draw.below(4) {
                     0 => {
-                        let acked = self.world.ack(token) == TokenAnswer::Acked;
+                        let acked = self.world.ack(token) == TokenAnswer::Acked && self.acked.insert(token);
                         Done { by: "ack", touched: held(id, acked), end: "done" }
                     }
                     1 => {
@@ -295,7 +297,8 @@ fn the_moves_of_tasks_are_those_that_are_told() {
     let mut seen = BTreeSet::from([after_a_failure()]);
     for round in 0..ROUNDS {
         let (draw, tokens) = (Draw(round), Vec::new());
-        let mut watch = Watch { world: World::new(), draw, seen, tokens, last_lease: Vec::new() };
+        let mut watch =
+            Watch { world: World::new(), draw, seen, tokens, last_lease: Vec::new(), acked: BTreeSet::new() };
         watch.round();
         seen = watch.seen;
     }

@@ -26,7 +26,12 @@ fn instants_fire_in_turn_and_the_next_waits_for_the_ack() {
     let first = world.lease(9, 1_000);
     assert_eq!((first.len(), payload(&first[0]), first[0].due_at), (1, "9", ms(10)));
     assert_eq!(world.ack(first[0].token), TokenAnswer::Acked);
-    assert_eq!(world.ack(first[0].token), TokenAnswer::Expired, "that instant is done");
+    assert_eq!(
+        world.ack(first[0].token),
+        TokenAnswer::Acked,
+        "that instant is done, and its answer may be lost"
+    );
+    assert_eq!(world.nack(first[0].token, None), TokenAnswer::Expired);
     // The second is overdue by now.
     let second = world.lease(9, 1_000);
     assert_eq!((payload(&second[0]), second[0].due_at, second[0].id), ("7", ms(20), first[0].id));
@@ -41,6 +46,32 @@ fn instants_fire_in_turn_and_the_next_waits_for_the_ack() {
     assert_eq!(world.ack(third[0].token), TokenAnswer::Acked);
     assert_eq!(world.get("price:7"), Err(GetError::Done));
     assert_eq!(world.counts(), (0, 0, 0));
+}
+
+#[test]
+fn the_ack_of_an_instant_is_remembered_until_the_next_is_acked() {
+    let mut world = World::new();
+    world.put(plan(&[(0, "a"), (10, "b"), (20, "c"), (1_000, "d")])).expect("taken");
+    let first = world.lease(1, 5);
+    world.pass_ms(5);
+    let again = world.lease(1, 1_000);
+    assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);
+    assert_eq!(world.ack(first[0].token), TokenAnswer::Expired, "that lease ran out");
+    let mut world = world.crash();
+    assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);
+    // Also when the next is in somebody's hands, or was changed or put anew.
+    world.pass_ms(10);
+    let second = world.lease(1, 1_000);
+    assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);
+    assert_eq!(world.get("price:7").expect("live").state, State::Leased);
+    assert_eq!(world.ack(second[0].token), TokenAnswer::Acked);
+    assert_eq!(world.ack(again[0].token), TokenAnswer::Expired, "one is remembered");
+    world.patch(Patch { priority: Some(1), ..Patch::new(&queue("q"), key("price:7")) }).expect("live");
+    assert_eq!(world.ack(second[0].token), TokenAnswer::Acked);
+    world.put(plan(&[(30, "x"), (40, "y")])).expect("live");
+    let mut world = world.stop();
+    assert_eq!(world.ack(second[0].token), TokenAnswer::Acked);
+    assert_eq!(world.get("price:7").expect("live").step, 0, "it does not move the new one on");
 }
 
 #[test]

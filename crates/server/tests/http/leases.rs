@@ -50,8 +50,8 @@ fn every_token_gets_its_answer() {
     }
     let tasks = served.lease("q", 3);
     let [a, b, c] = [0, 1, 2].map(|index| &tasks[index]["token"]);
-    let never = json!("never-issued");
-    assert_eq!(served.say("q", "ack", &[&never, a, &never, a]), ["expired", "acked", "expired", "expired"]);
+    let never = json!("never-issued-never-issued-never_");
+    assert_eq!(served.say("q", "ack", &[&never, a, &never, a]), ["expired", "acked", "expired", "acked"]);
     assert_eq!(served.say("q", "extend", &[b, a, &never]), ["extended", "expired", "expired"]);
     assert_eq!(served.say("q", "nack", &[b, &never]), ["nacked", "expired"]);
     assert_eq!(served.counts("q"), [0, 1, 1], "b is ready again");
@@ -59,6 +59,36 @@ fn every_token_gets_its_answer() {
     assert_eq!(served.expect(200, "POST", "/v1/queues/q/nack", &body)["results"], json!(["nacked"]));
     assert_eq!(served.counts("q"), [1, 1, 0], "c is due in an hour");
     assert_eq!(keys(&served.lease("q", 3)), ["b"]);
+}
+
+#[test]
+fn an_ack_may_be_sent_again() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
+    let token = served.lease("q", 1)[0]["token"].clone();
+    for _ in 0..2 {
+        assert_eq!(served.say("q", "ack", &[&token]), ["acked"]);
+        assert_eq!(served.say("other", "ack", &[&token]), ["expired"]);
+        assert_eq!(served.say("q", "nack", &[&token]), ["expired"]);
+    }
+    assert_eq!(served.metric(r#"tickwheel_delivered_total{result="acked"}"#), 1.0, "it was acked once");
+}
+
+#[test]
+fn a_text_that_is_no_token_refuses_the_call_and_nothing_is_done_for_the_others() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
+    let token = served.lease("q", 1)[0]["token"].clone();
+    let text = token.as_str().expect("a text");
+    for odd in ["", "never-issued", &text[1..], &format!("{text}A"), &text.replacen(&text[9..10], "=", 1)] {
+        let body = json!({"tokens": [token, token, token, odd]}).to_string();
+        for verb in ["ack", "nack", "extend"] {
+            let problem = served.expect(400, "POST", &format!("/v1/queues/q/{verb}"), &body);
+            assert_eq!(problem["member"], "tokens[3]", "{odd:?}: {problem}");
+        }
+        assert_eq!(served.counts("q"), [0, 0, 1], "{odd:?}");
+    }
+    assert_eq!(served.say("q", "ack", &[&token]), ["acked"]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod outcome {
     pub(super) const CANCELLED: u8 = 1;
     pub(super) const REVOKED: u8 = 2;
     pub(super) const FORGOTTEN: u8 = 3;
+    pub(super) const DONE_UNDER: u8 = 4;
 }
 
 /// One record as it stands in a file.
@@ -89,7 +90,11 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
         put_bytes(out, queue.as_str().as_bytes());
         put_bytes(out, key.as_str().as_bytes());
         match outcome {
-            Outcome::Done => out.push(outcome::DONE),
+            Outcome::Done(LeaseNo::NONE) => out.push(outcome::DONE),
+            Outcome::Done(lease) => {
+                out.push(outcome::DONE_UNDER);
+                put_varint(out, lease.0);
+            }
             Outcome::Cancelled => out.push(outcome::CANCELLED),
             Outcome::Revoked(lease) => {
                 out.push(outcome::REVOKED);
@@ -163,7 +168,8 @@ fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, Decod
     let queue = names.queue(reader.str()?, at)?;
     let key = key(reader)?;
     let outcome = match reader.u8()? {
-        outcome::DONE => Outcome::Done,
+        outcome::DONE => Outcome::Done(LeaseNo::NONE),
+        outcome::DONE_UNDER => Outcome::Done(LeaseNo(reader.varint()?)),
         outcome::CANCELLED => Outcome::Cancelled,
         outcome::REVOKED => Outcome::Revoked(LeaseNo(reader.varint()?)),
         outcome::FORGOTTEN => Outcome::Forgotten,
@@ -227,6 +233,7 @@ mod tests {
             dead: Some(Dead { at: at(8), due_at: at(4), why: Death::Buried, keyless: true }),
             trace: Some("00-ab".into()),
             step: 1,
+            acked: Some(LeaseNo(6)),
             tally: Tally {
                 leases: 5,
                 expiries: 1,
@@ -335,7 +342,8 @@ mod tests {
                 TaskEffect::Stored { task: Arc::new(full.clone()), body_known: false },
                 TaskEffect::Stored { task: Arc::new(plain.clone()), body_known: false },
                 TaskEffect::Stored { task: Arc::new(full.clone()), body_known: true },
-                TaskEffect::Ended(ended(Outcome::Done)),
+                TaskEffect::Ended(ended(Outcome::Done(LeaseNo::NONE))),
+                TaskEffect::Ended(ended(Outcome::Done(LeaseNo(1 << 40 | 77)))),
                 TaskEffect::Ended(ended(Outcome::Cancelled)),
                 TaskEffect::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             ],
@@ -351,7 +359,8 @@ mod tests {
             Op::Stored(full.clone()),
             Op::Stored(plain),
             Op::StoredBodyKnown(known),
-            Op::Ended(ended(Outcome::Done)),
+            Op::Ended(ended(Outcome::Done(LeaseNo::NONE))),
+            Op::Ended(ended(Outcome::Done(LeaseNo(1 << 40 | 77)))),
             Op::Ended(ended(Outcome::Cancelled)),
             Op::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             Op::Counters(Counters {

@@ -32,6 +32,7 @@ mod tag {
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
     pub(super) const MOMENT: u8 = 19;
+    pub(super) const ACKED: u8 = 20;
 }
 
 pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
@@ -110,10 +111,15 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     if with_body {
         put_body(out, body);
     }
+    if let Some(acked) = task.acked() {
+        out.push(tag::ACKED);
+        put_varint(out, acked.0);
+    }
 }
 
 fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
-    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, tally } = extra;
+    let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, acked: _, tally } =
+        extra;
     // Also if it is 0: it says that there are extra members at all.
     out.extend_from_slice(&[tag::ORIGIN, *origin]);
     if let Some(ttr_ms) = ttr_ms {
@@ -331,6 +337,7 @@ pub(super) fn read_task(
             }
             tag::DEAD => extra(&mut task).dead = Some(dead(reader)?),
             tag::STEP => extra(&mut task).step = reader.number()?,
+            tag::ACKED => extra(&mut task).acked = Some(LeaseNo(reader.varint()?)),
             tag::TALLY => extra(&mut task).tally = tally(reader)?,
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
             tag::TAG if with_body => body.tags.push(word(reader)?),

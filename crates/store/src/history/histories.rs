@@ -274,11 +274,11 @@ impl fmt::Debug for Histories {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tickwheel_engine::{Outcome, Timestamp};
+    use tickwheel_engine::{LeaseNo, Outcome, Timestamp};
 
     fn ended(id: u64, seq: u64, queue: &str, key: &str) -> Ended {
         let (queue, key) = (QueueName::new(queue).expect("a name"), Key::new(key).expect("a key"));
-        Ended { id, queue, key, seq: Seq(seq), at: Timestamp::EPOCH, outcome: Outcome::Done }
+        Ended { id, queue, key, seq: Seq(seq), at: Timestamp::EPOCH, outcome: Outcome::Done(LeaseNo(9)) }
     }
 
     fn of(per_queue: usize, records: &[Ended]) -> Histories {

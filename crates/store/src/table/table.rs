@@ -243,7 +243,7 @@ mod tests {
             key: Key::new(key).expect("a key"),
             seq: Seq(seq),
             at: Timestamp::EPOCH,
-            outcome: Outcome::Done,
+            outcome: Outcome::Done(tickwheel_engine::LeaseNo(9)),
         })
     }
 
@@ -320,6 +320,7 @@ mod tests {
             expire_at: Some(Timestamp::MAX),
             trace: Some("t".repeat(55).into()),
             step: u32::MAX,
+            acked: Some(tickwheel_engine::LeaseNo(u64::MAX)),
             tally: tickwheel_engine::Tally {
                 leases: u32::MAX,
                 expiries: u32::MAX,

@@ -67,7 +67,14 @@ impl Life {
         self.seq += 1;
         let Task { id, queue, key, .. } = task.clone();
         let (seq, at) = (Seq(self.seq), task.due_at);
-        self.commit(vec![TaskEffect::Ended(Ended { id, queue, key, seq, at, outcome: Outcome::Done })]);
+        self.commit(vec![TaskEffect::Ended(Ended {
+            id,
+            queue,
+            key,
+            seq,
+            at,
+            outcome: Outcome::Done(LeaseNo(9)),
+        })]);
     }
 
     /// Commits of nothing, so that the background gets somewhere.

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tickwheel_engine::{Outcome, Place, QueueRecord, Reply, Request, Rule, RuleName, Task, Timestamp};
+use tickwheel_engine::{
+    LeaseNo, Outcome, Place, QueueRecord, Reply, Request, Rule, RuleName, Task, Timestamp,
+};
 use tickwheel_store::conformance::ask;
 
 use super::Store;
@@ -31,7 +33,8 @@ pub(super) fn of(store: &mut Store) -> String {
     }
     for ended in store.ended() {
         let outcome = match ended.outcome {
-            Outcome::Done => "done".to_owned(),
+            Outcome::Done(LeaseNo::NONE) => "done".to_owned(),
+            Outcome::Done(lease) => format!("done {}", lease.0),
             Outcome::Cancelled => "cancelled".to_owned(),
             Outcome::Revoked(lease) => format!("revoked {}", lease.0),
             Outcome::Forgotten => "forgotten".to_owned(),
@@ -94,6 +97,7 @@ fn put_task(text: &mut String, task: &Task) {
         extra.failures.iter().for_each(|failure| line(text, "  failure", format!("{failure:?}")));
         extra.dead.iter().for_each(|dead| line(text, "  dead", format!("{dead:?}")));
         line(text, "  step", extra.step);
+        extra.acked.iter().for_each(|lease| line(text, "  acked", lease.0));
         extra.trace.iter().for_each(|trace| line(text, "  trace", trace));
     }
     line(text, "  content_type", &task.body.content_type);

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tickwheel_engine::{Ended, Outcome, Reply, Seq, TaskEffect, Timestamp};
+use tickwheel_engine::{Ended, LeaseNo, Outcome, Reply, Seq, TaskEffect, Timestamp};
 use tickwheel_store::conformance::{self, Owner, sample_task};
 use tickwheel_store::{DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
 
@@ -104,7 +104,7 @@ fn go_on_with(format: &str) {
                     key,
                     seq: Seq(seq),
                     at,
-                    outcome: Outcome::Done,
+                    outcome: Outcome::Done(LeaseNo(9)),
                 })
             } else {
                 let mut changed = (**task).clone();
@@ -177,6 +177,7 @@ fn it_has_something_of_everything() {
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     let text = fs::read_to_string(golden(&format!("{PRESENT}.txt"))).expect("the listing");
     for member in [
+        "acked",
         "attempts",
         "body_tag",
         "content_type",

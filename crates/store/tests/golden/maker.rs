@@ -208,6 +208,7 @@ impl Life {
                 failures: vec![failure],
                 dead: None,
                 step: u32::from(id.is_multiple_of(2)),
+                acked: id.is_multiple_of(2).then_some(LeaseNo(id)),
                 tally: Tally { leases: 1, nacks: 1, delay_ms: Some(700), ..Tally::default() },
             }));
             let payload = if id.is_multiple_of(2) { vec![0, 1, 2, 253, 254, 255] } else { vec![b'x'; 1_500] };
@@ -261,7 +262,7 @@ impl Life {
     fn end(&mut self, task: &Task) {
         self.seq += 1;
         let outcome = match task.id % 4 {
-            0 => Outcome::Done,
+            0 => Outcome::Done(LeaseNo(task.id)),
             1 => Outcome::Cancelled,
             2 => Outcome::Forgotten,
             _ => Outcome::Revoked(LeaseNo(task.id)),

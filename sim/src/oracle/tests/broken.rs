@@ -168,7 +168,7 @@ fn p4_an_old_token_works() {
     breaks("P4", |play| {
         delivered(play)?;
         play.ack("t1", TokenAnswer::Acked)?;
-        Ok(play.ack("t1", TokenAnswer::Acked))
+        Ok(play.extend("t1", TokenAnswer::Extended))
     });
     breaks("P4", |play| Ok(play.ack("never", TokenAnswer::Acked)));
 }

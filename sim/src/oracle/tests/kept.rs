@@ -17,7 +17,7 @@ fn a_task_lives_its_whole_life() {
         play.cancel("a", false, Answer::Leased)?;
         play.extend("t1", TokenAnswer::Extended)?;
         play.ack("t1", TokenAnswer::Acked)?;
-        play.ack("t1", TokenAnswer::Expired)?;
+        play.nack("t1", TokenAnswer::Expired)?;
         play.ack("never", TokenAnswer::Expired)?;
         play.cancel("a", false, Answer::Done)?;
         play.get("a", Answer::NotFound)?;
@@ -386,6 +386,32 @@ fn a_server_may_forget_a_token_that_two_restarts_passed() {
             play.ack("t1", said)
         });
     }
+}
+
+#[test]
+fn a_second_ack_must_be_told_what_the_first_was() {
+    holds(|play| {
+        delivered(play)?;
+        play.ack("t1", TokenAnswer::Acked)?;
+        play.ack("t1", TokenAnswer::Acked)?;
+        play.crash()?;
+        play.put("a", DUE, ready("a", 2, 7, DUE))?;
+        play.ack("t1", TokenAnswer::Acked)?;
+        play.nack("t1", TokenAnswer::Expired)
+    });
+    breaks("P4", |play| {
+        delivered(play)?;
+        play.ack("t1", TokenAnswer::Acked)?;
+        Ok(play.ack("t1", TokenAnswer::Expired))
+    });
+    // Somebody else had the task by then.
+    breaks("P4", |play| {
+        delivered(play)?;
+        play.pass(1_000);
+        play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))])?;
+        play.ack("t2", TokenAnswer::Acked)?;
+        Ok(play.ack("t1", TokenAnswer::Acked))
+    });
 }
 
 #[test]
