@@ -104,6 +104,19 @@ impl std::error::Error for BadBatchLine {
 }
 
 impl BatchLine {
+    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
+    ///
+    /// # Errors
+    ///
+    /// Names the first such place.
+    pub fn check_portable(&self) -> Result<(), BadRequest> {
+        match &self.op {
+            BatchOp::Put { body, .. } => body.check_portable(),
+            BatchOp::Patch(body) => body.check_portable(),
+            BatchOp::Cancel => Ok(()),
+        }
+    }
+
     /// Reads one line, without its line end. Blank lines are the caller's to skip.
     ///
     /// # Errors

@@ -55,6 +55,7 @@ mod lease;
 mod levels;
 pub mod openapi;
 mod payload;
+mod portable;
 mod problem;
 mod problem_kind;
 mod put;

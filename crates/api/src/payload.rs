@@ -3,6 +3,7 @@
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, shown};
 use crate::json::{Members, too_deep_at};
+use crate::portable;
 use crate::value;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,6 +61,17 @@ impl PayloadBody {
         }
         let raw: &RawValue = serde_json::from_slice(&self.bytes).ok()?;
         (raw.get().len() == self.bytes.len()).then_some(raw)
+    }
+
+    /// Refuses a payload that is JSON by the grammar and not to all readers: a number that no 64-bit float holds or of more than 1,000 digits, half
+    /// a surrogate pair, a member given twice. A payload that is delivered as base64 may be anything.
+    ///
+    /// # Errors
+    ///
+    /// Names the first such place, by path and byte.
+    pub fn check_portable(&self) -> Result<(), BadRequest> {
+        let fault = self.as_json().and_then(|json| portable::fault(json.get().as_bytes()));
+        fault.map_or(Ok(()), |fault| Err(fault.refusal("payload")))
     }
 
     /// The payload among the members of a request, `None` if it has none.

@@ -6,7 +6,7 @@ use crate::json::{self, Members, Shape};
 use crate::payload::PayloadBody;
 use crate::query::PutMode;
 use crate::terms::{Terms, TermsPatch};
-use crate::timeline::{MomentBody, timeline};
+use crate::timeline::{self, MomentBody, timeline};
 use crate::{duration, value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -71,6 +71,16 @@ pub struct PutBody {
 }
 
 impl PutBody {
+    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`].
+    ///
+    /// # Errors
+    ///
+    /// Names the first such place.
+    pub fn check_portable(&self) -> Result<(), BadRequest> {
+        self.payload.check_portable()?;
+        timeline::check_portable(&self.timeline)
+    }
+
     /// Reads the body of a request.
     ///
     /// # Errors
@@ -177,6 +187,16 @@ pub struct PatchBody {
 }
 
 impl PatchBody {
+    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`].
+    ///
+    /// # Errors
+    ///
+    /// Names the first such place.
+    pub fn check_portable(&self) -> Result<(), BadRequest> {
+        self.payload.as_ref().map_or(Ok(()), PayloadBody::check_portable)?;
+        timeline::check_portable(self.timeline.as_deref().unwrap_or(&[]))
+    }
+
     /// Reads the body of a request.
     ///
     /// # Errors

@@ -28,6 +28,14 @@ pub struct MomentBody {
     pub payload: PayloadBody,
 }
 
+/// Refuses a timeline with a payload that not all readers take. See [`PayloadBody::check_portable`].
+pub(crate) fn check_portable(timeline: &[MomentBody]) -> Result<(), BadRequest> {
+    let check = |(index, moment): (usize, &MomentBody)| {
+        moment.payload.check_portable().map_err(|refused| inside(&format!("timeline[{index}]"), refused))
+    };
+    timeline.iter().enumerate().try_for_each(check)
+}
+
 /// The timeline in the member `timeline` of a request: instants that rise, at least one.
 pub(crate) fn timeline(raw: &RawValue) -> Result<Vec<MomentBody>, BadRequest> {
     const NAME: &str = "timeline";

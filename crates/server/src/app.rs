@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tickwheel_api::Levels;
+use tickwheel_api::{BadRequest, Levels};
 use tickwheel_queue::Queue;
 
 use crate::beanstalk;
@@ -31,6 +31,8 @@ pub(crate) struct App {
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
+    /// Payloads are taken that not all readers of JSON take.
+    pub(crate) lax_json: bool,
     /// Where spans go, if anywhere.
     pub(crate) spans: Option<SpanSink>,
     /// No new tasks are taken.
@@ -56,9 +58,18 @@ impl App {
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             levels,
+            lax_json: false,
             spans,
             draining: Arc::default(),
         }
+    }
+
+    /// What `check` says of the payloads of a request, unless the server takes any JSON.
+    pub(crate) fn check_portable(
+        &self,
+        check: impl FnOnce() -> Result<(), BadRequest>,
+    ) -> Result<(), BadRequest> {
+        if self.lax_json { Ok(()) } else { check() }
     }
 }
 

@@ -167,6 +167,9 @@ impl Batch {
             Ok(line) => line,
             Err(bad) => return settled(BatchResult::problem(bad.key, Problem::bad_request(&bad.refusal))),
         };
+        if let Err(bad) = self.caller.app.check_portable(|| line.check_portable()) {
+            return settled(BatchResult::problem(Some(line.key), Problem::bad_request(&bad)));
+        }
         let key = match Key::new(&line.key) {
             Ok(key) => key,
             Err(error) => {

@@ -97,6 +97,9 @@ pub struct Config {
     /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
     /// not move tasks that are there already.
     pub levels: Levels,
+    /// Take payloads that are JSON by the grammar and not to all readers: numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate
+    /// pairs, members given twice. Default: off, and they are refused.
+    pub lax_json: bool,
     /// Connections at one time. For one more the connection is closed that has been idle the longest; where none is idle it is answered 429,
     /// or closed over TLS. Lowered to what the limit of open files allows.
     /// Default: 10,000, about 20 KiB of memory each.
@@ -129,6 +132,7 @@ impl Config {
             tokens: Tokens::default(),
             token_file: None,
             levels: Levels::default(),
+            lax_json: false,
             connections_max: 10_000,
             connections_per_address_max: 1_000,
             limits: Limits::default(),

@@ -28,7 +28,9 @@ pub(crate) async fn put(
     body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let spec = schedule::schedule(ScheduleSpec::parse(&body)?)?;
+    let spec = ScheduleSpec::parse(&body)?;
+    app.check_portable(|| spec.payload.check_portable())?;
+    let spec = schedule::schedule(spec)?;
     let put =
         PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
     let stored = app.queue.put_schedule(put).await;

@@ -130,13 +130,9 @@ impl Server {
             tracing::warn!(%recovery, "the last end left something behind");
         }
         let (stop, stopping) = stopping::signal();
-        let app = Arc::new(App::new(
-            queue.clone(),
-            stopping.clone(),
-            config.levels,
-            config.spans.clone(),
-            &config.limits,
-        ));
+        let app =
+            App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone(), &config.limits);
+        let app = Arc::new(App { lax_json: config.lax_json, ..app });
         let refusals = Arc::clone(&app.refusals);
         let draining = Arc::clone(&app.draining);
         if let Err(problem) = app.jobs.resume().await {

@@ -34,6 +34,7 @@ pub(crate) async fn put(
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
     let body = PutBody::parse(&body)?;
+    caller.app.check_portable(|| body.check_portable())?;
     let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
     caller.count().await?;
@@ -58,6 +59,7 @@ pub(crate) async fn post(
     }
     let key = idempotency_key(&headers)?;
     let (body, query) = (PutBody::parse(&body)?, PutQuery::default());
+    caller.app.check_portable(|| body.check_portable())?;
     let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
     caller.count().await?;
@@ -95,6 +97,7 @@ pub(crate) async fn patch(
 ) -> Result<Response, Refusal> {
     let query = PatchQuery::parse(&query)?;
     let body = PatchBody::parse(&body)?;
+    caller.app.check_portable(|| body.check_portable())?;
     let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
     caller.admit_patch(&command)?;
     let changed = caller.app.queue.patch(command).await;

@@ -171,7 +171,11 @@ fn due() -> Vec<Member> {
 
 fn payload() -> Vec<Member> {
     vec![
-        may("payload", any(), "What the worker gets: any JSON, kept byte for byte. Default: `null`."),
+        may(
+            "payload",
+            any(),
+            "What the worker gets: any JSON that all readers take, kept byte for byte. Numbers that no 64-bit float holds or of more than 1,000 digits, half surrogate pairs and a member given twice are refused, unless the server has `--lax-json`. Default: `null`.",
+        ),
         may(
             "payload_base64",
             json!({ "type": "string", "contentEncoding": "base64" }),

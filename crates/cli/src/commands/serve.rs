@@ -117,6 +117,12 @@ pub(crate) struct Serve {
     levels: Levels,
     #[command(flatten)]
     limits: LimitOptions,
+    /// Take payloads that are JSON by the grammar and that some readers refuse
+    ///
+    /// Numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate pairs such as `\ud800`, a member twice in one object. One of them makes a
+    /// whole lease unreadable to a strict reader. Without this option they are refused; what is stored already is delivered either way
+    #[arg(long, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
+    lax_json: bool,
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
     log: String,
@@ -228,6 +234,7 @@ impl Serve {
             insecure: self.insecure,
             ack_level: self.ack.into(),
             levels: self.levels.clone(),
+            lax_json: self.lax_json,
             tokens,
             token_file: self.token_file.clone(),
             ..Config::new(store)

@@ -14,6 +14,7 @@ mod lists;
 mod moving;
 mod pages;
 mod places;
+mod portable;
 mod raw;
 mod refusals;
 mod reports;

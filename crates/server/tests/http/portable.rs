@@ -1,0 +1,89 @@
+//! Payloads that are JSON by the grammar and not to all readers.
+
+use serde_json::{Value, json};
+use tickwheel_api::{PayloadBody, PutBody};
+use tickwheel_server::Config;
+
+use crate::served::{Served, virtual_memory};
+
+/// A payload, and the member and the words of its refusal.
+const ODD: [(&str, &str, &str); 5] = [
+    ("1e400", "payload", "`1e400` at byte 0 is beyond"),
+    (r#"{"a":[1,{"b":-1e400}]}"#, "payload.a[1].b", "`-1e400` at byte 13 is beyond"),
+    (r#""x\ud800""#, "payload", r"`\ud800` at byte 2 is half of a surrogate pair"),
+    (r#"{"a":{"b":1,"b":2}}"#, "payload.a.b", "`b` at byte 12 is given twice"),
+    (r#"{"a":1,"\u0061":2}"#, r#"payload["\u0061"]"#, "is given twice"),
+];
+
+/// A body with this as text.
+fn in_base64(payload: &str) -> String {
+    let payload = PayloadBody { bytes: payload.into(), content_type: "text/plain".to_owned() };
+    String::from_utf8(PutBody { payload, ..PutBody::default() }.to_json()).expect("JSON")
+}
+
+fn is_refused(problem: &Value, member: &str, words: &str) {
+    assert_eq!(problem["member"], member, "{problem}");
+    assert!(problem["detail"].as_str().expect("a detail").contains(words), "{words}: {problem}");
+    assert!(problem["hint"].as_str().expect("a hint").contains("--lax-json"), "{problem}");
+}
+
+#[test]
+fn they_are_refused_on_every_way_in() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/live", r#"{"delay":"1h"}"#);
+    for (payload, member, words) in ODD {
+        let body = format!(r#"{{"payload":{payload}}}"#);
+        is_refused(&served.expect(400, "PUT", "/v1/queues/q/tasks/a", &body), member, words);
+        is_refused(&served.expect(400, "POST", "/v1/queues/q/tasks", &body), member, words);
+        is_refused(&served.expect(400, "PATCH", "/v1/queues/q/tasks/live", &body), member, words);
+        let schedule = format!(r#"{{"every":"1h","payload":{payload}}}"#);
+        is_refused(&served.expect(400, "PUT", "/v1/queues/q/schedules/s", &schedule), member, words);
+        let plan = format!(r#"{{"timeline":[{{"at_ms":1}},{{"at_ms":9000000000000,"payload":{payload}}}]}}"#);
+        let member_of_plan = format!("timeline[1].{member}");
+        for (method, path) in [("PUT", "/v1/queues/q/tasks/a"), ("PATCH", "/v1/queues/q/tasks/live")] {
+            is_refused(&served.expect(400, method, path, &plan), &member_of_plan, words);
+        }
+        // It would be delivered as JSON too.
+        let packed = in_base64(payload).replace("text/plain", "application/json");
+        is_refused(&served.expect(400, "PUT", "/v1/queues/q/tasks/a", &packed), member, words);
+    }
+    let long = format!(r#"{{"payload":[{}]}}"#, "7".repeat(1_001));
+    let refused = served.expect(400, "PUT", "/v1/queues/q/tasks/a", &long);
+    is_refused(&refused, "payload[0]", "has 1001 digits, the limit is 1000");
+    assert_eq!(served.counts("q"), [1, 0, 0], "nothing was done");
+    served.expect(201, "PUT", "/v1/queues/q/tasks/text", &in_base64("1e400"));
+}
+
+#[test]
+fn in_a_batch_their_line_alone_is_refused() {
+    let served = Served::memory();
+    let lines = [
+        r#"{"op":"put","key":"a","payload":1e-400}"#,
+        r#"{"op":"put","key":"b","payload":{"x":1e400}}"#,
+        r#"{"op":"patch","key":"a","payload":"\udc00"}"#,
+        r#"{"op":"put","key":"c","payload":9007199254740993}"#,
+    ];
+    let results = served.call("POST", "/v1/queues/q/batch", &lines.join("\n")).lines();
+    let status: Vec<u64> = results.iter().map(|line| line["status"].as_u64().expect("a status")).collect();
+    assert_eq!(status, [201, 400, 400, 201]);
+    assert_eq!((&results[1]["key"], &results[2]["key"]), (&json!("b"), &json!("a")));
+    is_refused(&results[1]["problem"], "payload.x", "`1e400` at byte 5");
+    is_refused(&results[2]["problem"], "payload", r"`\udc00` at byte 1");
+}
+
+#[test]
+fn a_lax_server_takes_and_delivers_them_as_they_are() {
+    let served = Served::start(Config { lax_json: true, ..virtual_memory() }).expect("started");
+    for (index, (payload, ..)) in ODD.iter().enumerate() {
+        let body = format!(r#"{{"payload":{payload}}}"#);
+        assert_eq!(
+            served.call("PUT", &format!("/v1/queues/q/tasks/{index}"), &body).status,
+            201,
+            "{payload}"
+        );
+    }
+    let leased = served.call("POST", "/v1/queues/q/lease", r#"{"max":9}"#);
+    for (payload, ..) in ODD {
+        assert!(leased.text().contains(&format!(r#""payload":{payload},"#)), "{payload}: {}", leased.text());
+    }
+}
