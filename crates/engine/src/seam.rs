@@ -363,7 +363,9 @@ impl Census {
     /// All that is counted stands behind this place.
     #[must_use]
     pub fn start(&self) -> Place {
-        Place { due_at: self.after.max(self.from), put_seq: Seq::ZERO }
+        // What is due at `after` does not count, whatever its place: any number of tasks may be due at one instant.
+        let after = Place { due_at: self.after, put_seq: Seq(u64::MAX) };
+        after.max(Place { due_at: self.from, put_seq: Seq::ZERO })
     }
 
     /// The last instant of the last bucket.

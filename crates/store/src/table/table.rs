@@ -167,6 +167,11 @@ impl Table {
 
     /// How many tasks are due in each bucket, as far as one part goes: up to the instant that is given, or to the end.
     pub fn count(&self, census: &Census) -> (Vec<u64>, Option<Timestamp>) {
+        self.count_part(census, COUNTED_MAX)
+    }
+
+    /// The same with another bound for one part.
+    fn count_part(&self, census: &Census, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
         let mut counts = vec![0; census.buckets];
         let places = match &census.queue {
             None => Some(&self.index.by_place),
@@ -181,7 +186,7 @@ impl Table {
             .into_iter()
             .flat_map(|places| places.range((Bound::Excluded(census.start()), Bound::Included(end))));
         for (looked, (place, id)) in behind.enumerate() {
-            if looked >= COUNTED_MAX && place.due_at > last {
+            if looked >= counted_max && place.due_at > last {
                 return (counts, Some(last));
             }
             last = place.due_at;
@@ -296,6 +301,30 @@ mod tests {
         log.iter().for_each(|effect| again.apply(effect));
         assert_eq!(again, end);
         assert_eq!(again.live_bytes(), 0);
+    }
+
+    /// The story: more tasks were due at one instant than a part of a census looks at. The next part looked at them again, counted
+    /// none and came no further, and so did all after it.
+    #[test]
+    fn a_census_comes_further_though_many_tasks_are_due_at_one_instant() {
+        let due = [10, 10, 10, 10, 11, 11, 12, 30];
+        let tasks = (1..).zip(due).map(|(n, due_ms)| stored(task(n, n, &n.to_string(), due_ms)));
+        let table = all(&tasks.collect::<Vec<_>>());
+        for counted_max in 1..10 {
+            let from = Timestamp::EPOCH;
+            let mut census = Census { queue: None, after: from, from, width_ms: 1, buckets: 20 };
+            let mut sums = vec![0; 20];
+            for part in 0.. {
+                assert!(part < 10, "{counted_max} at once, and no end");
+                let (counts, counted) = table.count_part(&census, counted_max);
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                let Some(counted) = counted else { break };
+                assert!(counted > census.after, "{counted_max} at once come no further than {counted}");
+                census.after = counted;
+            }
+            assert_eq!(sums[10..14], [4, 2, 1, 0], "{counted_max} at once");
+            assert_eq!(sums.iter().sum::<u64>(), 7, "{counted_max} at once");
+        }
     }
 
     #[test]
