@@ -29,6 +29,7 @@ pub const BUGS: [Bug; 43] = [
     // A task that was moved is in two places then: the store notices and does not start.
     bug("tombstone-in-wrong-segment", &["P5", "P4", "P1"]),
     bug("segment-deleted-too-early", &["P1"]),
+    bug("census-end-moves", &["counts"]),
     bug("replay-cancel-before-put", &["P5", "P6"]),
     bug("newest-log-not-missed", &["P8"]),
     // In the wheel.

@@ -3,6 +3,7 @@
 
 pub mod bugs;
 pub mod campaign;
+mod bounds;
 mod coverage;
 pub mod disk;
 mod dump;

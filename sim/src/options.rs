@@ -94,12 +94,14 @@ pub struct Options {
     pub wall_sub_ns: u64,
     /// Steps in a thousand at which the wall clock goes back for a while.
     pub glitch_permille: u64,
+    /// Percent of the bounds of one step that are small: of what a store and a machine do at once, and of what they take.
+    pub tight_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 43] = [
+const FIELDS: [Field; 44] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -143,6 +145,7 @@ const FIELDS: [Field; 43] = [
     ("by-id-percent", |o| &mut o.by_id_percent),
     ("wall-sub-ns", |o| &mut o.wall_sub_ns),
     ("glitch-permille", |o| &mut o.glitch_permille),
+    ("tight-percent", |o| &mut o.tight_percent),
 ];
 
 impl Options {
@@ -194,6 +197,7 @@ impl Options {
             by_id_percent: rng.pick(&[0, 5, 20]),
             wall_sub_ns: edges::part_of_a_millisecond(rng),
             glitch_permille: rng.pick(&[0, 0, 10]),
+            tight_percent: rng.pick(&[0, 50, 100]),
         }
     }
 

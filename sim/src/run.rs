@@ -18,6 +18,7 @@ use tickwheel_store::DiskStore;
 use self::clients::Client;
 use self::clock::Clocks;
 use self::rota::Planner;
+use crate::bounds::Bounds;
 use crate::coverage::Coverage;
 use crate::disk::{Fault, SimDisk};
 use crate::edges;
@@ -102,6 +103,7 @@ struct World {
     glitches: Rng,
     /// Draws for the disks of its lives, so that the rest of a run is the same whether their lanes slip or not.
     slips: Rng,
+    bounds: Bounds,
     options: Options,
     watch: Watch,
     disk: SimDisk,
@@ -145,6 +147,7 @@ impl World {
             forecasts: Rng::new(seed ^ 0x666f_7265),
             glitches: Rng::new(seed ^ 0x676c_6974),
             slips: Rng::new(seed ^ 0x736c_6970),
+            bounds: Bounds::draw(options.tight_percent, &mut Rng::new(seed ^ 0x7469_6768)),
             rng,
             watch,
             disk: SimDisk::new(),
@@ -171,6 +174,7 @@ impl World {
     }
 
     fn live(&mut self) -> Step {
+        self.trace.event(format_args!("{:?}", self.bounds));
         self.start()?;
         while self.coverage.calls < self.options.calls
             || self.coverage.crashes < self.options.crashes

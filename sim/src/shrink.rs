@@ -28,6 +28,7 @@ const LEAST: [(&str, u64); 26] = [
     ("crowd-percent", 0),
     ("far-percent", 0),
     ("guarded", 0),
+    ("tight-percent", 0),
     ("clients", 1),
     ("queues", 1),
     ("keys", 1),

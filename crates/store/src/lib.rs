@@ -8,6 +8,7 @@
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
 
 mod access;
+mod bounds;
 mod catalog;
 mod checkpoint;
 mod checksum;
@@ -39,6 +40,8 @@ pub mod planted;
 mod planted;
 
 pub use access::{warning_of_others, writable_by_others};
+#[doc(hidden)]
+pub use bounds::Bounds;
 pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, Held, HeldFile};
 pub use error::OpenError;

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::bounds::Bounds;
 use crate::history::HistoryLimits;
 
 /// A log file has so many bytes unless somebody says otherwise: 16 MiB.
@@ -77,6 +78,9 @@ pub struct StoreOptions {
     pub block_bytes: u64,
     /// How much is remembered of tasks that ended.
     pub history: HistoryLimits,
+    /// How much is done at once. Only the simulator and tests change it.
+    #[doc(hidden)]
+    pub bounds: Bounds,
 }
 
 impl StoreOptions {
@@ -93,6 +97,7 @@ impl StoreOptions {
             segment_bytes: 64 << 20,
             block_bytes: 16 << 10,
             history: HistoryLimits::default(),
+            bounds: Bounds::default(),
         }
     }
 
@@ -102,6 +107,7 @@ impl StoreOptions {
         self.segment_bytes = self.segment_bytes.clamp(1 << 10, 1 << 30);
         self.block_bytes = self.block_bytes.clamp(256, 1 << 20);
         self.background_step_bytes = self.background_step_bytes.clamp(4_096, 1 << 20);
+        self.bounds = self.bounds.in_range();
         self
     }
 }

@@ -8,7 +8,7 @@ static SELECTED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "reply-before-sync",
     "cancel-forgotten-at-recovery",
     "no-dir-sync",
@@ -20,6 +20,7 @@ pub const NAMES: [&str; 11] = [
     "segment-deleted-too-early",
     "tombstone-in-wrong-segment",
     "newest-log-not-missed",
+    "census-end-moves",
 ];
 
 /// Switches one bug on in this whole process, or all off.

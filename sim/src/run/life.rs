@@ -190,6 +190,7 @@ impl World {
         options.segment_bytes = self.options.segment_bytes;
         options.block_bytes = self.options.block_bytes;
         options.background_step_bytes = self.options.background_step_bytes as usize;
+        options.bounds = self.bounds.store.clone();
         options
     }
 }

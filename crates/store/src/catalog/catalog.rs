@@ -10,6 +10,7 @@ use tickwheel_engine::{
 
 use super::fresh::Fresh;
 use super::segments::Segments;
+use crate::bounds::Bounds;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::rules::Rules;
@@ -17,9 +18,6 @@ use crate::segment::Footer;
 
 /// Ended tasks that are forgotten with one commit: more than it can bring, on average.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
-
-/// Tasks of which memory is asked at once.
-pub(crate) const AHEAD: usize = 64;
 
 /// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the counters.
 ///
@@ -45,6 +43,8 @@ pub(crate) struct Catalog {
     histories: Histories,
     counters: Counters,
     rules: Rules,
+    /// Tasks whose places in memory are fetched together.
+    ahead: usize,
 }
 
 /// What memory knows of a task that is looked for.
@@ -57,12 +57,12 @@ pub(crate) enum Sought {
 }
 
 impl Catalog {
-    pub(crate) fn new(secret: [u8; 16], history: HistoryLimits) -> Self {
+    pub(crate) fn new(secret: [u8; 16], history: HistoryLimits, bounds: &Bounds) -> Self {
         Self {
             naming: Naming::new(secret),
             ids: Ids::new(),
             keys: Keys::new(),
-            fresh: Fresh::default(),
+            fresh: Fresh::new(bounds.fresh_tail),
             segments: Segments::default(),
             queues: BTreeMap::new(),
             dead: BTreeSet::new(),
@@ -70,6 +70,7 @@ impl Catalog {
             histories: Histories::new(secret, history),
             counters: Counters::default(),
             rules: Rules::default(),
+            ahead: bounds.tasks_ahead,
         }
     }
 
@@ -208,8 +209,8 @@ impl Catalog {
 
     /// Takes effects in, in their order.
     pub(crate) fn apply(&mut self, effects: &[TaskEffect]) {
-        let mut keys = Vec::with_capacity(AHEAD.min(effects.len()));
-        for part in effects.chunks(AHEAD) {
+        let mut keys = Vec::with_capacity(self.ahead.min(effects.len()));
+        for part in effects.chunks(self.ahead) {
             keys.extend(part.iter().map(|effect| match effect {
                 TaskEffect::Stored { task, .. } => self.naming.of(task),
                 TaskEffect::Ended(ended) => self.naming.of_ended(ended),

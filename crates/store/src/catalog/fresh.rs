@@ -11,7 +11,7 @@ use crate::table::record_bytes;
 ///
 /// The next checkpoint writes them into segments, so there are never more than the log has commits since the last one. The
 /// record itself is shared with the engine while that has the task too.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fresh {
     slots: Vec<Option<Held>>,
     free: Vec<u32>,
@@ -38,6 +38,11 @@ impl Held {
 }
 
 impl Fresh {
+    /// None yet, of which the newest `tail_max` are in no order.
+    pub(crate) fn new(tail_max: usize) -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), order: Order::new(tail_max), bytes: 0 }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -162,7 +167,7 @@ mod tests {
     /// Against an ordered map: tasks come, change in place or in time, and go, in bursts that make runs and sweeps.
     #[test]
     fn it_has_what_an_ordered_map_has() {
-        let (mut fresh, mut model) = (Fresh::default(), BTreeMap::new());
+        let (mut fresh, mut model) = (Fresh::new(512), BTreeMap::new());
         let mut slots: Vec<u32> = Vec::new();
         let mut state = 3_u64;
         let mut random = |below: u64| {

@@ -9,5 +9,5 @@ mod fresh;
 mod order;
 mod segments;
 
-pub(crate) use catalog::{AHEAD, Catalog, Sought};
+pub(crate) use catalog::{Catalog, Sought};
 pub(crate) use segments::Segment;

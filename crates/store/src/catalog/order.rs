@@ -5,26 +5,29 @@ use tickwheel_engine::Place;
 /// A place, and the slot of the task that has it, or had it once.
 pub(super) type Entry = (Place, u32);
 
-/// So many of the newest are in no order yet.
-const TAIL_MAX: usize = 512;
-
 /// Places that were entered and not taken out for certain, in sorted runs of which each is about twice as long as the next (the
 /// logarithmic method: Bentley and Saxe, 1980).
 ///
 /// An entry costs O(log n) comparisons of neighbours in memory on average, where a tree would go to another corner of it for each; at
 /// worst, when the largest runs are merged, O(n): 10 ms for 300,000. Nothing is taken out: whoever reads skips what is dead, and once a
 /// quarter of it is, all is swept, in as long. A dead entry comes back to life if its task comes back to its slot, and then stands twice.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Order {
     runs: Vec<Vec<Entry>>,
+    /// The newest, in no order yet.
     tail: Vec<Entry>,
+    tail_max: usize,
     dead: usize,
 }
 
 impl Order {
+    pub(super) fn new(tail_max: usize) -> Self {
+        Self { runs: Vec::new(), tail: Vec::new(), tail_max, dead: 0 }
+    }
+
     pub(super) fn enter(&mut self, place: Place, slot: u32) {
         self.tail.push((place, slot));
-        if self.tail.len() < TAIL_MAX {
+        if self.tail.len() < self.tail_max {
             return;
         }
         let mut run = core::mem::take(&mut self.tail);
@@ -44,8 +47,8 @@ impl Order {
     pub(super) fn died(&mut self, is_live: impl Fn(Entry) -> bool) {
         self.dead += 1;
         let len = self.tail.len() + self.runs.iter().map(Vec::len).sum::<usize>();
-        if self.dead > TAIL_MAX && self.dead * 4 > len {
-            *self = Self { runs: vec![self.sorted(is_live)], ..Self::default() };
+        if self.dead > self.tail_max && self.dead * 4 > len {
+            *self = Self { runs: vec![self.sorted(is_live)], ..Self::new(self.tail_max) };
         }
     }
 

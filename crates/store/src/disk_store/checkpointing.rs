@@ -8,7 +8,8 @@ use tickwheel_engine::{Place, Timestamp};
 use super::moving::{Moved, Moving};
 use super::output::{Origin, Output};
 use super::store::DiskStore;
-use crate::catalog::{AHEAD, Catalog};
+use crate::bounds::Bounds;
+use crate::catalog::Catalog;
 use crate::checkpoint::{Listed, LogEnd, Source, Start, Writer};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
@@ -16,12 +17,6 @@ use crate::index::Spot;
 use crate::io::{Call, Io};
 use crate::layout::SHARD;
 use crate::segment::Entry;
-
-/// Tasks that memory lets go of in one step: some milliseconds.
-const SETTLED_AT_ONCE: usize = 8_192;
-
-/// Calls of one step: some runs are short, and each is a file of its own.
-const CALLS_AT_ONCE: usize = 8;
 
 /// A checkpoint that is being made.
 #[derive(Debug)]
@@ -85,6 +80,7 @@ pub(super) struct Room<'a> {
     pub(super) step_bytes: usize,
     pub(super) block_bytes: u64,
     pub(super) segment_bytes: u64,
+    pub(super) bounds: &'a Bounds,
 }
 
 impl Checkpoint {
@@ -161,9 +157,10 @@ impl Checkpoint {
     fn flush(&mut self, room: &mut Room<'_>, calls: &mut Vec<Call>) {
         let Stage::Flush { tasks, next, dead, last } = &mut self.stage else { return };
         let mut bytes = 0;
-        while bytes < room.step_bytes && calls.len() < CALLS_AT_ONCE {
-            if *next % AHEAD == 0 {
-                room.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + AHEAD)]);
+        while bytes < room.step_bytes && calls.len() < room.bounds.checkpoint_calls {
+            let ahead = room.bounds.tasks_ahead;
+            if *next % ahead == 0 {
+                room.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + ahead)]);
             }
             let Some(entry) = tasks.get(*next).copied() else {
                 if !dead.is_empty() {
@@ -245,9 +242,9 @@ impl Checkpoint {
     }
 
     /// Memory takes over what was written, a part at a time. No page is being read meanwhile.
-    pub(super) fn settle(&mut self, catalog: &mut Catalog) -> Came {
+    pub(super) fn settle(&mut self, catalog: &mut Catalog, bounds: &Bounds) -> Came {
         let Stage::Settle { entry } = &mut self.stage else { return Came::Further };
-        let mut left = SETTLED_AT_ONCE;
+        let mut left = bounds.settled_at_once;
         while left > 0 {
             let Some(run) = self.output.written.front() else {
                 self.stage = Stage::Done;
@@ -258,7 +255,7 @@ impl Checkpoint {
                 catalog.segments.get_mut(run.segment).add_run(run.written.run.clone(), entries.len() as u64);
             }
             let part = entries.len().min(*entry + left);
-            for some in entries[*entry..part].chunks(AHEAD) {
+            for some in entries[*entry..part].chunks(bounds.tasks_ahead) {
                 catalog.touch(some.iter().map(|entry| entry.id));
                 for Entry { id, at, .. } in some {
                     let spot = Spot { segment: run.segment, offset: run.written.run.start + u64::from(*at) };
@@ -303,6 +300,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             step_bytes: self.options.background_step_bytes,
             block_bytes: self.options.block_bytes,
             segment_bytes: self.options.segment_bytes,
+            bounds: &self.options.bounds,
         };
         let frame = checkpoint.start.frame;
         match checkpoint.step(&mut room) {

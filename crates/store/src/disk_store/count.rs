@@ -9,6 +9,7 @@ use tickwheel_engine::{Census, Place, Reply, Task, Timestamp};
 
 use super::merge::read_blocks;
 use super::reading::Next;
+use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checksum::Seeds;
 use crate::codec::Names;
@@ -16,16 +17,10 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{Level, Run};
 
-/// So many bytes are read at once: their records take about a millisecond.
-const BYTES_AT_ONCE: usize = 512 << 10;
-/// Once so many are to be read for one part of a census it ends, and whoever asked asks for the next: what waits for reads to be over has its turn
-/// in between.
-const BYTES_MAX: usize = 8 << 20;
-/// A part ends, too, once it has looked at so many blocks, or at so many fresh tasks: a millisecond or two.
-const BLOCKS_MAX: usize = 16_384;
-const FRESH_MAX: usize = 16_384;
-
 /// One part of a census.
+///
+/// Its end is decided first: by the blocks in reach, then by the fresh tasks, which are counted last. Nothing is counted that may
+/// still turn out to stand behind the end, for the next part counts that.
 #[derive(Debug)]
 pub(super) struct Count {
     census: Census,
@@ -37,6 +32,7 @@ pub(super) struct Count {
     left: VecDeque<Blocks>,
     asked: Vec<Blocks>,
     reads: Vec<Vec<u8>>,
+    read_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -49,13 +45,26 @@ struct Blocks {
 /// A block of a run, by the place of its first record.
 type Ahead = Reverse<(Place, u32, usize, usize)>;
 
+/// A block that may have something for this part.
+#[derive(Debug)]
+struct Met {
+    /// When its first record is due, and when its last one is at the latest.
+    first: Timestamp,
+    last: Timestamp,
+    segment: u32,
+    run: usize,
+    block: usize,
+    /// The bucket in which all its records are due, if it need not be read for that.
+    bucket: Option<usize>,
+}
+
 impl Count {
     /// Counts all that memory can count, as far as one part goes.
     ///
     /// Of all queues together a block whose records are due in one bucket need not be read: memory knows how many of them are live, unless it is taking
     /// a checkpoint over (`settling`): then a record may stand in two places. Of one queue every block in reach is read, for memory does not know
     /// which queues it has.
-    pub(super) fn new(census: Census, catalog: &Catalog, settling: bool) -> Self {
+    pub(super) fn new(census: Census, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Self {
         let mut count = Self {
             until: census.end(),
             more: false,
@@ -63,38 +72,50 @@ impl Count {
             left: VecDeque::new(),
             asked: Vec::new(),
             reads: Vec::new(),
+            read_bytes: bounds.census_read_bytes,
             census,
         };
-        count.count_fresh(catalog);
-        count.plan(catalog, settling);
+        if crate::planted::is("census-end-moves") {
+            // With this bug fresh tasks are counted up to an end that is not the last word.
+            count.count_fresh(catalog, bounds);
+            let met = count.blocks_in_reach(catalog, settling, bounds);
+            count.count_blocks(met, catalog);
+            return count;
+        }
+        let met = count.blocks_in_reach(catalog, settling, bounds);
+        count.count_fresh(catalog, bounds);
+        count.count_blocks(met, catalog);
         count
     }
 
-    /// Ends this part in front of an instant.
-    fn end_before(&mut self, instant: Timestamp) {
-        self.until = Timestamp::from_ms(instant.as_ms() - 1).expect("it is later than another");
-        self.more = true;
+    /// Ends this part in front of an instant, if that leaves it anything: each part has to come further than the one before.
+    fn ends_before(&mut self, instant: Timestamp) -> bool {
+        let before = Timestamp::from_ms(instant.as_ms() - 1).filter(|before| *before > self.census.after);
+        if let Some(before) = before {
+            (self.until, self.more) = (before, true);
+        }
+        before.is_some()
     }
 
-    fn count_fresh(&mut self, catalog: &Catalog) {
+    /// Counts the fresh tasks of this part, in the order of time. The part ends where they get many, between two instants.
+    fn count_fresh(&mut self, catalog: &Catalog, bounds: &Bounds) {
         let mut last = self.census.after;
         for (looked, (place, task)) in catalog.fresh.behind(self.census.start()).enumerate() {
             if place.due_at > self.until {
-                break;
+                return;
             }
-            // A part ends between two instants, never inside of one.
-            if looked >= FRESH_MAX && place.due_at > last {
-                return self.end_before(place.due_at);
+            if looked >= bounds.census_fresh && place.due_at > last && self.ends_before(place.due_at) {
+                return;
             }
             last = place.due_at;
             self.add(task);
         }
     }
 
-    fn plan(&mut self, catalog: &Catalog, settling: bool) {
+    /// The blocks of this part, in the order of their first places. The part ends where they get many, or have much to read.
+    fn blocks_in_reach(&mut self, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Vec<Met> {
         let start = self.census.start();
         let mut ahead: BinaryHeap<Ahead> = BinaryHeap::new();
-        let run_of = |segment: u32, run: usize| &catalog.segments.get(segment).runs[run];
         for (slot, segment) in catalog.segments.iter().filter(|(_, one)| one.bucket.level != Level::Dead) {
             for (index, run) in segment.runs.iter().enumerate() {
                 ahead.extend(
@@ -103,37 +124,43 @@ impl Count {
                 );
             }
         }
-        let (mut sure, mut to_read, mut bytes, mut looked) = (Vec::new(), Vec::new(), 0, 0);
-        while let Some(Reverse((first, segment, run, at))) = ahead.pop() {
-            if first.due_at > self.until {
+        let knows = !settling && self.census.queue.is_none();
+        let (mut met, mut bytes) = (Vec::new(), 0);
+        while let Some(Reverse((first, segment, run, block))) = ahead.pop() {
+            let first = first.due_at;
+            if first > self.until {
                 break;
             }
-            if (bytes >= BYTES_MAX || looked >= BLOCKS_MAX) && first.due_at > self.census.after {
-                self.end_before(first.due_at);
+            let many = bytes >= bounds.census_bytes || met.len() >= bounds.census_blocks;
+            if many && self.ends_before(first) {
                 break;
             }
-            looked += 1;
-            let of = run_of(segment, run);
-            ahead.extend(live_from(of, at + 1).map(|(first, at)| Reverse((first, segment, run, at))));
-            let to = of.blocks().get(at + 1).map_or(of.last, |next| next.first);
-            let bucket = self.census.bucket(first.due_at);
-            let known = bucket.filter(|_| !settling && self.census.queue.is_none());
-            match known.filter(|bucket| self.census.bucket(to.due_at) == Some(*bucket)) {
-                Some(bucket) => sure.push((bucket, to.due_at, (segment, run, at))),
-                None => {
-                    bytes += of.range_of(at..at + 1).1;
-                    to_read.push((segment, run, at));
-                }
+            let of = &catalog.segments.get(segment).runs[run];
+            ahead.extend(live_from(of, block + 1).map(|(first, at)| Reverse((first, segment, run, at))));
+            let last = of.blocks().get(block + 1).map_or(of.last, |next| next.first).due_at;
+            let bucket = self.census.bucket(first).filter(|_| knows);
+            let bucket = bucket.filter(|bucket| self.census.bucket(last) == Some(*bucket));
+            if bucket.is_none() {
+                bytes += of.range_of(block..block + 1).1;
             }
+            met.push(Met { first, last, segment, run, block, bucket });
         }
-        for (bucket, last, place) in sure {
-            // It reaches into the next part.
-            if last > self.until {
-                to_read.push(place);
-                continue;
+        met
+    }
+
+    /// Counts what is known of these blocks without reading them, and leaves the others to be read.
+    fn count_blocks(&mut self, met: Vec<Met>, catalog: &Catalog) {
+        let mut to_read = Vec::new();
+        // The end may have moved in front of some of them.
+        for Met { last, segment, run, block, bucket, .. } in met.into_iter().filter(|met| met.first <= self.until) {
+            match bucket.filter(|_| last <= self.until) {
+                Some(bucket) => {
+                    let records = catalog.segments.get(segment).runs[run].blocks()[block].records;
+                    self.counts[bucket] += u64::from(records);
+                }
+                // It is not known where its records are due, or some are due in the next part.
+                None => to_read.push((segment, run, block)),
             }
-            let (segment, run, at) = place;
-            self.counts[bucket] += u64::from(run_of(segment, run).blocks()[at].records);
         }
         to_read.sort_unstable();
         for (segment, run, at) in to_read {
@@ -177,13 +204,13 @@ impl Count {
     /// Asks for some of what is left.
     fn calls(&mut self, catalog: &Catalog) -> Vec<Call> {
         let (mut calls, mut all) = (Vec::new(), 0);
-        while all < BYTES_AT_ONCE
+        while all < self.read_bytes
             && let Some(mut blocks) = self.left.pop_front()
         {
             let segment = catalog.segments.get(blocks.segment);
             let run = &segment.runs[blocks.run];
             let mut taken = blocks.blocks.start..blocks.blocks.start;
-            while taken.end < blocks.blocks.end && all < BYTES_AT_ONCE {
+            while taken.end < blocks.blocks.end && all < self.read_bytes {
                 all += run.range_of(taken.end..taken.end + 1).1;
                 taken.end += 1;
             }

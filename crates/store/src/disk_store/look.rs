@@ -5,15 +5,13 @@ use std::sync::Arc;
 use tickwheel_engine::{Found, Reply, Task, Wanted};
 
 use super::reading::Next;
+use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Sought};
 use crate::checksum::{Seeds, Use};
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
-
-/// What is read of a record whose length is not known yet. Most records are shorter.
-const FIRST_READ_BYTES: usize = 1 << 10;
 
 /// Tasks that are looked for: each is known, or some records have to be read to know it.
 #[derive(Debug)]
@@ -49,8 +47,8 @@ struct Probe {
 }
 
 impl Look {
-    pub(super) fn new(wanted: Vec<Wanted>, catalog: &Catalog, seeds: &Seeds) -> Self {
-        let wants = wanted.into_iter().map(|wanted| Want::new(wanted, catalog, seeds)).collect();
+    pub(super) fn new(wanted: Vec<Wanted>, catalog: &Catalog, seeds: &Seeds, bounds: &Bounds) -> Self {
+        let wants = wanted.into_iter().map(|wanted| Want::new(wanted, catalog, seeds, bounds)).collect();
         Self { wants, asked: Vec::new() }
     }
 
@@ -83,7 +81,7 @@ impl Look {
 }
 
 impl Want {
-    fn new(wanted: Wanted, catalog: &Catalog, seeds: &Seeds) -> Self {
+    fn new(wanted: Wanted, catalog: &Catalog, seeds: &Seeds, bounds: &Bounds) -> Self {
         let (spots, otherwise) = match catalog.seek(&wanted) {
             Sought::Known(found) => (Vec::new(), found),
             Sought::Far(spots, otherwise) => (spots, otherwise),
@@ -96,7 +94,7 @@ impl Want {
                 id,
                 offset: spot.offset,
                 end: segment.len,
-                wants_bytes: FIRST_READ_BYTES,
+                wants_bytes: bounds.record_read_bytes,
                 bytes: None,
                 read: None,
             }

@@ -8,15 +8,13 @@ use std::sync::Arc;
 use tickwheel_engine::{Place, Seq, Task, Timestamp};
 
 use super::look::damage;
+use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};
 use crate::checksum::{Seeds, Use};
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, Level, read_record};
-
-/// So many bytes may be read at once, beyond the block that is next: some pages.
-const BYTES_AT_ONCE: usize = 2 << 20;
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
@@ -34,6 +32,8 @@ pub(super) struct Merge {
     cursors: Vec<Cursor>,
     /// Which cursors the reads under way are for, in their order. They stand in no line meanwhile.
     asked: Vec<usize>,
+    /// Bytes that may be read at once, beyond the block that is next.
+    read_bytes: usize,
 }
 
 /// What stands at a place of the line. Nothing of it comes before that place.
@@ -81,8 +81,8 @@ pub(super) enum First {
 
 impl Merge {
     /// The runs of all segments, behind `after` and up to `end`.
-    pub(super) fn of_all(after: Place, end: Place, catalog: &Catalog) -> Self {
-        let mut merge = Self::new(after, end);
+    pub(super) fn of_all(after: Place, end: Place, catalog: &Catalog, bounds: &Bounds) -> Self {
+        let mut merge = Self::new(after, end, bounds);
         for (slot, segment) in catalog.segments.iter() {
             merge.add(slot, segment);
         }
@@ -90,8 +90,14 @@ impl Merge {
     }
 
     /// The same of the dead alone, or of all but the dead, as far as segments tell.
-    pub(super) fn of_some(after: Place, end: Place, catalog: &Catalog, dead: bool) -> Self {
-        let mut merge = Self::new(after, end);
+    pub(super) fn of_some(
+        after: Place,
+        end: Place,
+        catalog: &Catalog,
+        dead: bool,
+        bounds: &Bounds,
+    ) -> Self {
+        let mut merge = Self::new(after, end, bounds);
         for (slot, segment) in catalog.segments.iter() {
             if (segment.bucket.level == Level::Dead) == dead {
                 merge.add(slot, segment);
@@ -101,14 +107,16 @@ impl Merge {
     }
 
     /// The runs of one segment.
-    pub(super) fn of_one(slot: u32, catalog: &Catalog) -> Self {
-        let mut merge = Self::new(Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) });
+    pub(super) fn of_one(slot: u32, catalog: &Catalog, bounds: &Bounds) -> Self {
+        let end = Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
+        let mut merge = Self::new(Place::START, end, bounds);
         merge.add(slot, catalog.segments.get(slot));
         merge
     }
 
-    fn new(at: Place, end: Place) -> Self {
-        Self { at, end, line: BinaryHeap::new(), cursors: Vec::new(), asked: Vec::new() }
+    fn new(at: Place, end: Place, bounds: &Bounds) -> Self {
+        let read_bytes = bounds.merge_read_bytes;
+        Self { at, end, line: BinaryHeap::new(), cursors: Vec::new(), asked: Vec::new(), read_bytes }
     }
 
     fn add(&mut self, slot: u32, segment: &Segment) {
@@ -245,7 +253,7 @@ impl Merge {
             let Some(Reverse(Bound { place, index, records, unread })) = next.pop() else { break };
             sure += records;
             bytes += unread.map_or(0, |(_, length)| length);
-            let enough = sure >= wanted || bytes > BYTES_AT_ONCE;
+            let enough = sure >= wanted || bytes > self.read_bytes;
             // The block at the head of the line is read in any case, also if a record stands at the very place where it begins.
             if place > end || (enough && !self.asked.is_empty()) {
                 break;

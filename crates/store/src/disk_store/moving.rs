@@ -7,16 +7,11 @@ use tickwheel_engine::Timestamp;
 use super::checkpointing::Room;
 use super::merge::{First, Merge};
 use super::output::{Origin, Output};
+use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};
 use crate::codec::Names;
 use crate::io::Call;
 use crate::segment::Level;
-
-/// What is read of segments for one checkpoint, bytes: the log is not let go of before it is done.
-const MOVED_BYTES_MAX: u64 = 128 << 20;
-
-/// About so many tasks are read at once, which a step does not keep for long.
-const TASKS_AT_ONCE: usize = 1_024;
 
 /// A bucket that ended so long ago is not about to be worked off, milliseconds.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
@@ -51,7 +46,7 @@ impl Moving {
     }
 
     /// The segments that are worth it now, of which at most `bytes_max` stay.
-    pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64) -> Vec<u32> {
+    pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64, bounds: &Bounds) -> Vec<u32> {
         let mut worth: Vec<(u64, u32, &Segment)> = catalog
             .segments
             .iter()
@@ -65,7 +60,7 @@ impl Moving {
         for (live, slot, segment) in worth {
             read += segment.len;
             written += live;
-            if written > bytes_max || (read > MOVED_BYTES_MAX && !chosen.is_empty()) {
+            if written > bytes_max || (read > bounds.moved_bytes && !chosen.is_empty()) {
                 break;
             }
             chosen.push(slot);
@@ -89,10 +84,10 @@ impl Moving {
         loop {
             let Some((source, merge)) = &mut self.merge else {
                 let Some(source) = self.sources.pop_front() else { return Moved::All };
-                self.merge = Some((source, Merge::of_one(source, room.catalog)));
+                self.merge = Some((source, Merge::of_one(source, room.catalog, room.bounds)));
                 continue;
             };
-            match merge.first(merge.end(), None, TASKS_AT_ONCE, room.catalog) {
+            match merge.first(merge.end(), None, room.bounds.moved_at_once, room.catalog) {
                 First::Reads(reads) => {
                     output.write_part(room, calls);
                     calls.extend(reads);

@@ -42,11 +42,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             None => (meta::create(&mut disk, &options)?, true),
         };
         let seeds = Seeds::new(meta.secret);
-        let recovered = recover(&mut disk, &meta, options.history)?;
+        let recovered = recover(&mut disk, &meta, options.history, &options.bounds)?;
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
-        let files = make_ready(&mut disk, &recovered, seeds, options.log_file_bytes)?;
+        let files = make_ready(&mut disk, &recovered, seeds, &options)?;
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
@@ -123,7 +123,7 @@ fn make_ready<D: Disk>(
     disk: &mut D,
     recovered: &Recovered,
     seeds: Seeds,
-    file_bytes: u64,
+    options: &StoreOptions,
 ) -> Result<Files, DiskError> {
     // A name that the last process saw may not be durable yet, and something is about to rely on it.
     disk.sync_dir("")?;
@@ -138,7 +138,7 @@ fn make_ready<D: Disk>(
     // A file that a crash met while it was being filled is too short for what its name stands for.
     let mut short = Vec::new();
     spares.retain(|spare| {
-        let whole = spare.len >= file_bytes;
+        let whole = spare.len >= options.log_file_bytes;
         if !whole {
             short.push(Arc::clone(&spare.name));
         }
@@ -162,7 +162,8 @@ fn make_ready<D: Disk>(
     debug_assert!(frame_bytes(again) >= HEAD_BYTES);
     let mut files = Files::new(
         seeds,
-        file_bytes,
+        options.log_file_bytes,
+        options.bounds.spare_files,
         recovered.kept.clone(),
         spares,
         recovered.generation,

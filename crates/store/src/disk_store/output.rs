@@ -12,9 +12,6 @@ use crate::io::Call;
 use crate::layout::HEADER_BYTES;
 use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
 
-/// A segment takes no more runs once it has so many: each has to be read for itself.
-const RUNS_MAX: usize = 64;
-
 /// The runs and tombstones that a checkpoint adds, and to which segments.
 #[derive(Debug)]
 pub(super) struct Output {
@@ -210,7 +207,7 @@ fn open_run(
         segment.bucket == bucket
             && segment.moved == moved
             && len < room.segment_bytes
-            && runs < RUNS_MAX
+            && runs < room.bounds.segment_runs
             && !is_source
     };
     let known = room.catalog.segments.iter().find(|(slot, segment)| takes(slot, segment));

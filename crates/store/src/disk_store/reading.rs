@@ -103,19 +103,20 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     /// Begins to read a page.
     pub(super) fn begin_scan(&mut self, id: RequestId, request: Request) {
+        let bounds = &self.options.bounds;
         let scan = match request {
             Request::Count(census) => {
                 // After a failure it never settles.
                 let settling = self.upkeep.is_settling();
-                return self
-                    .begin_read(id, What::Count(Box::new(Count::new(census, &self.catalog, settling))));
+                let count = Count::new(census, &self.catalog, settling, bounds);
+                return self.begin_read(id, What::Count(Box::new(count)));
             }
             Request::ScanDue { after, until, max } => {
                 let before = self.reading.cursors.take();
-                Scan::due(after, until, max, &self.catalog, self.layout, before)
+                Scan::due(after, until, max, &self.catalog, self.layout, before, bounds)
             }
             Request::ScanFilter { filter, after, max } => {
-                Scan::filter(filter, after, max, &self.catalog, self.layout)
+                Scan::filter(filter, after, max, &self.catalog, self.layout, bounds)
             }
             other => unreachable!("{other:?} asks for no page"),
         };

@@ -6,20 +6,10 @@ use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Timestamp};
 
 use super::merge::{First, Merge};
 use super::reading::Next;
+use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checksum::Seeds;
 use crate::codec::Names;
-
-/// A filter looks at so many records at most before it answers, though the page may be empty, and a block that it reads counts as
-/// some: a megabyte and more, some milliseconds.
-const LOOKS_MAX: usize = 4_096;
-
-/// So many it passes in any case: the first blocks of all runs in reach have to be read for the first of them, and again for the
-/// next page.
-const PASSES_MIN: usize = 1_024;
-
-/// A page ends once its payloads have so many bytes: a thousand of a megabyte each are not for one answer.
-const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// A page that is being read.
 #[derive(Debug)]
@@ -32,6 +22,10 @@ pub(super) struct Scan {
     looks: usize,
     /// Records that were.
     passed: usize,
+    /// Records that are passed in any case.
+    passes_min: usize,
+    /// Bytes of payloads at which the page ends.
+    bytes_max: usize,
     page: Page,
     /// Bytes of its payloads.
     bytes: usize,
@@ -57,6 +51,7 @@ impl Scan {
         catalog: &Catalog,
         layout: u64,
         before: Option<Cursors>,
+        bounds: &Bounds,
     ) -> Self {
         let end = Place { due_at: until, put_seq: Seq(u64::MAX) };
         let goes_on = before.filter(|before| {
@@ -67,23 +62,49 @@ impl Scan {
                 before.merge.touch(catalog);
                 before
             }
-            None => Cursors { layout, merge: Merge::of_all(after, end, catalog) },
+            None => Cursors { layout, merge: Merge::of_all(after, end, catalog, bounds) },
         };
-        Self::new(None, end, max, usize::MAX, cursors)
+        Self::new(None, end, max, usize::MAX, cursors, bounds)
     }
 
     /// The same of one queue.
-    pub(super) fn filter(filter: Filter, after: Place, max: usize, catalog: &Catalog, layout: u64) -> Self {
+    pub(super) fn filter(
+        filter: Filter,
+        after: Place,
+        max: usize,
+        catalog: &Catalog,
+        layout: u64,
+        bounds: &Bounds,
+    ) -> Self {
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
-        let merge = Merge::of_some(after, end, catalog, filter.dead);
-        Self::new(Some(filter), end, max, LOOKS_MAX.max(max), Cursors { layout, merge })
+        let merge = Merge::of_some(after, end, catalog, filter.dead, bounds);
+        let looks = bounds.page_looks.max(max);
+        Self::new(Some(filter), end, max, looks, Cursors { layout, merge }, bounds)
     }
 
-    fn new(filter: Option<Filter>, end: Place, max: usize, looks: usize, cursors: Cursors) -> Self {
-        let (page, reads) = (Page::default(), Vec::new());
-        Self { filter, end, max: max.max(1), looks, passed: 0, page, bytes: 0, cursors, reads }
+    fn new(
+        filter: Option<Filter>,
+        end: Place,
+        max: usize,
+        looks: usize,
+        cursors: Cursors,
+        bounds: &Bounds,
+    ) -> Self {
+        Self {
+            filter,
+            end,
+            max: max.max(1),
+            looks,
+            passed: 0,
+            passes_min: bounds.page_passes,
+            bytes_max: bounds.page_bytes,
+            page: Page::default(),
+            bytes: 0,
+            cursors,
+            reads: Vec::new(),
+        }
     }
 
     /// The cursors, for the next page, if there may be one.
@@ -121,8 +142,8 @@ impl Scan {
                 .as_ref()
                 .is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some());
             // The one behind the last is only there to say that there is more.
-            let full = self.page.tasks.len() == self.max || self.bytes >= PAGE_BYTES_MAX;
-            if (wanted && full) || (self.looks == 0 && self.passed >= PASSES_MIN) {
+            let full = self.page.tasks.len() == self.max || self.bytes >= self.bytes_max;
+            if (wanted && full) || (self.looks == 0 && self.passed >= self.passes_min) {
                 let at = merge.at();
                 return self.reply(Some(at));
             }

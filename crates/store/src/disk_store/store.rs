@@ -220,7 +220,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
             }
             Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.end.seq },
             Request::GetMany(wanted) => {
-                let look = Look::new(wanted, &self.catalog, &self.seeds);
+                let look = Look::new(wanted, &self.catalog, &self.seeds, &self.options.bounds);
                 return self.begin_read(id, What::Look(look));
             }
             Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_)

@@ -244,7 +244,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         };
         self.upkeep.number += 1;
         let space = self.free_bytes - (self.checkpoint_bytes() + beside);
-        let sources = Moving::choose(&self.catalog, self.end.wall, space);
+        let sources = Moving::choose(&self.catalog, self.end.wall, space, &self.options.bounds);
         let tasks = self.catalog.fresh.snapshot();
         let checkpoint = Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes, tasks, sources);
         self.upkeep.checkpoint = Some(checkpoint);
@@ -276,7 +276,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn settle(&mut self) {
         let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
         self.layout += 1;
-        if let Came::Settled { sources } = checkpoint.settle(&mut self.catalog) {
+        if let Came::Settled { sources } = checkpoint.settle(&mut self.catalog, &self.options.bounds) {
             self.upkeep.checkpoint = None;
             self.remove_segments(sources);
         }

@@ -268,7 +268,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.owned = true;
                 self.upkeep.resume();
                 let leased = self.catalog.leased().map(Wanted::Id).collect();
-                let look = Look::new(leased, &self.catalog, &self.seeds);
+                let look = Look::new(leased, &self.catalog, &self.seeds, &self.options.bounds);
                 return self.begin_read(id, Read::Leased { look, last_wall });
             }
             What::Commit(_) => return self.take_in(&mut pending),

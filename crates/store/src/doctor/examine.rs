@@ -12,6 +12,7 @@ use crate::checksum::Seeds;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
+use crate::bounds::Bounds;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
 use crate::layout::{Kind, META, SHARD, kind_of, log_file, newest_file, unfinished};
@@ -127,7 +128,7 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, O
 
 fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: &mut Examination) {
     let seeds = Seeds::new(meta.secret);
-    let recovered = match recover(disk, &meta, HistoryLimits::default()) {
+    let recovered = match recover(disk, &meta, HistoryLimits::default(), &Bounds::default()) {
         Ok(recovered) => Some(recovered),
         Err(error) => {
             found.add(error.into());

@@ -77,6 +77,8 @@ enum Stage {
 pub(crate) struct Files {
     seeds: Seeds,
     file_bytes: u64,
+    /// Spares that are kept; more are removed.
+    spares_max: usize,
     kept: VecDeque<Kept>,
     current: Option<Ready>,
     next: Option<Ready>,
@@ -92,14 +94,11 @@ pub(crate) struct Files {
     since_checkpoint: u64,
 }
 
-/// Spares that are kept; more are removed. A checkpoint of the usual size frees two or three at once, and what is removed then would have to be
-/// filled with zeroes again.
-const SPARES_MAX: usize = 4;
-
 impl Files {
     pub(crate) fn new(
         seeds: Seeds,
         file_bytes: u64,
+        spares_max: usize,
         kept: VecDeque<Kept>,
         spares: Vec<Spare>,
         generation: u64,
@@ -110,6 +109,7 @@ impl Files {
         Self {
             seeds,
             file_bytes,
+            spares_max,
             kept,
             current: None,
             next: None,
@@ -314,7 +314,7 @@ impl Files {
         let mut kept = 0;
         let mut removed = Vec::new();
         self.spares.retain(|spare| {
-            let keep = spare.len == self.file_bytes && kept < SPARES_MAX;
+            let keep = spare.len == self.file_bytes && kept < self.spares_max;
             kept += usize::from(keep);
             if !keep {
                 removed.push(Arc::clone(&spare.name));
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        Files::new(Seeds::new([3; 16]), 16_384, VecDeque::new(), Vec::new(), 0, 0, 0)
+        Files::new(Seeds::new([3; 16]), 16_384, 4, VecDeque::new(), Vec::new(), 0, 0, 0)
     }
 
     fn prepare(files: &mut Files, wanted: Option<u64>) -> usize {

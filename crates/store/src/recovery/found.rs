@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bounds::Bounds;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
@@ -44,7 +45,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds) -> Result<Self, OpenError> {
+    pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds, bounds: &Bounds) -> Result<Self, OpenError> {
         let mut found = Self::default();
         for name in disk.list(SHARD)? {
             match kind_of(&name) {
@@ -63,7 +64,7 @@ impl Found {
                 Some(Kind::Newest) => {}
                 Some(Kind::Log(number)) => {
                     found.log_number = found.log_number.max(number);
-                    found.logs.push(read_log(disk, log_file(number), seeds)?);
+                    found.logs.push(read_log(disk, log_file(number), seeds, bounds.log_read_bytes as u64)?);
                 }
             }
         }
@@ -72,7 +73,12 @@ impl Found {
     }
 }
 
-fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogFile, OpenError> {
+fn read_log<D: Disk>(
+    disk: &mut D,
+    name: Arc<str>,
+    seeds: &Seeds,
+    first_read: u64,
+) -> Result<LogFile, OpenError> {
     let len = disk.len(&name)?;
     let mut bytes = [0; HEADER_BYTES];
     let count = disk.read(&name, 0, &mut bytes)?;
@@ -84,7 +90,7 @@ fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogF
     let (mut first, mut cut_short) = (None, false);
     if let Some(header) = header {
         // Most first frames are short, so this saves reading each file twice.
-        let mut file = read_to(disk, &name, len.min(FRAMES_AT + FIRST_READ))?;
+        let mut file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(first_read)))?;
         if let Err(Bad::Torn(bytes)) = read_frame(&file, FRAMES_AT as usize, header.generation, seeds) {
             file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
         }
@@ -95,9 +101,6 @@ fn read_log<D: Disk>(disk: &mut D, name: Arc<str>, seeds: &Seeds) -> Result<LogF
     disk.close(&name);
     Ok(LogFile { name, len, header, first, cut_short })
 }
-
-/// What is read of a file to learn its first frame's number.
-const FIRST_READ: u64 = 64 << 10;
 
 /// The bytes of a whole file.
 pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {

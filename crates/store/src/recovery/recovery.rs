@@ -8,6 +8,7 @@ use tickwheel_engine::{Epoch, Seq, Timestamp};
 use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
 use super::segments::load_segments;
+use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checkpoint::{Damage, load};
 use crate::checksum::Seeds;
@@ -78,13 +79,14 @@ pub(crate) fn recover<D: Disk>(
     disk: &mut D,
     meta: &Meta,
     history: HistoryLimits,
+    bounds: &Bounds,
 ) -> Result<Recovered, OpenError> {
     let secret = meta.secret;
     let seeds = &Seeds::new(secret);
     // Before the folder is listed: in a directory that is in use the file that it names is there by then.
     let newest = newest::read(disk, meta, seeds)?;
-    let found = Found::read(disk, seeds)?;
-    let empty = Catalog::new(secret, history);
+    let found = Found::read(disk, seeds, bounds)?;
+    let empty = Catalog::new(secret, history, bounds);
     let base = read_base(disk, &found, seeds, empty)?;
     check_newest(&found, newest, base.generation)?;
     let mut log = Log {

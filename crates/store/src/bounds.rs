@@ -1,0 +1,123 @@
+//! How much the store does at once.
+
+/// How much the store does at once, before others have their turn. Each number is at least 1; a smaller one is taken for 1.
+///
+/// A bound changes when something is done, and never what is answered. It is no setting for users: the simulator makes the bounds
+/// small, because a few hundred tasks never meet one that is made for millions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Bytes of blocks that a census reads at once: their records take about a millisecond.
+    pub census_read_bytes: usize,
+    /// A part of a census ends at a block once it has this many bytes to read. The caller asks for the next part, and what waits for
+    /// reads to be over has its turn between the two.
+    pub census_bytes: usize,
+    /// A part of a census ends, too, once it has looked at this many blocks: a millisecond or two.
+    pub census_blocks: usize,
+    /// The same for fresh tasks.
+    pub census_fresh: usize,
+    /// A filter looks at this many records at most before it answers, though the page may be empty. A block that it reads counts as
+    /// some records: a megabyte and more, some milliseconds.
+    pub page_looks: usize,
+    /// A filter passes at least this many records: the first blocks of all runs in reach have to be read for the first record, and
+    /// again for the next page.
+    pub page_passes: usize,
+    /// A page ends once its payloads have this many bytes: a thousand of a megabyte each are not for one answer.
+    pub page_bytes: usize,
+    /// Bytes that a merge of runs reads at once, beyond the block that is next: some pages.
+    pub merge_read_bytes: usize,
+    /// Bytes of segments that one checkpoint reads to copy them: the log is kept until they are copied.
+    pub moved_bytes: u64,
+    /// Tasks that are read at once to be copied, about: a step does not keep them for long.
+    pub moved_at_once: usize,
+    /// Tasks of a checkpoint that memory takes over in one step: some milliseconds.
+    pub settled_at_once: usize,
+    /// Calls in one step of a checkpoint: some runs are short, and each is a file of its own.
+    pub checkpoint_calls: usize,
+    /// A segment takes no more runs once it has this many: each has to be read for itself.
+    pub segment_runs: usize,
+    /// The newest fresh tasks, this many, are in no order yet.
+    pub fresh_tail: usize,
+    /// Spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three at once, and what is removed
+    /// then would have to be filled with zeroes again.
+    pub spare_files: usize,
+    /// Tasks whose places in memory are fetched together.
+    pub tasks_ahead: usize,
+    /// Bytes of a record that are read at first, when its length is not known yet. Most records are shorter.
+    pub record_read_bytes: usize,
+    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter.
+    pub log_read_bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            census_read_bytes: 512 << 10,
+            census_bytes: 8 << 20,
+            census_blocks: 16_384,
+            census_fresh: 16_384,
+            page_looks: 4_096,
+            page_passes: 1_024,
+            page_bytes: 4 << 20,
+            merge_read_bytes: 2 << 20,
+            moved_bytes: 128 << 20,
+            moved_at_once: 1_024,
+            settled_at_once: 8_192,
+            checkpoint_calls: 8,
+            segment_runs: 64,
+            fresh_tail: 512,
+            spare_files: 4,
+            tasks_ahead: 64,
+            record_read_bytes: 1 << 10,
+            log_read_bytes: 64 << 10,
+        }
+    }
+}
+
+impl Bounds {
+    /// The same with every bound at least 1: with none nothing would come any further.
+    pub(crate) fn in_range(mut self) -> Self {
+        let Self {
+            census_read_bytes,
+            census_bytes,
+            census_blocks,
+            census_fresh,
+            page_looks,
+            page_passes,
+            page_bytes,
+            merge_read_bytes,
+            moved_bytes,
+            moved_at_once,
+            settled_at_once,
+            checkpoint_calls,
+            segment_runs,
+            fresh_tail,
+            spare_files,
+            tasks_ahead,
+            record_read_bytes,
+            log_read_bytes,
+        } = &mut self;
+        *moved_bytes = (*moved_bytes).max(1);
+        for bound in [
+            census_read_bytes,
+            census_bytes,
+            census_blocks,
+            census_fresh,
+            page_looks,
+            page_passes,
+            page_bytes,
+            merge_read_bytes,
+            moved_at_once,
+            settled_at_once,
+            checkpoint_calls,
+            segment_runs,
+            fresh_tail,
+            spare_files,
+            tasks_ahead,
+            record_read_bytes,
+            log_read_bytes,
+        ] {
+            *bound = (*bound).max(1);
+        }
+        self
+    }
+}

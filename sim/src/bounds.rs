@@ -1,0 +1,96 @@
+//! The bounds of one run: some hundred tasks never meet a bound that is made for millions, so some of them are small.
+
+use tickwheel_store::Bounds as StoreBounds;
+
+use crate::rng::Rng;
+
+/// What the store and the machine of a run do at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) store: StoreBounds,
+}
+
+impl Bounds {
+    /// Each bound is small with this chance; else it is what users have. A higher chance keeps what is small, and its size.
+    pub(crate) fn draw(percent: u64, rng: &mut Rng) -> Self {
+        let mut bounds = Self { store: StoreBounds::default() };
+        let Self { store } = &mut bounds;
+        for (bound, sizes) in store_sizes(store) {
+            if let Some(size) = draw(percent, &sizes, rng) {
+                *bound = size;
+            }
+        }
+        if let Some(size) = draw(percent, &[1, 2_000, 20_000], rng) {
+            store.moved_bytes = size as u64;
+        }
+        bounds
+    }
+}
+
+/// One of these sizes, or none. As much is drawn in either case.
+fn draw(percent: u64, sizes: &[usize; 3], rng: &mut Rng) -> Option<usize> {
+    let is_small = rng.below(100) < percent;
+    let size = sizes[rng.index(sizes.len())];
+    is_small.then_some(size)
+}
+
+/// What each bound of a store may be. A bound that is new is refused here until it has its sizes.
+fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
+    let StoreBounds {
+        census_read_bytes,
+        census_bytes,
+        census_blocks,
+        census_fresh,
+        page_looks,
+        page_passes,
+        page_bytes,
+        merge_read_bytes,
+        moved_bytes: _,
+        moved_at_once,
+        settled_at_once,
+        checkpoint_calls,
+        segment_runs,
+        fresh_tail,
+        spare_files,
+        tasks_ahead,
+        record_read_bytes,
+        log_read_bytes,
+    } = store;
+    vec![
+        (census_read_bytes, [1, 300, 2_000]),
+        (census_bytes, [1, 300, 2_000]),
+        (census_blocks, [1, 2, 5]),
+        (census_fresh, [1, 2, 10]),
+        (page_looks, [1, 20, 60]),
+        (page_passes, [1, 3, 10]),
+        (page_bytes, [1, 100, 5_000]),
+        (merge_read_bytes, [1, 300, 2_000]),
+        (moved_at_once, [1, 2, 20]),
+        (settled_at_once, [1, 2, 20]),
+        (checkpoint_calls, [1, 2, 3]),
+        (segment_runs, [1, 2, 4]),
+        (fresh_tail, [1, 2, 16]),
+        (spare_files, [1, 1, 2]),
+        (tasks_ahead, [1, 2, 3]),
+        (record_read_bytes, [1, 9, 100]),
+        (log_read_bytes, [1, 72, 300]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_is_small_or_all_are_and_some_are_in_between() {
+        let small = |percent| {
+            let mut drawn = Bounds::draw(percent, &mut Rng::new(7)).store;
+            let mut default = StoreBounds::default();
+            let (drawn, default) = (store_sizes(&mut drawn), store_sizes(&mut default));
+            drawn.iter().zip(&default).filter(|(drawn, default)| drawn.0 < default.0).count()
+        };
+        let all = store_sizes(&mut StoreBounds::default()).len();
+        assert_eq!((small(0), small(100)), (0, all));
+        assert!((1..all).contains(&small(50)), "{} of {all}", small(50));
+    }
+}
