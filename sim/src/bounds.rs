@@ -1,5 +1,6 @@
 //! The bounds of one run: some hundred tasks never meet a bound that is made for millions, so some of them are small.
 
+use tickwheel_engine::Bounds as EngineBounds;
 use tickwheel_store::Bounds as StoreBounds;
 
 use crate::rng::Rng;
@@ -8,13 +9,14 @@ use crate::rng::Rng;
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) store: StoreBounds,
+    pub(crate) engine: EngineBounds,
 }
 
 impl Bounds {
     /// Each bound is small with this chance; else it is what users have. A higher chance keeps what is small, and its size.
     pub(crate) fn draw(percent: u64, rng: &mut Rng) -> Self {
-        let mut bounds = Self { store: StoreBounds::default() };
-        let Self { store } = &mut bounds;
+        let mut bounds = Self { store: StoreBounds::default(), engine: EngineBounds::default() };
+        let Self { store, engine } = &mut bounds;
         for (bound, sizes) in store_sizes(store) {
             if let Some(size) = draw(percent, &sizes, rng) {
                 *bound = size;
@@ -22,6 +24,16 @@ impl Bounds {
         }
         if let Some(size) = draw(percent, &[1, 2_000, 20_000], rng) {
             store.moved_bytes = size as u64;
+        }
+        for (bound, sizes) in engine_sizes(engine) {
+            if let Some(size) = draw(percent, &sizes, rng) {
+                *bound = size;
+            }
+        }
+        for (bound, sizes) in engine_sizes_of_64_bits(engine) {
+            if let Some(size) = draw(percent, &sizes, rng) {
+                *bound = size as u64;
+            }
         }
         bounds
     }
@@ -73,8 +85,39 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         (spare_files, [1, 1, 2]),
         (tasks_ahead, [1, 2, 3]),
         (record_read_bytes, [1, 9, 100]),
-        (log_read_bytes, [1, 72, 300]),
+        (log_read_bytes, [72, 80, 300]),
     ]
+}
+
+/// What each bound of a machine may be.
+fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
+    let EngineBounds { head, fetched, shed_visits, shed_drops, instants, overdue, .. } = engine;
+    vec![
+        (head, [2, 2, 5]),
+        (fetched, [1, 2, 5]),
+        (shed_visits, [1, 3, 20]),
+        (shed_drops, [1, 3, 20]),
+        (instants, [1, 2, 5]),
+        (overdue, [1, 2, 5]),
+    ]
+}
+
+/// The bounds that have 64 bits on each machine.
+fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3]); 2] {
+    let EngineBounds {
+        fetched_bytes,
+        ids_block,
+        // A small batch parts what the oracle takes for one change.
+        batch_bytes: _,
+        head: _,
+        fetched: _,
+        shed_visits: _,
+        shed_drops: _,
+        batch_effects: _,
+        instants: _,
+        overdue: _,
+    } = engine;
+    [(fetched_bytes, [1, 100, 5_000]), (ids_block, [1, 2, 10])]
 }
 
 #[cfg(test)]
@@ -87,7 +130,7 @@ mod tests {
             let mut drawn = Bounds::draw(percent, &mut Rng::new(7)).store;
             let mut default = StoreBounds::default();
             let (drawn, default) = (store_sizes(&mut drawn), store_sizes(&mut default));
-            drawn.iter().zip(&default).filter(|(drawn, default)| drawn.0 < default.0).count()
+            drawn.iter().zip(&default).filter(|((drawn, _), (default, _))| **drawn < **default).count()
         };
         let all = store_sizes(&mut StoreBounds::default()).len();
         assert_eq!((small(0), small(100)), (0, all));

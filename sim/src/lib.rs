@@ -1,9 +1,9 @@
 //! The simulated world: one number makes a disk, clocks, clients and their faults; the real engine and the real store run
 //! in it, and an oracle that knows neither checks every answer.
 
+mod bounds;
 pub mod bugs;
 pub mod campaign;
-mod bounds;
 mod coverage;
 pub mod disk;
 mod dump;

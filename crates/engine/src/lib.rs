@@ -3,6 +3,7 @@
 //! every write.
 
 mod answer;
+mod bounds;
 mod command;
 mod input;
 mod machine;
@@ -24,6 +25,8 @@ pub use answer::{
     RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
     TokenAnswer, Unavailable,
 };
+#[doc(hidden)]
+pub use bounds::Bounds;
 pub use command::{
     Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
     Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListQueues, ListSchedules, Nack, NackHow,

@@ -44,6 +44,7 @@ use self::queues::Queues;
 use self::schedules::Schedules;
 use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, Stats, Unavailable};
+use crate::bounds::Bounds;
 use crate::command::{Act, ById, Command, ListQueues};
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
@@ -69,6 +70,9 @@ pub struct EngineConfig {
     /// head of their line only a stub of 64 bytes stays. Nothing is late or refused for that. Beside it there may be a stub for
     /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
     pub near_bytes_max: u64,
+    /// How much is done at once. Only the simulator and tests change it.
+    #[doc(hidden)]
+    pub bounds: Bounds,
 }
 
 impl Default for EngineConfig {
@@ -81,6 +85,7 @@ impl Default for EngineConfig {
             dead_ms: 30 * 86_400_000,
             history_ms: 86_400_000,
             near_bytes_max: 256 << 20,
+            bounds: Bounds::default(),
         }
     }
 }
@@ -489,7 +494,7 @@ impl Engine {
     }
 
     fn seal_if_full(&mut self) {
-        if self.filling.is_full() && !self.together {
+        if self.filling.is_full(&self.config.bounds) && !self.together {
             self.seal();
         }
     }

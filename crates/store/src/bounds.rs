@@ -1,5 +1,7 @@
 //! How much the store does at once.
 
+use crate::log::HEAD_BYTES;
+
 /// How much the store does at once, before others have their turn. Each number is at least 1; a smaller one is taken for 1.
 ///
 /// A bound changes when something is done, and never what is answered. It is no setting for users: the simulator makes the bounds
@@ -44,7 +46,8 @@ pub struct Bounds {
     pub tasks_ahead: usize,
     /// Bytes of a record that are read at first, when its length is not known yet. Most records are shorter.
     pub record_read_bytes: usize,
-    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter.
+    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. At
+    /// least the head of a frame: without it no frame is seen at all.
     pub log_read_bytes: usize,
 }
 
@@ -114,10 +117,10 @@ impl Bounds {
             spare_files,
             tasks_ahead,
             record_read_bytes,
-            log_read_bytes,
         ] {
             *bound = (*bound).max(1);
         }
+        *log_read_bytes = (*log_read_bytes).max(HEAD_BYTES);
         self
     }
 }

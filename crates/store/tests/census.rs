@@ -32,8 +32,7 @@ impl Life {
     fn commit(&mut self, effects: Vec<TaskEffect>) {
         let guard = self.owner.acquired.guard;
         let batch = Batch { effects, ..Batch::default() };
-        let reply =
-            self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall: at(START_MS), batch });
+        let reply = self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall: at(START_MS), batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
 

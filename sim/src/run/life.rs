@@ -160,6 +160,7 @@ impl World {
             // Time leaps by years here: nobody is forgotten.
             dead_ms: u64::MAX,
             history_ms: u64::MAX,
+            bounds: self.bounds.engine.clone(),
             ..EngineConfig::default()
         };
         let mut server = Shard::new(store, config, self.clocks.now());

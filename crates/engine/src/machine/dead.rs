@@ -21,8 +21,6 @@ use crate::time::{Now, Timestamp};
 /// A task in memory that expires, in the order of time. Its id finds it again.
 pub(super) type Expiry = (Timestamp, u64, QueueNo);
 
-/// Records of stubs that are fetched together because time has to do with them: 32 of a megabyte fit into memory.
-const OVERDUE_AT_ONCE: usize = 32;
 /// With less room than that in the store time changes no task and makes none: what has expired, and the instants of schedules, wait.
 pub(super) const ROOM_MIN: u64 = 1 << 20;
 
@@ -256,7 +254,7 @@ impl Engine {
             return self.overdue.clear();
         }
         // What they bring has to be written, too.
-        while self.lookups.overdue() < OVERDUE_AT_ONCE
+        while self.lookups.overdue() < self.config.bounds.overdue
             && !self.filling.has_backlog()
             && let Some((_, expired)) = self.overdue.front()
             && (expired.is_none() || self.room_left() >= ROOM_MIN)

@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::entries::Slot;
 use super::schedules::ScheduleId;
+use crate::bounds::Bounds;
 use crate::schedule::ScheduleRecord;
 use crate::seam::{Batch, Counters, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Body, Task};
 use crate::time::Seq;
-
-/// A batch is closed at 4,096 effects or 1 MiB: a flood must not grow one frame, and its first waiters' time, without end.
-const EFFECTS_MAX: usize = 4_096;
-const BYTES_MAX: u64 = 1 << 20;
 
 /// A closed batch on its way to the store.
 #[derive(Debug)]
@@ -106,8 +103,9 @@ impl Filling {
         self.growth + self.growth_sealed
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.batch.effects.len() + self.batch.rules.len() >= EFFECTS_MAX || self.bytes >= BYTES_MAX
+    pub(super) fn is_full(&self, bounds: &Bounds) -> bool {
+        let effects = self.batch.effects.len() + self.batch.rules.len();
+        effects >= bounds.batch_effects || self.bytes >= bounds.batch_bytes
     }
 
     fn is_empty(&self) -> bool {

@@ -1,18 +1,12 @@
 //! The heads of the lines: records of ready tasks that are stubs are fetched before a lease can have them.
 
 use super::Engine;
-use super::near::HEAD;
 use super::queues::QueueNo;
 use super::runs::Ordered;
 use super::stub::ReadyKey;
 use crate::name::QueueName;
 use crate::seam::Found;
 use crate::time::Now;
-
-/// Records of one queue that are asked for in one turn, at most.
-const FETCH_MAX: usize = 256;
-/// Bodies of one queue that are asked for in one turn add up to about so many bytes, or are one.
-const FETCH_BYTES_MAX: u64 = 4 << 20;
 
 /// A record that is to be fetched.
 #[derive(Copy, Clone, Debug)]
@@ -26,7 +20,7 @@ impl Engine {
     /// After a grant: the next leases should find whole tasks, too.
     pub(super) fn fetch_ahead(&mut self, name: &QueueName) {
         let low = self.near.has_ready()
-            && self.queues.get(name).is_some_and(|queue| !queue.line.has_whole(HEAD / 2));
+            && self.queues.get(name).is_some_and(|queue| !queue.line.has_whole(self.config.bounds.head / 2));
         if low && !self.sheds() {
             self.hungry.insert(name.clone());
         }
@@ -34,8 +28,9 @@ impl Engine {
 
     /// What the hungry queues want of the store: what the first call in line needs, and the head of the line for the next.
     pub(super) fn fetch_heads(&mut self) {
+        let (fetched, fetched_bytes) = (self.config.bounds.fetched, self.config.bounds.fetched_bytes);
         while let Some(name) = self.hungry.pop_first() {
-            let ahead = if self.sheds() { 0 } else { HEAD };
+            let ahead = if self.sheds() { 0 } else { self.config.bounds.head };
             let Some(no) = self.queues.number(&name) else { continue };
             let queue = self.queues.numbered(no);
             let needed = self.queues.first_waiter(&name).map_or(0, |(_, waiter)| waiter.max);
@@ -46,7 +41,7 @@ impl Engine {
                     continue;
                 }
                 bytes += u64::from(stub.body_bytes);
-                if fetches.len() >= FETCH_MAX || !fetches.is_empty() && bytes > FETCH_BYTES_MAX {
+                if fetches.len() >= fetched || !fetches.is_empty() && bytes > fetched_bytes {
                     break;
                 }
                 fetches.push(Fetch { queue: no, key: stub.key(), id: stub.id });

@@ -15,13 +15,6 @@ use crate::seam::Place;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// So many tasks at the head of each queue's line are held whole, though nobody asks for them, while the budget allows.
-pub(super) const HEAD: usize = 32;
-/// Entries looked at in one turn while there is too much in memory. More than a turn's inputs bring would be enough.
-const VISITS_MAX: usize = 512;
-/// Stubs that leave in one turn.
-const DROPS_MAX: usize = 4_096;
-
 /// What is in memory beside the entries.
 #[derive(Debug, Default)]
 pub(super) struct Near {
@@ -136,9 +129,10 @@ impl Engine {
         if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
             return false;
         }
+        let head = self.config.bounds.head;
         self.near_bytes() > self.config.near_bytes_max
             || queue.line.stubs().first().is_some_and(|stub| stub.key() < place.key)
-            || queue.line.whole().range(..place).take(HEAD).count() == HEAD
+            || queue.line.whole().range(..place).take(head).count() == head
     }
 
     fn rest(&mut self, slot: Slot, rest: Rest) {
@@ -189,7 +183,7 @@ impl Engine {
 
     /// Gives memory back, a bounded step at a time, if too much of it is in use.
     pub(super) fn shed(&mut self, now: Now) {
-        let mut visits = VISITS_MAX;
+        let mut visits = self.config.bounds.shed_visits;
         while visits > 0
             && self.sheds()
             && let Some(slot) = self.entries.next_slot(self.near.visited)
@@ -200,7 +194,7 @@ impl Engine {
         }
         // Only stubs beyond what loading ahead may bring: else what is dropped would be loaded again at once.
         let max = self.config.near_bytes_max;
-        let mut drops = DROPS_MAX;
+        let mut drops = self.config.bounds.shed_drops;
         while drops > 0
             && self.near_bytes() > max - max / 8
             && self.near.stubs() * STUB_BYTES > max - max / 4

@@ -18,9 +18,6 @@ use crate::schedule::{
 use crate::task::{Extra, LeaseNo, Task};
 use crate::time::{Now, Seq, Timestamp};
 
-/// So many instants are looked at in one step.
-const AT_ONCE_MAX: usize = 256;
-
 /// An expression fires no more often than once in so many milliseconds.
 const CRON_STEP_MS: u64 = 1_000;
 
@@ -39,7 +36,7 @@ impl Engine {
         }
         self.schedules.end_stall();
         // No more at once: the rest comes with the next step, and others are served between.
-        for _ in 0..AT_ONCE_MAX {
+        for _ in 0..self.config.bounds.instants {
             let Some((at, id)) = self.schedules.pop_due(now, self.durable) else { return };
             self.instant_came(now, &id, at);
         }

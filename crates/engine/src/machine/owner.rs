@@ -16,9 +16,6 @@ use crate::name::{Key, QueueName, Tag};
 use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
-/// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
-const IDS_BLOCK: u64 = 4_096;
-
 /// The instant is beyond what is allowed.
 struct TooFar;
 
@@ -459,7 +456,7 @@ impl Engine {
         let id = self.next_id;
         self.next_id += 1;
         if self.next_id > self.counters.ids_reserved {
-            self.counters.ids_reserved = self.next_id + IDS_BLOCK;
+            self.counters.ids_reserved = self.next_id + self.config.bounds.ids_block;
             self.filling.set_counters(self.counters);
         }
         id

@@ -152,7 +152,9 @@ impl Count {
     fn count_blocks(&mut self, met: Vec<Met>, catalog: &Catalog) {
         let mut to_read = Vec::new();
         // The end may have moved in front of some of them.
-        for Met { last, segment, run, block, bucket, .. } in met.into_iter().filter(|met| met.first <= self.until) {
+        for Met { last, segment, run, block, bucket, .. } in
+            met.into_iter().filter(|met| met.first <= self.until)
+        {
             match bucket.filter(|_| last <= self.until) {
                 Some(bucket) => {
                     let records = catalog.segments.get(segment).runs[run].blocks()[block].records;

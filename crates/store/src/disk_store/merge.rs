@@ -90,13 +90,7 @@ impl Merge {
     }
 
     /// The same of the dead alone, or of all but the dead, as far as segments tell.
-    pub(super) fn of_some(
-        after: Place,
-        end: Place,
-        catalog: &Catalog,
-        dead: bool,
-        bounds: &Bounds,
-    ) -> Self {
+    pub(super) fn of_some(after: Place, end: Place, catalog: &Catalog, dead: bool, bounds: &Bounds) -> Self {
         let mut merge = Self::new(after, end, bounds);
         for (slot, segment) in catalog.segments.iter() {
             if (segment.bucket.level == Level::Dead) == dead {

@@ -1,0 +1,46 @@
+//! How much a machine does at once.
+
+/// How much a machine does at once, before others have their turn. Each number is at least 1.
+///
+/// A bound changes when something is done, and never what is answered. It is no setting for users: the simulator makes the bounds
+/// small, because a few hundred tasks never meet one that is made for millions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Tasks at the head of each queue's line that are held whole, though no call asks for them, while the budget allows. At least 2.
+    pub head: usize,
+    /// Records of one queue that are asked for in one turn.
+    pub fetched: usize,
+    /// Bodies of one queue that are asked for in one turn have about this many bytes together, or are one.
+    pub fetched_bytes: u64,
+    /// Entries that are looked at in one turn while there is too much in memory. More than a turn's inputs bring would be enough.
+    pub shed_visits: usize,
+    /// Stubs that leave memory in one turn.
+    pub shed_drops: usize,
+    /// A batch is closed at this many effects: a flood must not grow one frame, and its first waiters' time, without end.
+    pub batch_effects: usize,
+    /// A batch is closed, too, at this many bytes.
+    pub batch_bytes: u64,
+    /// Instants of schedules that are looked at in one step.
+    pub instants: usize,
+    /// Records of stubs that are fetched together because time has to do with them: 32 of a megabyte fit into memory.
+    pub overdue: usize,
+    /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
+    pub ids_block: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            head: 32,
+            fetched: 256,
+            fetched_bytes: 4 << 20,
+            shed_visits: 512,
+            shed_drops: 4_096,
+            batch_effects: 4_096,
+            batch_bytes: 1 << 20,
+            instants: 256,
+            overdue: 32,
+            ids_block: 4_096,
+        }
+    }
+}
