@@ -14,7 +14,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
 use crate::layout::SHARD;
-use crate::log::{Files, HEAD_BYTES, frame_bytes};
+use crate::log::{Files, HEAD_BYTES, Sizes, frame_bytes};
 use crate::meta::{self, Meta};
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
@@ -162,8 +162,7 @@ fn make_ready<D: Disk>(
     debug_assert!(frame_bytes(again) >= HEAD_BYTES);
     let mut files = Files::new(
         seeds,
-        options.log_file_bytes,
-        options.bounds.spare_files,
+        Sizes { file_bytes: options.log_file_bytes, spares_max: options.bounds.spare_files },
         recovered.kept.clone(),
         spares,
         recovered.generation,

@@ -68,6 +68,15 @@ enum Stage {
     Note,
 }
 
+/// How large the files are, and how many stay without use.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Sizes {
+    /// Bytes of a file.
+    pub(crate) file_bytes: u64,
+    /// Spares that are kept; more are removed.
+    pub(crate) spares_max: usize,
+}
+
 /// The files of one shard's log, as its owner knows them.
 ///
 /// It says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and
@@ -76,9 +85,7 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Files {
     seeds: Seeds,
-    file_bytes: u64,
-    /// Spares that are kept; more are removed.
-    spares_max: usize,
+    sizes: Sizes,
     kept: VecDeque<Kept>,
     current: Option<Ready>,
     next: Option<Ready>,
@@ -97,8 +104,7 @@ pub(crate) struct Files {
 impl Files {
     pub(crate) fn new(
         seeds: Seeds,
-        file_bytes: u64,
-        spares_max: usize,
+        sizes: Sizes,
         kept: VecDeque<Kept>,
         spares: Vec<Spare>,
         generation: u64,
@@ -108,8 +114,7 @@ impl Files {
         let since_checkpoint = kept.iter().map(|file| file.len).sum();
         Self {
             seeds,
-            file_bytes,
-            spares_max,
+            sizes,
             kept,
             current: None,
             next: None,
@@ -270,7 +275,7 @@ impl Files {
 
     fn begin(&mut self, wanted: Option<u64>) -> Preparing {
         let needed = wanted.map_or(0, |bytes| (FRAMES_AT + bytes).next_multiple_of(4_096));
-        let len = self.file_bytes.max(needed);
+        let len = self.sizes.file_bytes.max(needed);
         // Files are used in the order of their generations, so one that was prepared and is too small starts anew later.
         let too_small = self.next.take();
         self.generation += 1;
@@ -314,7 +319,7 @@ impl Files {
         let mut kept = 0;
         let mut removed = Vec::new();
         self.spares.retain(|spare| {
-            let keep = spare.len == self.file_bytes && kept < self.spares_max;
+            let keep = spare.len == self.sizes.file_bytes && kept < self.sizes.spares_max;
             kept += usize::from(keep);
             if !keep {
                 removed.push(Arc::clone(&spare.name));
@@ -330,7 +335,15 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        Files::new(Seeds::new([3; 16]), 16_384, 4, VecDeque::new(), Vec::new(), 0, 0, 0)
+        Files::new(
+            Seeds::new([3; 16]),
+            Sizes { file_bytes: 16_384, spares_max: 4 },
+            VecDeque::new(),
+            Vec::new(),
+            0,
+            0,
+            0,
+        )
     }
 
     fn prepare(files: &mut Files, wanted: Option<u64>) -> usize {
