@@ -313,7 +313,7 @@ mod tests {
         for counted_max in 1..10 {
             let from = Timestamp::EPOCH;
             let mut census = Census { queue: None, after: from, from, width_ms: 1, buckets: 20 };
-            let mut sums = vec![0; 20];
+            let mut sums = [0; 20];
             for part in 0.. {
                 assert!(part < 10, "{counted_max} at once, and no end");
                 let (counts, counted) = table.count_part(&census, counted_max);
