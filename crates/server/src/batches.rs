@@ -26,6 +26,8 @@ pub(crate) const PACE_TIME: Duration = Duration::from_secs(5);
 const WAIT_MAX: Duration = Duration::from_secs(6);
 /// 256 callers that wait; each change of a place looks at all of them.
 const WAITING_MAX: usize = 256;
+/// 64 of them may be one producer's: it cannot take the places of the others in the line.
+const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
 
 /// Who opens batches.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -109,7 +111,7 @@ impl Batches {
         let (place, granted) = oneshot::channel();
         let id = {
             let mut state = self.state();
-            if state.waiting.len() >= WAITING_MAX {
+            if !self.has_room(&state, producer) && self.is_line_full(&state, producer) {
                 return Err(self.refusal(&state, producer));
             }
             let id = state.next();
@@ -142,6 +144,17 @@ impl Batches {
         producer != Producer::Local && state.count(|open| open.producer == producer) >= self.0.share_max
     }
 
+    /// Whether there is a place that this producer may have. Nobody who waits could take it, else it would be taken.
+    fn has_room(&self, state: &State, producer: Producer) -> bool {
+        state.open.len() < self.0.max && !self.is_at_share(state, producer)
+    }
+
+    /// Whether one more of this producer may not even wait.
+    fn is_line_full(&self, state: &State, producer: Producer) -> bool {
+        let of_one = || state.waiting.values().filter(|one| one.producer == producer).count();
+        state.waiting.len() >= WAITING_MAX || producer != Producer::Local && of_one() >= WAITING_OF_ONE_MAX
+    }
+
     /// Gives free places to those that wait, and has slow batches make way for the others.
     fn settle(&self) {
         // Dropped after the lock is.
@@ -158,7 +171,7 @@ impl Batches {
             .collect();
         for (waiter, producer) in waiting {
             let at_share = self.is_at_share(&state, producer);
-            if !at_share && state.open.len() < self.0.max {
+            if self.has_room(&state, producer) {
                 untaken.extend(self.grant(&mut state, waiter, producer));
                 continue;
             }
@@ -265,7 +278,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
-    use std::pin::pin;
+    use std::pin::{Pin, pin};
 
     use tokio::time::sleep;
 
@@ -287,6 +300,21 @@ mod tests {
         let problem = batches.enter(producer).await.expect_err("no free place");
         assert_eq!((problem.status, problem.retry_after_s, begun.elapsed()), (429, Some(1), WAIT_MAX));
         problem.detail.to_string()
+    }
+
+    /// A caller that waits.
+    async fn waits(
+        batches: &Batches,
+        producer: Producer,
+    ) -> Pin<Box<dyn Future<Output = Result<Place, Problem>> + '_>> {
+        let mut waiting: Pin<Box<dyn Future<Output = _>>> = Box::pin(batches.enter(producer));
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err(), "it did not wait");
+        waiting
+    }
+
+    async fn is_refused_at_once(batches: &Batches, producer: Producer) -> bool {
+        let refused = timeout(Duration::ZERO, batches.enter(producer)).await;
+        refused.is_ok_and(|refused| refused.is_err_and(|problem| problem.status == 429))
     }
 
     async fn is_told_to_leave(place: &Place) -> bool {
@@ -380,14 +408,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_more_than_so_many_wait() {
         let batches = Batches::new(1, 1);
-        let _held = places(&batches, A, 1).await;
-        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(batches.enter(B))).collect();
-        for one in &mut waiting {
-            assert!(timeout(Duration::ZERO, one).await.is_err());
+        let _held = places(&batches, Producer::Local, 1).await;
+        let mut waiting = Vec::new();
+        for _ in 0..WAITING_MAX {
+            waiting.push(waits(&batches, Producer::Local).await);
         }
-        let begun = Instant::now();
-        assert_eq!(batches.enter(B).await.expect_err("too many").status, 429);
-        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(is_refused_at_once(&batches, Producer::Local).await);
+        assert!(is_refused_at_once(&batches, A).await);
+    }
+
+    /// The story: one producer had its share of batches and 256 calls that waited. Everybody else was refused, though most places were free.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_waits_often_keeps_nobody_from_a_free_place_or_from_waiting() {
+        let batches = Batches::new(5, 1);
+        let (mut held, mut waiting) = (Vec::new(), Vec::new());
+        for token in 10..14 {
+            let producer = Producer::Token([token; 32]);
+            held.extend(places(&batches, producer, 1).await);
+            for _ in 0..WAITING_OF_ONE_MAX {
+                waiting.push(waits(&batches, producer).await);
+            }
+            assert!(is_refused_at_once(&batches, producer).await, "it has its share of the line, too");
+        }
+        assert_eq!(batches.state().waiting.len(), WAITING_MAX);
+        let free = timeout(Duration::ZERO, batches.enter(B)).await.expect("it need not wait");
+        assert!(free.is_ok(), "there is a free place");
     }
 
     #[tokio::test(start_paused = true)]
