@@ -1,6 +1,6 @@
 //! All queues, page by page: there may be 100,000 of them, and other calls are served between two pages.
 
-use tickwheel_queue::{ListQueues, Queue, QueueCounts, QueuePage, Stats, Unavailable};
+use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, Stats, Unavailable};
 
 /// Pages of queues, the next of which is asked for when it is wanted.
 pub(crate) struct QueuePages<'a> {
@@ -32,7 +32,32 @@ impl<'a> QueuePages<'a> {
     }
 
     fn take(&mut self, list: ListQueues, page: QueuePage) -> Vec<QueueCounts> {
-        self.list = page.next.map(|next| ListQueues { after: Some(next), ..list });
+        // The caller wants more than its first page gave, perhaps because it may see few of them. Small pages would be many.
+        self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
         page.queues
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_queue::{Key, Put, QueueName};
+
+    use super::*;
+
+    /// The story: a list with `limit=1` for a token that may see none of 100,000 queues looked at two of them at a time.
+    #[tokio::test]
+    async fn only_the_first_page_is_small() {
+        let queue = Queue::options().open_memory().expect("a queue");
+        for n in 0..1_002 {
+            let name = QueueName::new(&format!("q{n:04}")).expect("a name");
+            queue.put(Put::new(&name, Key::new("a").expect("a key"))).await.expect("stored");
+        }
+        let mut pages = QueuePages::new(&queue, ListQueues { max: 2, ..ListQueues::default() });
+        let (mut sizes, mut last) = (Vec::new(), None);
+        while let Some(page) = pages.next().await.expect("a page") {
+            sizes.push(page.len());
+            last = page.last().map(|counts| counts.queue.as_str().to_owned());
+        }
+        assert_eq!((sizes, last.as_deref()), (vec![2, QUEUES_PAGE_MAX, QUEUES_PAGE_MAX], Some("q1001")));
     }
 }
