@@ -167,7 +167,7 @@ impl Places {
     pub(crate) fn enter_by_jobs(&self, left_to_others: usize) -> Option<Permit> {
         let mut state = self.state();
         let max = self.0.max.saturating_sub(left_to_others);
-        if state.of_jobs < max && state.find(max) {
+        if state.of_jobs < max && state.find(self.0.max) {
             state.of_jobs += 1;
             return Some(Permit { of: Of::Jobs, places: self.clone() });
         }
@@ -361,6 +361,18 @@ mod tests {
         assert_eq!(jobs.len(), 3);
         assert_eq!(http.iter().filter(|permit| permit.seat().work()).count(), 1, "the youngest is left");
         assert!(places.enter().is_none(), "and a connection of that door is never closed for others");
+    }
+
+    /// The story: beyond the share of its door, each newcomer closed an idle connection of the other though there were free places.
+    #[test]
+    fn clients_of_beanstalkd_close_nobody_while_there_is_a_free_place() {
+        let places = Places::new(4, 0);
+        let http: Vec<_> = (0..3).map(|_| places.enter().expect("a place")).collect();
+        let job = places.enter_by_jobs(2).expect("the fourth place");
+        assert!(http.iter().all(|permit| permit.seat().work()));
+        assert!(places.enter_by_jobs(2).is_none(), "all are taken, and at work");
+        drop((http, job));
+        assert!(is_empty(&places));
     }
 
     #[test]

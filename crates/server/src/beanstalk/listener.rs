@@ -72,29 +72,32 @@ impl Listener {
     /// Serves whoever came, or closes if there are too many: the protocol has no word for that.
     fn take(&self, connections: &mut JoinSet<()>, came: Came, desk: &Arc<Desk>) {
         let desk = Arc::clone(desk);
+        let from = match &came {
+            Came::Tcp(_, from) => Some(from.ip()),
+            Came::Unix(_) => None,
+        };
+        // Before the place: idle connections of others do not make way for one that is closed anyway.
+        let Some(share) = self.addresses.enter(from) else {
+            tracing::debug!(
+                ?from,
+                "the address has all the connections that one may have (--max-connections-per-address)"
+            );
+            return desk.counters.turn_away();
+        };
         let Some(place) = self.places.enter_by_jobs(self.left_to_others) else {
             return desk.counters.turn_away();
         };
-        match came {
-            Came::Unix(socket) => {
-                connections.spawn(async move {
-                    session::serve(socket, desk).await;
-                    drop(place);
-                });
-            }
-            Came::Tcp(socket, from) => {
-                let Some(place_of_address) = self.addresses.enter(Some(from.ip())) else {
-                    tracing::debug!(%from, "the address has all the connections that one may have (--max-connections-per-address)");
-                    return desk.counters.turn_away();
-                };
-                keep_alive(&socket);
-                let tls = self.tls.clone();
-                connections.spawn(async move {
+        let tls = self.tls.clone();
+        connections.spawn(async move {
+            match came {
+                Came::Unix(socket) => session::serve(socket, desk).await,
+                Came::Tcp(socket, _) => {
+                    keep_alive(&socket);
                     serve(tls, socket, desk).await;
-                    drop((place, place_of_address));
-                });
+                }
             }
-        }
+            drop((place, share));
+        });
     }
 }
 
