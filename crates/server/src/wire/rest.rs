@@ -72,6 +72,11 @@ impl Rest {
         }
     }
 
+    /// Leaves unread what came back.
+    pub(super) fn abandon(&self) {
+        drop(self.take());
+    }
+
     /// Reads away what came back while the answer was written: `None` if nothing did.
     pub(super) fn read_away(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let Left::Unread(unread) = self.take()? else { return None };
