@@ -144,8 +144,9 @@ fn is_of_one_port(name: &str) -> bool {
 
 fn judge(name: String, known: &BTreeSet<String>) -> Unknown {
     let upper = name.to_ascii_uppercase();
-    let nearest = nearest(&upper, known);
-    let is_of_access = of_access(&upper) || of_access(&nearest);
+    let (nearest, is_near) = nearest(&upper, known);
+    // A name that is near to none may be anything, such as TICKWHEEL_HOME.
+    let is_of_access = of_access(&upper) || is_near && of_access(&nearest);
     Unknown { name, nearest, is_of_access }
 }
 
@@ -153,11 +154,11 @@ fn of_access(name: &str) -> bool {
     name.split('_').any(|word| OF_ACCESS.contains(&word))
 }
 
-/// The known name that needs the fewest changes. A name that has all words of the other is nearer than any that has not.
-fn nearest(name: &str, known: &BTreeSet<String>) -> String {
+/// The known name that needs the fewest changes, and whether it is near: it needs two at most, or one of both has all words of the other.
+fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     let own = name.strip_prefix(PREFIX).unwrap_or(name);
     if let Some((_, meant)) = OTHER_WORDS.iter().find(|(word, _)| *word == own) {
-        return (*meant).to_owned();
+        return ((*meant).to_owned(), true);
     }
     let distance = |known: &&String| {
         let other = known.strip_prefix(PREFIX).unwrap_or(known);
@@ -165,7 +166,9 @@ fn nearest(name: &str, known: &BTreeSet<String>) -> String {
         let changes = changes(own.as_bytes(), other.as_bytes());
         (!(has_all(own, other) || has_all(other, own)) && changes > 2, changes)
     };
-    known.iter().min_by_key(distance).expect("the program has variables").clone()
+    let nearest = known.iter().min_by_key(distance).expect("the program has variables");
+    let (is_far, _) = distance(&nearest);
+    (nearest.clone(), !is_far)
 }
 
 /// How many bytes are to be put in, left out, replaced, or exchanged with their neighbour.
@@ -241,6 +244,19 @@ mod tests {
             among(&[("TICKWHEEL_TOKENS", ""), ("TICKWHEELS", "a"), ("TOKEN", "a"), ("RUST_LGO", "a")]),
             []
         );
+    }
+
+    /// The story: of all names TICKWHEEL_TOKEN was the nearest to TICKWHEEL_HOME, so a server with that variable did not start.
+    #[test]
+    fn a_variable_that_is_far_from_all_names_does_not_keep_a_server_from_starting() {
+        for name in [
+            "HOME", "VERSION", "USER", "ENV", "IMAGE", "UID", "NAME", "MODE", "DOCKER", "OWNER", "TOPIC",
+            "NODE", "TAG",
+        ] {
+            let found = among(&[(&format!("TICKWHEEL_{name}"), "a")]);
+            assert_eq!(found.len(), 1, "{name} is named all the same");
+            assert!(check(&found).is_ok(), "{found:?}");
+        }
     }
 
     /// What a pod sees of a service `tickwheel` and of one `tickwheel-tls` in its namespace.
