@@ -72,7 +72,8 @@ pub struct Config {
     /// The address to listen on, where port 0 lets the system choose, or a path of the file system. Default: `127.0.0.1:8463`.
     pub listen: ListenAt,
     /// Names that a request may give as its `Host` beside those of this machine, for a reverse proxy that keeps it: `tasks.example` with any
-    /// port, `tasks.example:8443` with that one. Pages of these names may call, over `http` and `https`. Default: none.
+    /// port, `tasks.example:8443` with that one. Pages of these names may call, over `http` and `https`. At a path of the file system every
+    /// host may be named where this is empty. Default: none.
     pub allow_hosts: Vec<String>,
     /// Where tasks are kept.
     pub store: Store,

@@ -5,7 +5,7 @@
 //! the answers, too. So a request must name this machine as its host, and one that changes something must not come from
 //! another site's page. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`, and pass.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::http::header::{HOST, ORIGIN};
@@ -20,7 +20,7 @@ use crate::problem::Refusal;
 /// The rule for hosts and origins, by the place where the server listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// On loopback: the listening address, for requests must name it, another loopback name, or one of `allowed`.
+    /// The listening address, for requests must name it, another loopback name, or one of `allowed`. `None`: every host may be named.
     only_local: Option<IpAddr>,
     /// Names by which a proxy is reached, each with or without a port.
     allowed: Arc<[String]>,
@@ -32,12 +32,13 @@ pub(crate) struct Hosts {
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
 impl Hosts {
-    /// Of a path of the file system every host may be named: no browser can come in there but through a proxy, which has
-    /// names of its own.
+    /// At a path of the file system every host may be named, because no browser can come in there but through a proxy. If names are
+    /// allowed, a request has to give one of them: a proxy may pass every name on, which would open the way for DNS rebinding.
     pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let (only_local, scheme) = match listen {
             ListenAt::Tcp(listen) => (Some(listen.ip()).filter(is_loopback), Some(SCHEMES[usize::from(tls)])),
-            ListenAt::Unix(_) => (None, None),
+            ListenAt::Unix(_) => (Some(here).filter(|_| !allowed.is_empty()), None),
         };
         Self { only_local, allowed: allowed.into(), scheme }
     }
@@ -277,6 +278,15 @@ mod tests {
         let post = |host, origin| checked(&hosts, "POST", &[("host", host), ("origin", origin)]);
         assert_eq!(post("tasks.example", "https://tasks.example"), None);
         assert_eq!(post("tasks.example", "https://evil.example"), Some(403));
+    }
+
+    /// The story: `--allow-host` had no effect there, though a proxy may pass the name of any page on.
+    #[test]
+    fn at_a_path_only_allowed_names_pass_where_some_are() {
+        let hosts = hosts("unix:/run/tickwheel.sock", false, &["tasks.example"]);
+        let get = |host| checked(&hosts, "GET", &[("host", host)]);
+        assert_eq!([get("tasks.example"), get("tasks.example:8443"), get("localhost")], [None; 3]);
+        assert_eq!([get("evil.example"), get("192.0.2.1")], [Some(421); 2]);
     }
 
     #[test]
