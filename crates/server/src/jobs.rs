@@ -94,7 +94,10 @@ impl Jobs {
         let mut job = Job::new(id, bulk, of);
         loop {
             let Some(place) = self.enter(&mut job) else {
-                return Err(Problem::busy("as many jobs are under way as can be".to_owned(), 5));
+                return Err(Problem::busy(
+                    format!("the server has the {RUNNING_MAX} jobs under way that it may have"),
+                    5,
+                ));
             };
             let put = Put { mode: PutMode::Create, ..job.put() };
             match self.queue.put(put).await {
