@@ -429,7 +429,7 @@ pub enum WhichQueues {
     /// are remembered, until the next start.
     #[default]
     Listed,
-    /// Those that have tasks, settings, or a call that waits on them, and those that somebody uses.
+    /// Those that have tasks, settings, or a call that waits on them, and those that a client of beanstalkd uses.
     InUse,
 }
 
@@ -442,7 +442,7 @@ pub struct ListQueues {
     pub prefix: Arc<str>,
     /// Those behind this one.
     pub after: Option<QueueName>,
-    /// It looks at no more queues than this, 1 to [`QUEUES_PAGE_MAX`]: a page may hold fewer, though more follow.
+    /// The list looks at no more queues than this, 1 to [`QUEUES_PAGE_MAX`]: a page may hold fewer, though more follow.
     pub max: usize,
 }
 

@@ -16,6 +16,7 @@ mod lookup;
 mod near;
 mod occurrence;
 mod owner;
+mod queue;
 mod queues;
 mod runs;
 mod schedules;

@@ -119,8 +119,8 @@ impl Now {
     /// The first monotonic millisecond that is not before the wall clock shows `at`, if both clocks run alike from this
     /// moment on; saturating. An instant that is over counts as this moment.
     ///
-    /// The parts of a millisecond that the two clocks show differ. So whoever is told an instant of the wall clock must be
-    /// given the monotonic deadline that belongs to that very instant: two ends that are rounded up apart differ by up to a
+    /// The parts of a millisecond that the two clocks show differ. So a worker who is told an instant of the wall clock
+    /// gets the monotonic deadline that belongs to that very instant: two ends that are rounded up apart differ by up to a
     /// millisecond, in either direction.
     #[must_use]
     pub fn mono_deadline(self, at: Timestamp) -> u64 {

@@ -7,7 +7,7 @@ use super::Engine;
 use super::bucket::Bucket;
 use super::entries::{At, Slot};
 use super::line::{InLine, ReadyPlace};
-use super::queues::Queue;
+use super::queue::Queue;
 use super::runs::Ordered;
 use super::stub::ReadyKey;
 use crate::answer::{Answer, PutError, QueueError, QueueView};
@@ -164,8 +164,8 @@ impl Engine {
         self.answer(call, Answer::ChangeQueue(Ok(())));
     }
 
-    /// Forgets a queue that has nothing which would be lost with it. Tasks and schedules are counted here, in the order of all changes, so
-    /// that none comes between the look and the change.
+    /// Forgets a queue that has no task and no schedule. The engine counts them here, in the order of all changes, so that no task comes
+    /// between the count and the change.
     fn delete_queue(&mut self, now: Now, name: &QueueName) -> Result<(), QueueError> {
         let schedules = self.schedules.of_queue(name);
         let Some(queue) = self.queues.get(name) else {

@@ -1,19 +1,16 @@
-//! The queues: what is ready in each, who waits for it, and how many tasks there are.
+//! All queues by name and by number, the calls that wait for them, and lists of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::bucket::Bucket;
 use super::heads::Fetch;
-use super::line::{InLine, Line, ReadyPlace};
-use super::stub::{ReadyKey, ReadyStub};
-use crate::answer::{QueueCounts, QueuePage, QueueTotals};
+use super::queue::{Emptied, Queue};
+use crate::answer::{QueuePage, QueueTotals};
 use crate::command::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::input::CallId;
-use crate::name::{Group, QueueName};
-use crate::settings::QueueRecord;
-use crate::time::{Now, Timestamp};
+use crate::name::QueueName;
+use crate::time::Now;
 
 /// A call that waits for ready tasks: for one to become ready, or for the records of those that are.
 #[derive(Clone, Debug)]
@@ -28,262 +25,6 @@ pub(super) struct Waiter {
 /// The number of a queue as long as it is there.
 pub(super) type QueueNo = u32;
 
-/// One queue.
-#[derive(Debug)]
-pub(super) struct Queue {
-    pub(super) name: QueueName,
-    /// What is ready, but for the tasks of groups that have as many in workers' hands as they may.
-    pub(super) line: Line,
-    /// Groups with tasks in workers' hands.
-    pub(super) groups: BTreeMap<Group, InGroup>,
-    /// Tasks parked in all groups.
-    pub(super) parked: usize,
-    /// Nothing that is ready is due after this instant.
-    due_until: Timestamp,
-    /// Stubs whose records are on their way.
-    pub(super) fetching: BTreeSet<ReadyKey>,
-    /// Calls that wait, in the order they asked.
-    pub(super) waiters: BTreeSet<CallId>,
-    /// Waiters that are not patient.
-    impatient: usize,
-    /// Tasks that have not ended, far ones included.
-    pub(super) live: u64,
-    pub(super) leased: u64,
-    /// Tasks that were given up and are not forgotten.
-    pub(super) dead: u64,
-    /// Stubs that have expired: they count as dead, though their records do not say so yet.
-    pub(super) expired: BTreeSet<u64>,
-    /// How many use it.
-    users: u64,
-    /// Whether it has had a task or settings since it was last found empty.
-    used: bool,
-    /// When it was last found empty after it had been used; `None` once that is forgotten.
-    emptied: Option<Emptied>,
-    /// What has happened in it since it appeared.
-    pub(super) totals: QueueTotals,
-    /// What its owner laid down.
-    pub(super) record: Arc<QueueRecord>,
-    /// What its rate leaves, if it has one.
-    pub(super) bucket: Option<Bucket>,
-}
-
-/// A queue was found empty after it had been used.
-#[derive(Copy, Clone, Debug)]
-struct Emptied {
-    /// Later ones have greater numbers.
-    number: u64,
-    /// By the monotonic clock, milliseconds.
-    at_ms: u64,
-}
-
-impl Emptied {
-    fn is_recent(self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.at_ms) < LISTED_MS
-    }
-}
-
-/// Tasks of one group.
-#[derive(Debug, Default)]
-pub(super) struct InGroup {
-    /// In workers' hands.
-    pub(super) leased: u64,
-    /// Ready, and passed over: as many of the group as may be in workers' hands were so, or stood in line before them. Whenever one of
-    /// those goes, one of these comes back into the line, so none of them waits for nobody.
-    pub(super) parked: Line,
-}
-
-impl Queue {
-    pub(super) fn new(name: QueueName) -> Self {
-        Self {
-            name,
-            line: Line::default(),
-            groups: BTreeMap::new(),
-            parked: 0,
-            due_until: Timestamp::EPOCH,
-            fetching: BTreeSet::new(),
-            waiters: BTreeSet::new(),
-            impatient: 0,
-            live: 0,
-            leased: 0,
-            dead: 0,
-            expired: BTreeSet::new(),
-            users: 0,
-            used: false,
-            emptied: None,
-            totals: QueueTotals::default(),
-            record: Arc::default(),
-            bucket: None,
-        }
-    }
-
-    /// Whether it has no task, no settings, and no call that waits on it.
-    fn is_empty(&self) -> bool {
-        let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
-        empty && self.waiters.is_empty() && self.record.is_default()
-    }
-
-    /// Whether it is in use: it is not empty, or somebody uses it.
-    pub(super) fn is_in_use(&self) -> bool {
-        !self.is_empty() || self.users > 0
-    }
-
-    /// Whether a list of queues names it: it is not empty, or it was so within the last hour.
-    fn is_listed(&self, now: Now) -> bool {
-        !self.is_empty() || self.emptied.is_some_and(|emptied| emptied.is_recent(now.mono_tick()))
-    }
-
-    /// A list names it from now on, for an hour after it is empty again.
-    pub(super) fn begin_listing(&mut self) {
-        self.used = true;
-    }
-
-    pub(super) fn counts(&self, now: Now) -> QueueCounts {
-        // What has expired is dead, whether or not its record says so.
-        let expired = self.expired.len() as u64;
-        let ready = (self.ready_len() as u64).saturating_sub(expired);
-        QueueCounts {
-            queue: self.name.clone(),
-            scheduled: self.live.saturating_sub(expired + ready + self.leased),
-            ready,
-            leased: self.leased,
-            dead: self.dead + expired,
-            urgent: self.urgent_len() as u64,
-            oldest_due: self.first_ready().map(|key| key.due_at),
-            paused: self.record.is_paused(now.wall),
-            draining: self.record.draining,
-            totals: self.totals,
-        }
-    }
-
-    pub(super) fn ready_len(&self) -> usize {
-        self.line.len() + self.parked
-    }
-
-    /// How many that are ready go before what has the usual priority.
-    fn urgent_len(&self) -> usize {
-        let parked = self.groups.values().map(|group| group.parked.urgent());
-        self.line.urgent() + parked.sum::<usize>()
-    }
-
-    /// When the oldest in line is due, by the ready order; `None`: nothing is ready.
-    pub(super) fn first_ready(&self) -> Option<ReadyKey> {
-        let parked = self.groups.values().filter_map(|group| group.parked.first());
-        parked.chain(self.line.first()).min()
-    }
-
-    /// An instant that nothing ready is due after; `None`: nothing is ready.
-    pub(super) fn last_due(&self) -> Option<Timestamp> {
-        (self.ready_len() > 0).then_some(self.due_until)
-    }
-
-    /// A task joins the line. Whether it was not there.
-    pub(super) fn join(&mut self, place: ReadyPlace) -> bool {
-        self.reach(place.key.due_at);
-        self.line.insert(place)
-    }
-
-    /// A stub joins the line.
-    pub(super) fn join_stub(&mut self, stub: ReadyStub) {
-        self.reach(stub.due_at);
-        self.line.insert_stub(stub);
-    }
-
-    /// The line goes by priority first, so its end does not say what is due last.
-    fn reach(&mut self, due_at: Timestamp) {
-        self.due_until = if self.ready_len() == 0 { due_at } else { self.due_until.max(due_at) };
-    }
-
-    /// A task that is held whole leaves the line, or the place where it is parked.
-    pub(super) fn leave(&mut self, place: ReadyPlace, group: Option<&Group>) {
-        if self.line.remove(&place) {
-            return;
-        }
-        let group = group.and_then(|group| self.groups.get_mut(group));
-        let was_parked = group.is_some_and(|group| group.parked.remove(&place));
-        assert!(was_parked, "a ready task stands in line or is parked, but {place:?} does neither");
-        self.parked -= 1;
-    }
-
-    /// Takes the stub of a task away, wherever it stands.
-    pub(super) fn take_stub(&mut self, key: ReadyKey, group: Option<&Group>) -> Option<ReadyStub> {
-        if let Some(stub) = self.line.remove_stub(key) {
-            return Some(stub);
-        }
-        let stub = self.groups.get_mut(group?)?.parked.remove_stub(key)?;
-        self.parked -= 1;
-        Some(stub)
-    }
-
-    /// Whether there is a stub of a task.
-    pub(super) fn has_stub(&self, key: ReadyKey, group: Option<&Group>) -> bool {
-        let group = group.and_then(|group| self.groups.get(group));
-        self.line.stubs().get(key).is_some()
-            || group.is_some_and(|group| group.parked.stubs().get(key).is_some())
-    }
-
-    /// Whether a task that is held whole is parked.
-    pub(super) fn is_parked(&self, place: ReadyPlace, group: Option<&Group>) -> bool {
-        let group = group.and_then(|group| self.groups.get(group));
-        group.is_some_and(|group| group.parked.whole().contains(&place))
-    }
-
-    /// Parks one that is in no line.
-    pub(super) fn park(&mut self, group: &Group, one: InLine) {
-        self.groups.entry(group.clone()).or_default().parked.push(one);
-        self.parked += 1;
-    }
-
-    /// A task has left the line, or a worker's hands: if it was of a group, one of that which is parked comes back. Whether a call waits that
-    /// may get something now.
-    pub(super) fn make_way(&mut self, group: Option<&Group>) -> bool {
-        if let Some(group) = group.filter(|_| !crate::planted::is("parked-for-ever")) {
-            self.unpark_one(group);
-        }
-        !self.waiters.is_empty() && !self.line.is_empty()
-    }
-
-    fn unpark_one(&mut self, group: &Group) {
-        let Some(of) = self.groups.get_mut(group) else { return };
-        let back = of.parked.pop_first();
-        if of.leased == 0 && of.parked.is_empty() {
-            self.groups.remove(group);
-        }
-        if let Some(back) = back {
-            self.parked -= 1;
-            self.line.push(back);
-        }
-    }
-
-    /// All that are parked come back into the line: their limit has changed.
-    pub(super) fn unpark_all(&mut self) {
-        for of in self.groups.values_mut() {
-            while let Some(back) = of.parked.pop_first() {
-                self.line.push(back);
-            }
-        }
-        self.parked = 0;
-        self.groups.retain(|_, of| of.leased > 0);
-    }
-
-    /// A task goes into a worker's hands.
-    pub(super) fn lease_begins(&mut self, group: Option<&Group>) {
-        self.leased += 1;
-        if let Some(group) = group {
-            self.groups.entry(group.clone()).or_default().leased += 1;
-        }
-    }
-
-    /// A task leaves a worker's hands.
-    pub(super) fn lease_ends(&mut self, group: Option<&Group>) {
-        self.leased -= 1;
-        if let Some(group) = group {
-            self.groups.get_mut(group).expect("a group is there while workers have tasks of it").leased -= 1;
-        }
-    }
-}
-
-/// A queue that is empty stays in lists for an hour: an operator who looks at it then still finds it.
-const LISTED_MS: u64 = 3_600_000;
 /// 10,000 empty queues are remembered, the last that were emptied: some 10 MB, however many names are used once.
 #[cfg(not(tickwheel_sim))]
 const EMPTY_MAX: usize = 10_000;
@@ -403,7 +144,7 @@ impl Queues {
         }
     }
 
-    /// The queue was deleted: no list names it any more, and nothing is left of it unless a call waits there or somebody uses it.
+    /// The queue was deleted: no list names it any more. Nothing is left of it, unless a call waits there or a client uses it.
     pub(super) fn forget(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let queue = self.numbered_mut(no);
@@ -414,7 +155,7 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// A queue that nobody uses has ended: what happened in it is no longer its own. Unless a list still names it, it is gone.
+    /// A queue that is not in use has ended, and what happened in it counts for its namespace. It is gone, unless a list still names it.
     fn end_if_unused(&mut self, no: QueueNo) {
         let queue = self.numbered_mut(no);
         if queue.is_in_use() {
@@ -478,12 +219,12 @@ impl Queues {
         QueuePage { queues, next }
     }
 
-    /// Somebody uses the queue. That alone does not put it into lists.
+    /// A client of beanstalkd uses the queue. That alone does not put it into lists.
     pub(super) fn begin_use(&mut self, name: &QueueName) {
         self.open(name).users += 1;
     }
 
-    /// Somebody who used the queue does so no longer.
+    /// A client that used the queue does so no longer.
     pub(super) fn end_use(&mut self, name: &QueueName) {
         let users = &mut self.open(name).users;
         *users = users.saturating_sub(1);
