@@ -36,7 +36,7 @@ pub struct Reading {
 /// A wall clock that jumps ahead would make everything due at once, and nothing could undo that. So a step forward of more
 /// than five minutes is believed in three cases only: the boot-time clock has moved as far (then the machine slept); it has
 /// stood for a minute; or it is the end of a step back. Until then believed time goes on at the pace of the monotonic clock. A
-/// step back is followed at once: waiting longer harms nobody, and `due_at` is an instant of the wall clock.
+/// step back is followed at once: waiting longer does no harm, and `due_at` is an instant of the wall clock.
 ///
 /// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour,
 /// but it leads to where the clock was believed before, counted on by the boot-time clock, and so it makes nothing due that

@@ -1,4 +1,4 @@
-//! Who but its owner may change a directory, and links in the place of files.
+//! Two checks of a data directory: may users other than its owner write to it, and is a file or folder in it a symbolic link?
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// The folders of a data directory to which others than its owner may write, the directory itself first. They can remove and replace
-/// files there. A folder that cannot be looked at is left out.
+/// The folders of a data directory to which users other than its owner may write, the directory itself first. Such users can remove and
+/// replace files there. A folder that cannot be looked at is left out.
 ///
-/// A volume may be mounted so that everybody may write to it, so this is for a warning and no refusal.
+/// Some volumes are mounted so that all users may write to them. So callers warn, and do not refuse.
 #[must_use]
 pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     let directory = directory.as_ref();
@@ -27,7 +27,7 @@ pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// What to say of such folders, with the command that keeps others out; `None` if there are none.
+/// The warning about such folders, with the command that keeps other users out; `None` if there are none.
 #[must_use]
 pub fn warning_of_others(directory: impl AsRef<Path>) -> Option<String> {
     let open = writable_by_others(directory);
@@ -39,7 +39,7 @@ pub fn warning_of_others(directory: impl AsRef<Path>) -> Option<String> {
     (!open.is_empty()).then_some(what)
 }
 
-/// As a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if !path.is_empty() && path.chars().all(is_plain) {
@@ -49,8 +49,12 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// Opens a file as the options say, but not through a link in its place.
-pub(crate) fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens a file as the options say. A symbolic link in the place of the file is refused.
+///
+/// # Errors
+/// The file is a link, or the system refuses.
+#[doc(hidden)]
+pub fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).expect("the flags of open are an int");
     let opened = options.custom_flags(flags).open(path);
     opened.map_err(
@@ -58,15 +62,15 @@ pub(crate) fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result
     )
 }
 
-/// Whether something is in the place of a folder that is no link.
+/// Refuses a symbolic link in the place of a file or folder.
 ///
 /// # Errors
-/// It is a link, or cannot be looked at.
-pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+/// The path is a link, or nothing can be found out about it.
+pub(crate) fn check_no_link(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.file_type().is_symlink() { Err(link()) } else { Ok(()) }
 }
 
-pub(crate) fn link() -> io::Error {
+fn link() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
         "it is a symbolic link, and a data directory has files and folders of its own only; \

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::access::{check_folder, open_no_link};
+use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 
 /// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
@@ -121,9 +121,9 @@ impl Disk for FsDisk {
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         let read = || -> io::Result<Vec<String>> {
             let mut names = Vec::new();
-            // Where the directory itself is may be said by a link. What is in it is the store's own.
+            // The directory itself may be reached through a link. What is in it is the store's own.
             if !dir.is_empty() {
-                check_folder(&self.path(dir))?;
+                check_no_link(&self.path(dir))?;
             }
             for entry in fs::read_dir(self.path(dir))? {
                 // Names that are no UTF-8 are none of ours.
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(mode(&root.join("lock")), 0o600);
     }
 
-    /// The story: who may write to the directory puts a link to a file of somebody else in the place of a log file, and the server writes there.
+    /// The story: a user who may write to the directory put a link in the place of a log file, and the server wrote to the file behind it.
     #[test]
     fn a_link_in_the_place_of_a_file_is_refused_and_what_it_points_to_stays() {
         use std::os::unix::fs::symlink;

@@ -33,7 +33,8 @@ pub(crate) fn newest_file() -> Arc<str> {
     format!("{SHARD}/{NEWEST}").into()
 }
 
-/// The name of that note until it is finished. Each has a name of its own, so that one that could not be removed is in nobody's way.
+/// The name of the note until it is finished. Each attempt has its own name, so that a leftover which cannot be removed does not block
+/// the next attempt.
 pub(crate) fn newest_file_unfinished(generation: u64) -> Arc<str> {
     format!("{SHARD}/{NEWEST}-{generation:08}{UNFINISHED}").into()
 }

@@ -39,6 +39,8 @@ pub mod planted;
 #[cfg(not(tickwheel_sim))]
 mod planted;
 
+#[doc(hidden)]
+pub use access::open_no_link;
 pub use access::{warning_of_others, writable_by_others};
 #[doc(hidden)]
 pub use bounds::Bounds;

@@ -1,4 +1,4 @@
-//! The note of the newest log file: without it nobody misses a file of which no later one tells.
+//! The note of the newest log file. Later files prove that an older one is missing; nothing else proves it for the newest.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::meta::Meta;
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
 
-/// Which log file is the newest that may have frames.
+/// The newest log file that may have frames.
 ///
-/// It is written after the header of that file is durable and before the first frame goes there. Nothing overwrites or removes that
-/// file before the note is of a later one, so a directory without it has lost data. The file before it is missed by its frames: the
-/// log has to reach the last one that was synced when the note was written.
+/// The note is written when the header of that file is durable, and before its first frame. The file is neither overwritten nor removed
+/// before the note names a later one, so a directory without the file has lost data. The note protects the file before it, too: the log
+/// has to reach the last frame that was synced when the note was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Newest {
-    /// The use of the file; 0: no file is missed.
+    /// The generation of the file's use; 0: no file has to be there.
     pub(crate) generation: u64,
-    /// The number in its name, for an error to name it.
+    /// The number in the file's name, so that an error can name the file.
     pub(crate) number: u64,
-    /// A frame that was synced.
+    /// The last frame that was known to be synced.
     pub(crate) frame: u64,
 }
 
@@ -34,7 +34,7 @@ impl Newest {
         header(MAGIC, FORMAT, seeds.of(Use::Newest), [self.generation, self.number, self.frame, 0, 0, 0])
     }
 
-    /// The calls that put it in the place of the one there may be, durably. If one fails before the renaming, the old one stands.
+    /// The calls that replace the note durably. If one fails before the rename, the old note stands.
     pub(crate) fn calls(self, seeds: &Seeds) -> Vec<Call> {
         let written_as = newest_file_unfinished(self.generation);
         vec![
@@ -46,16 +46,16 @@ impl Newest {
         ]
     }
 
-    /// Puts it there. Durable when it returns.
+    /// Replaces the note. It is durable when this returns.
     pub(crate) fn write<D: Disk>(self, disk: &mut D, seeds: &Seeds) -> Result<(), DiskError> {
         run_calls(disk, &self.calls(seeds), &mut Vec::new())
     }
 }
 
-/// Reads the note; `None` if the directory has none by right: it is of an older format, or no log file was durable yet.
+/// Reads the note; `None` if the directory need not have one: its format is older, or no log file was durable yet.
 ///
 /// # Errors
-/// It is missing, damaged or of a later format; or the disk failed.
+/// The note is missing, damaged or of a later format; or the disk failed.
 pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<Option<Newest>, OpenError> {
     if !meta.has_newest() {
         return Ok(None);

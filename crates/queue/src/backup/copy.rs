@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use tickwheel_store::open_no_link;
 
 use super::report::{BackupError, BackupReport};
 
@@ -134,9 +134,8 @@ fn new_file(path: &Path) -> io::Result<File> {
 fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
-    // What was examined was no link.
-    let nofollow = i32::try_from(OFlags::NOFOLLOW.bits()).expect("the flags of open are an int");
-    let source = OpenOptions::new().read(true).custom_flags(nofollow).open(from).map_err(read)?;
+    // The examined file was no link, and another user may have put one in its place since then.
+    let source = open_no_link(OpenOptions::new().read(true), from).map_err(read)?;
     let wanted = match part.bytes {
         Some(bytes) => bytes,
         None => source.metadata().map_err(read)?.len(),

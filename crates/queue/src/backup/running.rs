@@ -178,6 +178,24 @@ mod tests {
         }
     }
 
+    /// Another user may put a link in the place of a file while it is held, and the copy must not read what is behind it.
+    #[test]
+    fn a_link_in_the_place_of_a_file_that_is_held_is_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let source = dir.path().join("source");
+        std::fs::create_dir(&source).expect("made");
+        std::fs::write(dir.path().join("secret"), b"12345678").expect("written");
+        std::os::unix::fs::symlink(dir.path().join("secret"), source.join("meta")).expect("linked");
+        let (messages, inbox) = channel();
+        let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
+        let answering = std::thread::spawn(|| owner(inbox, files));
+        let error = Source::new(Some(source.clone())).copy_to(&dir.path().join("copy"), &messages);
+        drop(messages);
+        let told = format!("{:?}", error.expect_err("it is a link"));
+        assert!(told.contains("it is a symbolic link") && told.contains("meta"), "{told}");
+        assert_eq!(answering.join().expect("it ends"), (1, 1), "the hold ends");
+    }
+
     #[test]
     fn a_panic_lets_go() {
         let (messages, inbox) = channel();

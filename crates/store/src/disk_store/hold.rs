@@ -24,7 +24,7 @@ pub struct HeldFile {
     /// So long the copy has to be at least, with zeroes behind those: a log file that is shorter than it was made is taken for half of one.
     /// They have to be written, for a hole has no space of its own when the file is used again.
     pub len: u64,
-    /// The copy has these bytes instead, and the file is not read: it speaks of files that are not in the copy.
+    /// The copy gets these bytes, and the file is not read: the file itself may name files that are not in the copy.
     pub content: Option<Vec<u8>>,
 }
 

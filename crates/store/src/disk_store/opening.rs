@@ -147,7 +147,8 @@ fn make_ready<D: Disk>(
     for name in &recovered.removable {
         disk.remove(name)?;
     }
-    // The note may name a file that was made ready and never used. It is about to be used again or removed, so it may not be missed.
+    // The note may name a file that was made ready and never used. That file is about to be used again or removed, so the note must name
+    // another file first.
     let kept = recovered.newest_kept();
     if recovered.newest.is_some_and(|newest| newest.generation != kept.generation) {
         kept.write(disk, &seeds)?;

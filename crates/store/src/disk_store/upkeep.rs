@@ -53,7 +53,7 @@ struct Removal {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Step {
     Prepare,
-    /// The note that the file that was prepared is the newest.
+    /// Writes the note that the prepared file is the newest.
     Note,
     Checkpoint,
     Remove,
@@ -189,7 +189,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         if self.files.wants_preparation(wanted) {
             let step_bytes = self.options.background_step_bytes;
-            // Of the last frame that an opening found nobody knows whether it was synced, until the first one of this owner repeats it.
+            // The last frame that an opening found may not be synced, until the first frame of this owner repeats it.
             if self.end.again.is_none() {
                 self.files.synced_through(self.unsynced.synced());
             }
@@ -360,7 +360,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
         let named =
             error.op == DiskOp::SyncDir && self.upkeep.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
-        // A note may stand by now, and then the file that it names may not go.
+        // The new note may stand by now, and the file that it names must not go then.
         let noted = step == Step::Note && matches!(error.op, DiskOp::Rename | DiskOp::SyncDir);
         if !error.is_full() || log_sync || named || noted {
             self.fail(error);

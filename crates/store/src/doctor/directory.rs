@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::access::{check_folder, open_no_link};
+use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::FsDisk;
 use crate::fs_disk::read_all_at;
@@ -77,7 +77,7 @@ impl Directory {
 
 /// Whoever opens a pipe may wait for ever.
 fn open_file(path: &Path) -> io::Result<File> {
-    check_folder(path)?;
+    check_no_link(path)?;
     if fs::metadata(path)?.is_file() {
         open_no_link(OpenOptions::new().read(true), path)
     } else {
@@ -97,7 +97,7 @@ impl Disk for Directory {
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         let read = || -> io::Result<Vec<String>> {
             if !dir.is_empty() {
-                check_folder(&self.root.join(dir))?;
+                check_no_link(&self.root.join(dir))?;
             }
             let entries = fs::read_dir(self.root.join(dir))?;
             // A name that is no UTF-8 is none of ours, and is to be seen.

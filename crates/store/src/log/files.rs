@@ -54,17 +54,17 @@ struct Preparing {
     /// Up to where it is zero; `None` for a spare, which is as long as it has to be.
     zeroed: Option<u64>,
     stage: Stage,
-    /// The next file that was too small. The note may name it, so it is a spare only when the note is of this file.
+    /// The next file, if it was too small. The note may name it, so it becomes a spare only when the note names this file.
     too_small: Option<Ready>,
 }
 
-/// How far the preparation of a file is, by the calls that were handed out.
+/// How far the preparation of a file has come, by the calls that were handed out.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Stage {
     Filling,
     /// Its header, and the sync of it.
     Header,
-    /// The note that it is the newest.
+    /// The note that this file is the newest.
     Note,
 }
 
@@ -201,12 +201,12 @@ impl Files {
         }
     }
 
-    /// Whether the calls of the step under way write the note.
+    /// Whether the step under way writes the note.
     pub(crate) fn is_noting(&self) -> bool {
         self.preparing.as_ref().is_some_and(|preparing| preparing.stage == Stage::Note)
     }
 
-    /// The name of that note until it is finished.
+    /// The name of the note under way until it is finished.
     pub(crate) fn note_under_way(&self) -> Arc<str> {
         newest_file_unfinished(self.preparing.as_ref().map_or(0, |preparing| preparing.file.generation))
     }

@@ -83,7 +83,7 @@ pub(crate) fn recover<D: Disk>(
 ) -> Result<Recovered, OpenError> {
     let secret = meta.secret;
     let seeds = &Seeds::new(secret);
-    // Before the folder is listed: in a directory that is in use the file that it names is there by then.
+    // The note is read before the folder is listed. So in a directory that is in use, the file that the note names is in the list.
     let newest = newest::read(disk, meta, seeds)?;
     let found = Found::read(disk, seeds, bounds)?;
     let empty = Catalog::new(secret, history, bounds);
@@ -218,7 +218,7 @@ impl Recovered {
     }
 }
 
-/// Whether the log file is there that was noted as the newest. If it is gone, no other file tells of its frames.
+/// Checks that the log file which the note names is there. If it is gone, no other file tells of its frames.
 fn check_newest(found: &Found, newest: Option<Newest>, base_generation: u64) -> Result<(), OpenError> {
     let Some(Newest { generation, number, .. }) = newest else { return Ok(()) };
     let is_in_checkpoint = generation < base_generation;
