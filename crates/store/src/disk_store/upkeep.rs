@@ -360,8 +360,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
         let named =
             error.op == DiskOp::SyncDir && self.upkeep.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
-        // The new note may stand by now, and the file that it names must not go then.
-        let noted = step == Step::Note && matches!(error.op, DiskOp::Rename | DiskOp::SyncDir);
+        // It is unknown whether a note whose directory sync failed is durable, and a failed sync is never tried again.
+        let noted = step == Step::Note && error.op == DiskOp::SyncDir;
         if !error.is_full() || log_sync || named || noted {
             self.fail(error);
             return;
@@ -372,6 +372,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Step::Prepare | Step::Note => {
                 if step == Step::Note {
                     self.upkeep.undo.push_back(Call::Remove(self.files.note_under_way()));
+                    // The new note may stand by now, so the file that it names stays, and the note is written again.
+                    if error.op == DiskOp::Rename {
+                        self.files.note_again();
+                        return;
+                    }
                 }
                 let file = self.files.step_refused();
                 file.into_iter().for_each(|file| self.upkeep.remove(file));

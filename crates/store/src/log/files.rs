@@ -299,6 +299,13 @@ impl Files {
         }
     }
 
+    /// The note could not take its place on a full disk: the next step writes it again.
+    pub(crate) fn note_again(&mut self) {
+        if let Some(preparing) = &mut self.preparing {
+            preparing.stage = Stage::Header;
+        }
+    }
+
     /// The last step ended at a full disk: gives the file up. What is to be removed comes back.
     pub(crate) fn step_refused(&mut self) -> Option<Arc<str>> {
         let preparing = self.preparing.take()?;
