@@ -220,7 +220,7 @@ fn unknown_paths_and_methods_are_named() {
     }
     for (method, path, allowed) in [
         ("POST", "/v1/queues", "GET, HEAD"),
-        ("DELETE", "/v1/queues/q", "GET, HEAD, PUT, PATCH"),
+        ("POST", "/v1/queues/q", "GET, HEAD, PUT, PATCH, DELETE"),
         ("GET", "/v1/queues/q/pause", "POST"),
         ("DELETE", TASKS, "GET, HEAD, POST"),
         ("POST", TASK, "GET, HEAD, PUT, PATCH, DELETE"),
