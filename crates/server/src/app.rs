@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tickwheel_api::{BadRequest, Levels};
+use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
 use crate::beanstalk;
@@ -64,12 +64,20 @@ impl App {
         }
     }
 
-    /// What `check` says of the payloads of a request, unless the server takes any JSON.
-    pub(crate) fn check_portable(
+    /// What `check` says of the payloads in what `read` has read, unless the server takes any JSON.
+    pub(crate) fn portable<T, E>(
         &self,
-        check: impl FnOnce() -> Result<(), BadRequest>,
-    ) -> Result<(), BadRequest> {
-        if self.lax_json { Ok(()) } else { check() }
+        read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,
+        check: impl FnOnce(&T) -> Result<(), E> + Send + 'static,
+    ) -> impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static {
+        let lax = self.lax_json;
+        move |bytes: &[u8]| {
+            let found = read(bytes)?;
+            if !lax {
+                check(&found)?;
+            }
+            Ok(found)
+        }
     }
 }
 

@@ -11,12 +11,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use hyper::body::Frame;
-use tickwheel_api::{BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery, no_query};
+use tickwheel_api::{
+    BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery, no_query,
+};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::app::App;
+use crate::aside::{LONG_BYTES, Steps, aside};
 use crate::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
 use crate::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::caller::Caller;
@@ -105,7 +108,7 @@ impl Batch {
     /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole.
     async fn all(&mut self, body: Body) {
         let mut lines = Lines::new(body);
-        let (mut count, mut charged) = (0, 0);
+        let (mut count, mut charged, mut steps) = (0, 0, Steps::default());
         let (leave, mut pace) = (self.place.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
@@ -129,7 +132,9 @@ impl Batch {
                         }
                         // A count that fails leaves the last one.
                         let _counted = self.caller.count().await;
-                        self.submit(line);
+                        // Lines that are here already are never waited for.
+                        steps.did(line.bytes()).await;
+                        self.submit(line).await;
                     }
                 },
                 () = sleep_until(pace.ends()), if room => {
@@ -150,26 +155,23 @@ impl Batch {
 
     /// Gives a line to the queue. The command is in the queue when this returns, so the order of lines is the order of
     /// commands.
-    fn submit(&mut self, line: Line) {
+    async fn submit(&mut self, line: Line) {
         let (bytes, result) = match line {
             Line::TooLong => {
                 let problem = Problem::body_too_large(crate::body::BODY_BYTES_MAX as u64);
                 (0, settled(BatchResult::problem(None, problem)))
             }
-            Line::Text(text) => (text.len(), self.call(&text)),
+            Line::Text(text) => (text.len(), self.call(text).await),
         };
         self.bytes += bytes;
         self.under_way.push_back(UnderWay { bytes, result });
     }
 
-    fn call(&self, text: &[u8]) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
-        let line = match BatchLine::parse(text) {
+    async fn call(&mut self, text: Vec<u8>) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
+        let line = match Self::read(&self.caller.app, text).await {
             Ok(line) => line,
-            Err(bad) => return settled(BatchResult::problem(bad.key, Problem::bad_request(&bad.refusal))),
+            Err(refused) => return settled(*refused),
         };
-        if let Err(bad) = self.caller.app.check_portable(|| line.check_portable()) {
-            return settled(BatchResult::problem(Some(line.key), Problem::bad_request(&bad)));
-        }
         let key = match Key::new(&line.key) {
             Ok(key) => key,
             Err(error) => {
@@ -218,6 +220,20 @@ impl Batch {
                 Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
             }
         }
+    }
+
+    /// What a line says, or its result. A long one is read aside.
+    async fn read(app: &App, text: Vec<u8>) -> Result<BatchLine, Box<BatchResult>> {
+        let check = |line: &BatchLine| {
+            line.check_portable().map_err(|refusal| BadBatchLine { key: Some(line.key.clone()), refusal })
+        };
+        let read = app.portable(BatchLine::parse, check);
+        let line = match text.len() {
+            ..=LONG_BYTES => read(&text),
+            _ => aside(move || read(&text)).await.map_err(|problem| BatchResult::problem(None, problem))?,
+        };
+        let refused = |bad: BadBatchLine| BatchResult::problem(bad.key, Problem::bad_request(&bad.refusal));
+        line.map_err(|bad| Box::new(refused(bad)))
     }
 
     fn finish_first(&mut self, result: &BatchResult) {
@@ -305,12 +321,16 @@ impl HttpBody for Rows {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use axum::http::Request;
     use tickwheel_queue::Queue;
     use tokio::time::{Instant, Sleep};
     use tower_service::Service;
 
     use super::*;
+    use crate::aside::ONE_BYTES;
+    use crate::aside::tests::turns;
     use crate::body::next_piece;
     use crate::limits::Limits;
     use crate::routes::routes;
@@ -410,6 +430,37 @@ mod tests {
         );
         drop(steady);
         assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
+    }
+
+    /// Ten thousand lines that were here already kept all others waiting until the last was read.
+    #[tokio::test]
+    async fn others_have_their_turn_between_the_lines() {
+        let (routes, _stop) = one_place();
+        let many = b"no JSON\n".repeat(LINES_MAX);
+        let turns = turns();
+        let answered = lines(post(&routes, Body::from(many)).await).await;
+        assert_eq!(answered.len(), LINES_MAX);
+        let (turns, least) = (turns.load(Ordering::Relaxed), LINES_MAX * ONE_BYTES / LONG_BYTES);
+        assert!(turns >= least, "{turns} turns, not {least}");
+    }
+
+    /// A long line is read on another thread: this one has its turns meanwhile, and the lines keep their order.
+    #[tokio::test]
+    async fn long_lines_are_read_aside_and_keep_their_order() {
+        let (routes, _stop) = one_place();
+        let put = |value: usize, bytes: usize| {
+            let filler = "x".repeat(bytes);
+            format!(
+                "{{\"op\":\"put\",\"key\":\"k\",\"delay\":\"1h\",\"priority\":{value},\"payload\":\"{filler}\"}}\n"
+            )
+        };
+        let text =
+            [put(1, 10), put(2, 1_000_000), put(3, 10), "{}\n".to_owned(), put(4, LONG_BYTES)].concat();
+        let answered = lines(post(&routes, Body::from(text)).await).await;
+        let statuses: Vec<_> = answered.iter().map(|line| line["status"].as_u64()).collect();
+        assert_eq!(statuses, [Some(201), Some(200), Some(200), Some(400), Some(200)]);
+        let versions: Vec<_> = answered.iter().filter_map(|line| line["version"].as_u64()).collect();
+        assert!(versions.is_sorted(), "{answered:?}");
     }
 
     /// A batch is not slow while nobody waits.

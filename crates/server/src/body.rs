@@ -8,10 +8,11 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
-use tickwheel_api::Problem;
+use tickwheel_api::{BadRequest, Problem};
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::aside::{LONG_BYTES, aside};
 use crate::limits::{SMALL_BODY_BYTES, Slot, Slots};
 use crate::problem::{self, Refusal};
 use crate::quota::Quota;
@@ -47,6 +48,24 @@ impl Deref for JsonBytes {
 
     fn deref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl JsonBytes {
+    /// What `read` makes of it. A long body is read aside: the worst 1 MiB of JSON takes 10 ms and more, and others are served on this thread.
+    /// It is gone then, and its slot stays.
+    ///
+    /// # Errors
+    /// Those of `read`; the server stops.
+    pub(crate) async fn read<T: Send + 'static>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Result<T, BadRequest> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if self.bytes.len() <= LONG_BYTES {
+            return Ok(read(&self.bytes)?);
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        Ok(aside(move || read(&bytes)).await??)
     }
 }
 
@@ -143,6 +162,25 @@ pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A body of that many bytes is read on this thread or on another.
+    async fn read_elsewhere(bytes: usize) -> bool {
+        let mut body = JsonBytes { bytes: vec![b' '; bytes], _slot: None };
+        let read = move |given: &[u8]| {
+            assert_eq!(given.len(), bytes);
+            Ok(std::thread::current().id())
+        };
+        body.read(read).await.expect("it is read") != std::thread::current().id()
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_read_aside() {
+        assert!(!read_elsewhere(LONG_BYTES).await);
+        assert!(read_elsewhere(LONG_BYTES + 1).await);
+        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _slot: None };
+        let refused = long.read(tickwheel_api::PutBody::parse).await.expect_err("no body");
+        assert_eq!(refused.problem().status, 400);
+    }
 
     #[test]
     fn json_goes_by_its_names() {

@@ -11,6 +11,7 @@ use tickwheel_queue::{Due, Place, Queue, QueueName, Seq, TaskPage, Timestamp};
 
 use crate::answer;
 use crate::app::{App, Shared};
+use crate::aside::Steps;
 use crate::body::JsonBytes;
 use crate::caller::Caller;
 use crate::header::IfMatch;
@@ -89,8 +90,13 @@ impl Bulk {
         }
         for part in found.chunks(PAGE) {
             // Asked for together, so that they share commits.
-            let asked: Vec<_> = part.iter().map(|found| self.work.ask(queue, &self.queue, found)).collect();
+            let (mut asked, mut steps) = (Vec::with_capacity(part.len()), Steps::default());
+            for found in part {
+                asked.push(self.work.ask(queue, &self.queue, found));
+                steps.did(0).await;
+            }
             for asked in asked {
+                steps.did(0).await;
                 if let Err(problem) = asked.count(&mut tally).await {
                     return Err(self.broken_off(tally.done, problem));
                 }
@@ -163,11 +169,11 @@ pub(crate) async fn cancel(
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     no_version(version)?;
-    Bulk::new(name, Work::Cancel(BulkCancelBody::parse(&body)?)).run(&app).await
+    Bulk::new(name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).run(&app).await
 }
 
 /// `POST move`: gives what a filter finds another time, or says how many there are.
@@ -176,11 +182,11 @@ pub(crate) async fn moving(
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     no_version(version)?;
-    let mut body = BulkMoveBody::parse(&body)?;
+    let mut body = body.read(BulkMoveBody::parse).await?;
     if let MoveTo::After(ms) = body.to {
         // One instant for all, though a job may take long.
         let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
@@ -199,11 +205,11 @@ pub(crate) async fn purge(
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     no_version(version)?;
-    Bulk::new(name, Work::Purge(PurgeBody::parse(&body)?)).run(&app).await
+    Bulk::new(name, Work::Purge(body.read(PurgeBody::parse).await?)).run(&app).await
 }
 
 fn no_version(version: Option<Seq>) -> Result<(), BadRequest> {

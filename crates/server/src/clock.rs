@@ -17,10 +17,10 @@ use crate::translate;
 pub(crate) async fn advance(
     app: Shared,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let by = AdvanceBody::parse(&body)?;
+    let by = body.read(AdvanceBody::parse).await?;
     let now = app.queue.advance(Duration::from_millis(by.by_ms)).await;
     let now = now.map_err(|error| translate::advance_refused(&error))?;
     Ok(answer::json(StatusCode::OK, &translate::now(now)))

@@ -25,10 +25,10 @@ pub(crate) async fn redrive(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let (ids, more) = match RedriveBody::parse(&body)? {
+    let (ids, more) = match body.read(RedriveBody::parse).await? {
         RedriveBody::Id(id) => return one(&app, &queue, id).await,
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;

@@ -10,6 +10,7 @@ use tickwheel_queue::{Forecast, QueueName};
 
 use crate::answer;
 use crate::app::Shared;
+use crate::aside::aside;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::tokens::Grant;
@@ -59,5 +60,6 @@ pub(crate) async fn forecast(
         buckets: found.map(|(index, tasks)| BucketBody { at_ms: at_ms(index), tasks: *tasks }).collect(),
         queue: asked.queue,
     };
-    Ok(answer::json(StatusCode::OK, &body))
+    // It may have ten thousand buckets.
+    Ok(aside(move || answer::json(StatusCode::OK, &body)).await?)
 }

@@ -29,14 +29,14 @@ pub(crate) async fn lease(
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
     Trace(trace): Trace,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let request = LeaseBody::parse(&body)?;
+    let request = body.read(LeaseBody::parse).await?;
     drop(body);
     // A server that stops answers at once with what is ready, if anything.
     let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
-    let _watched = turn.watch();
+    let watched = turn.watch();
     let asked = app.queue.now();
     let leased = app.queue.lease(translate::lease(&queue, &request, wait), wait);
     let leased = tokio::select! {
@@ -44,18 +44,16 @@ pub(crate) async fn lease(
         leased = leased => leased.map_err(|error| translate::unavailable(&error))?,
         () = app.stopping.wait(), if !wait.is_zero() => Vec::new(),
     };
+    // They are the client's from here on, also where it leaves while they are written: nobody gives them back.
+    drop(watched);
     let now = app.queue.now();
     app.deliveries.count(&leased, asked, now);
     if let Some(spans) = &app.spans {
         let parent = trace.as_deref().and_then(TraceContext::read);
         leased.iter().for_each(|task| spans.take(span(&queue, task, now, parent.clone())));
     }
-    Ok(stream::tasks(
-        leased,
-        |task| task.body.payload_at(task.step).0.len(),
-        translate::leased_task,
-        String::new(),
-    ))
+    let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
+    Ok(stream::tasks(leased, bytes, translate::leased_task, String::new()).await)
 }
 
 /// The way of a task from its instant into a worker's hands.
@@ -85,10 +83,10 @@ pub(crate) async fn ack(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let tokens = Tokens::read(&AckBody::parse(&body)?.tokens);
+    let tokens = Tokens::read(&body.read(AckBody::parse).await?.tokens);
     let answers = app.queue.ack(tokens.ack(&queue)).await;
     let answers = answers.map_err(|error| translate::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &token_results(&answers)))
@@ -99,10 +97,10 @@ pub(crate) async fn nack(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let body = NackBody::parse(&body)?;
+    let body = body.read(NackBody::parse).await?;
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms, body.reason)).await;
     let answers = answers.map_err(|error| translate::nack_refused(&error))?;
@@ -114,10 +112,10 @@ pub(crate) async fn extend(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let body = ExtendBody::parse(&body)?;
+    let body = body.read(ExtendBody::parse).await?;
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.extend(tokens.extend(&queue, body.lease_ms)).await;
     let answers = answers.map_err(|error| translate::unavailable(&error))?;

@@ -19,6 +19,7 @@
 mod addresses;
 mod answer;
 mod app;
+mod aside;
 mod batch;
 mod batches;
 mod beanstalk;

@@ -32,6 +32,16 @@ pub(crate) enum Line {
     TooLong,
 }
 
+impl Line {
+    /// How many bytes there are to read.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::TooLong => 0,
+        }
+    }
+}
+
 impl Lines {
     pub(crate) fn new(body: Body) -> Self {
         Self { body, rest: Vec::new(), start: 0, scanned: 0, dropping: false, read: 0, ended: false }

@@ -24,6 +24,7 @@ use tickwheel_queue::{
 };
 
 use crate::app::Shared;
+use crate::aside::aside;
 use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
 use crate::problem::Refusal;
@@ -62,8 +63,12 @@ pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<
     };
     let mut registry = Registry::with_prefix("tickwheel");
     registry.register_collector(Box::new(figures));
-    let mut body = String::new();
-    text::encode(&mut body, &registry).map_err(|_| Problem::internal("the metrics cannot be written"))?;
+    // Four figures of each of a thousand queues.
+    let written = aside(move || {
+        let mut body = String::new();
+        text::encode(&mut body, &registry).map(|()| body)
+    });
+    let body = written.await?.map_err(|_| Problem::internal("the metrics cannot be written"))?;
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(FORMAT));
     Ok(response)

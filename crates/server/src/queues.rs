@@ -126,7 +126,7 @@ pub(crate) async fn put(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     if body.trim_ascii().is_empty() {
@@ -134,7 +134,7 @@ pub(crate) async fn put(
         let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
         return Err(BadRequest::body("is empty", hint).into());
     }
-    let settings = settings::settings(SettingsBody::parse(&body)?);
+    let settings = settings::settings(body.read(SettingsBody::parse).await?);
     let _one_by_one = app.settings.lock().await;
     change(&app, &queue, QueueChange::Settings(settings)).await
 }
@@ -144,12 +144,13 @@ pub(crate) async fn patch(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     let _one_by_one = app.settings.lock().await;
     let view = app.queue.queue(&queue).await.map_err(|error| translate::unavailable(&error))?;
-    let settings = settings::queue_body(&view).settings.patched(&body)?;
+    let before = settings::queue_body(&view).settings;
+    let settings = body.read(move |bytes| before.patched(bytes)).await?;
     change(&app, &queue, QueueChange::Settings(settings::settings(settings))).await
 }
 
@@ -171,10 +172,10 @@ pub(crate) async fn pause(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let PauseBody { for_ms: ms } = PauseBody::parse(&body)?;
+    let PauseBody { for_ms: ms } = body.read(PauseBody::parse).await?;
     change(&app, &queue, QueueChange::Pause { ms }).await
 }
 
@@ -183,10 +184,10 @@ pub(crate) async fn drain(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    no_body(&body)?;
+    body.read(no_body).await?;
     change(&app, &queue, QueueChange::Drain).await
 }
 
@@ -195,10 +196,10 @@ pub(crate) async fn resume(
     app: Shared,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    no_body(&body)?;
+    body.read(no_body).await?;
     change(&app, &queue, QueueChange::Resume).await
 }
 

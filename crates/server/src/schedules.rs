@@ -11,6 +11,7 @@ use tickwheel_queue::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, S
 
 use crate::answer;
 use crate::app::{App, Shared};
+use crate::aside::aside;
 use crate::body::JsonBytes;
 use crate::header::IfMatch;
 use crate::path::{QueueAt, ScheduleAt};
@@ -25,12 +26,13 @@ pub(crate) async fn put(
     at: ScheduleAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
-    let spec = ScheduleSpec::parse(&body)?;
-    app.check_portable(|| spec.payload.check_portable())?;
-    let spec = schedule::schedule(spec)?;
+    let check = |spec: &ScheduleSpec| spec.payload.check_portable();
+    let spec = body.read(app.portable(ScheduleSpec::parse, check)).await?;
+    // A zone that was not asked for before is read from its file.
+    let spec = aside(move || schedule::schedule(spec)).await??;
     let put =
         PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
     let stored = app.queue.put_schedule(put).await;
@@ -79,7 +81,8 @@ pub(crate) async fn preview(
 ) -> Result<Response, Refusal> {
     let PreviewQuery { count } = PreviewQuery::parse(&query)?;
     let view = find(&app, &at).await?;
-    let preview = schedule::preview(&view, count);
+    // The instants of a rare expression are looked for far ahead.
+    let preview = aside(move || schedule::preview(&view, count)).await?;
     let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
     Ok(answer::json(StatusCode::OK, &preview))
 }
@@ -98,8 +101,12 @@ pub(crate) async fn list(
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::cursor(&last.name));
-    let schedules = page.iter().map(schedule::schedule_body).collect();
-    Ok(answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor }))
+    // Up to 16 MiB of payloads.
+    let written = aside(move || {
+        let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
+        answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
+    });
+    Ok(written.await?)
 }
 
 async fn find(app: &App, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {

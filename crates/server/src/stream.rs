@@ -3,25 +3,31 @@
 //! A thousand payloads of 1 MiB fit into no budget at once, so a long list is written task by task, as the client takes it.
 //! The payloads themselves are shared with the queue, which holds them anyway.
 
-use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use hyper::body::Frame;
 use serde::Serialize;
+use tickwheel_api::Problem;
+
+use crate::answer;
+use crate::aside::{LONG_BYTES, aside};
+use crate::problem::Refusal;
 
 /// Up to 1 MiB of payloads an answer is made at once, with its length in its head.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
 /// 64 KiB a piece, so that small tasks share one.
 const PIECE_BYTES: usize = 64 << 10;
+/// Tasks in a piece: others are served between two pieces, and a task without a payload takes its time, too.
+const PIECE_TASKS: usize = 64;
 
 /// Answers `{"tasks":[...]<rest>}`, each task as `one` makes it; `rest` is JSON text of further members, each with a comma
 /// before it. `payload_bytes` measures a task.
-pub(crate) fn tasks<T, O>(
+pub(crate) async fn tasks<T, O>(
     tasks: Vec<T>,
     payload_bytes: fn(&T) -> usize,
     one: fn(&T) -> O,
@@ -33,7 +39,16 @@ where
 {
     let bytes: usize = tasks.iter().map(payload_bytes).sum();
     let mut list = TaskList { tasks: tasks.into_iter(), one, rest, state: State::Open };
-    let body = if bytes <= WHOLE_BYTES_MAX { Body::from(list.piece(usize::MAX)) } else { Body::new(list) };
+    let body = if bytes <= LONG_BYTES {
+        answer::body(list.whole().await)
+    } else if bytes <= WHOLE_BYTES_MAX {
+        match aside(move || list.whole_at_once()).await {
+            Ok(whole) => answer::body(whole),
+            Err(stopping) => return Refusal::from(stopping).into_response(),
+        }
+    } else {
+        Body::new(Streamed { making: Some(making(list)) })
+    };
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -60,13 +75,31 @@ enum State {
 }
 
 impl<T, O: Serialize> TaskList<T, O> {
-    /// The next piece, which ends with the task that reaches `bytes_min`; empty at the end.
-    fn piece(&mut self, bytes_min: usize) -> Vec<u8> {
-        let mut piece = Vec::new();
-        while piece.len() < bytes_min && self.state != State::Closed {
-            self.state = self.write(&mut piece);
+    /// Writes the next piece, which ends with the task that makes it long enough. `false`: there is none.
+    fn piece(&mut self, out: &mut Vec<u8>) -> bool {
+        let (begun, tasks_left) = (out.len(), self.tasks.len().saturating_sub(PIECE_TASKS));
+        while out.len() - begun < PIECE_BYTES && self.state != State::Closed {
+            self.state = self.write(out);
+            if self.tasks.len() == tasks_left && tasks_left > 0 {
+                break;
+            }
         }
-        piece
+        out.len() > begun
+    }
+
+    /// All pieces. Others have their turn between two.
+    async fn whole(&mut self) -> Vec<u8> {
+        let mut whole = Vec::new();
+        while self.piece(&mut whole) {
+            tokio::task::yield_now().await;
+        }
+        whole
+    }
+
+    fn whole_at_once(&mut self) -> Vec<u8> {
+        let mut whole = Vec::new();
+        while self.piece(&mut whole) {}
+        whole
     }
 
     fn write(&mut self, piece: &mut Vec<u8>) -> State {
@@ -89,24 +122,54 @@ impl<T, O: Serialize> TaskList<T, O> {
     }
 }
 
-impl<T: Unpin, O: Serialize> HttpBody for TaskList<T, O> {
+/// A list whose next piece is made aside, once the client has taken the one before.
+struct Streamed<T, O> {
+    /// `None`: all is written.
+    making: Option<Making<T, O>>,
+}
+
+/// A piece under way; empty at the end.
+type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Vec<u8>), Problem>> + Send>>;
+
+fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {
+    Box::pin(aside(move || {
+        let mut piece = Vec::new();
+        list.piece(&mut piece);
+        (list, piece)
+    }))
+}
+
+impl<T: Send + 'static, O: Serialize + 'static> HttpBody for Streamed<T, O> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Problem;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.piece(PIECE_BYTES);
-        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece.into()))))
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Problem>>> {
+        let Some(under_way) = &mut self.making else { return Poll::Ready(None) };
+        let made = ready!(under_way.as_mut().poll(cx));
+        self.making = None;
+        Poll::Ready(match made {
+            // The connection breaks off, so that the client sees that tasks are missing.
+            Err(stopping) => Some(Err(stopping)),
+            Ok((_, piece)) if piece.is_empty() => None,
+            Ok((list, piece)) => {
+                self.making = Some(making(list));
+                Some(Ok(Frame::data(piece.into())))
+            }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use tickwheel_api::{LeasedTask, LeasedTasks, PayloadBody, TasksPage};
 
     use super::*;
+    use crate::aside::tests::turns;
     use crate::body::next_piece;
 
     fn leased(count: u64, payload_bytes: usize) -> Vec<LeasedTask> {
@@ -141,10 +204,24 @@ mod tests {
         {
             let tasks = leased(count, payload_bytes);
             let expected = serde_json::to_vec(&LeasedTasks { tasks: tasks.clone() }).expect("JSON");
-            let answer = super::tasks(tasks, |task| task.payload.bytes.len(), Clone::clone, String::new());
+            let answer =
+                super::tasks(tasks, |task| task.payload.bytes.len(), Clone::clone, String::new()).await;
             let pieces = pieces(answer.into_body()).await;
             assert!(pieces.concat() == expected, "{count} of {payload_bytes}");
             assert_eq!(pieces.len(), piece_count, "{count} of {payload_bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_two_pieces() {
+        // In steps; aside; and aside piece by piece, as the client takes them.
+        for (count, payload_bytes, turns_min) in [(1_000, 10, 14), (40, 4_000, 1), (40, 40_000, 20)] {
+            let turns = turns();
+            let bytes = |task: &LeasedTask| task.payload.bytes.len();
+            let answer = super::tasks(leased(count, payload_bytes), bytes, Clone::clone, String::new()).await;
+            pieces(answer.into_body()).await;
+            let turns = turns.load(Ordering::Relaxed);
+            assert!(turns >= turns_min, "{turns} turns while {count} of {payload_bytes} were written");
         }
     }
 
@@ -153,7 +230,7 @@ mod tests {
         let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()) };
         let expected = serde_json::to_vec(&page).expect("JSON");
         let rest = ",\"next_cursor\":\"c\"".to_owned();
-        let answer = super::tasks(Vec::<u64>::new(), |_| 0, |task| *task, rest);
+        let answer = super::tasks(Vec::<u64>::new(), |_| 0, |task| *task, rest).await;
         assert_eq!(pieces(answer.into_body()).await.concat(), expected);
     }
 }

@@ -8,6 +8,7 @@ use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::answer;
 use crate::app::{App, Shared};
+use crate::aside::{LONG_BYTES, aside};
 use crate::body::JsonBytes;
 use crate::caller::Caller;
 use crate::cursor::Cursor;
@@ -30,11 +31,10 @@ pub(crate) async fn put(
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
     Trace(trace): Trace,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PutQuery::parse(&query)?;
-    let body = PutBody::parse(&body)?;
-    caller.app.check_portable(|| body.check_portable())?;
+    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
     let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
     caller.count().await?;
@@ -51,15 +51,15 @@ pub(crate) async fn post(
     IfMatch(version): IfMatch,
     Trace(trace): Trace,
     headers: HeaderMap,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     if version.is_some() {
         return Err(no_version_yet().into());
     }
     let key = idempotency_key(&headers)?;
-    let (body, query) = (PutBody::parse(&body)?, PutQuery::default());
-    caller.app.check_portable(|| body.check_portable())?;
+    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
+    let query = PutQuery::default();
     let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
     let mut command = Put { trace, ..put };
     caller.count().await?;
@@ -84,7 +84,9 @@ pub(crate) async fn get(app: Shared, at: TaskAt, QueryText(query): QueryText) ->
     no_query(&query)?;
     let found = app.queue.get(translate::get(&at.queue, &at.key)).await;
     let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
-    Ok(answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task)))
+    let is_long = task.body.payload_bytes() > LONG_BYTES;
+    let write = move || answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task));
+    Ok(if is_long { aside(write).await? } else { write() })
 }
 
 /// `PATCH`: reschedules the live task or gives it another payload; what is not named stays.
@@ -93,11 +95,10 @@ pub(crate) async fn patch(
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
-    body: JsonBytes,
+    mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let query = PatchQuery::parse(&query)?;
-    let body = PatchBody::parse(&body)?;
-    caller.app.check_portable(|| body.check_portable())?;
+    let body = body.read(caller.app.portable(PatchBody::parse, PatchBody::check_portable)).await?;
     let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
     caller.admit_patch(&command)?;
     let changed = caller.app.queue.patch(command).await;
@@ -155,7 +156,7 @@ async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response
     }
     let next = after.map(|place| Cursor { place }.write(queue, filter));
     let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
-    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest))
+    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await)
 }
 
 fn no_version_yet() -> BadRequest {

@@ -13,6 +13,7 @@ use tickwheel_queue::{
 use super::cut::{Cut, unavailable};
 use super::desk::{DEFAULT, Desk};
 use super::look;
+use crate::aside::aside;
 use crate::queue_pages::QueuePages;
 
 /// A text, or what is said instead.
@@ -26,7 +27,11 @@ pub(super) async fn tubes(desk: &Desk) -> Text {
     loop {
         match pages.next().await {
             Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| desk.tube_of(&counts.queue))),
-            Ok(None) => return Ok(Ok(look::names(tubes.iter()))),
+            // There may be 100,000 of them.
+            Ok(None) => {
+                let text = aside(move || look::names(tubes.iter())).await;
+                return Ok(text.map_err(|_| Reply::InternalError));
+            }
             Err(why) => return unavailable(&why).map(Err),
         }
     }

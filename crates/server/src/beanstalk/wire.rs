@@ -10,6 +10,7 @@ use std::time::Duration;
 use tickwheel_api::beanstalk::{Decoder, Event, Reply};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::budget::{Budget, SMALL_BYTES};
@@ -80,6 +81,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
                 Some((_, until)) => {
                     let until = (Instant::now() + STALL_MAX).min(*until);
                     timeout_at(until, poll_fn(|cx| self.poll_input(cx))).await??;
+                    // What has come already is not waited for, and others have their turn between two pieces of it.
+                    yield_now().await;
                 }
                 None => {
                     let room = tokio::select! {
@@ -152,7 +155,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         // Where this is dropped half way, the rest is what is sent next.
         while self.sent < self.output.len() {
-            let sent = timeout(STALL_MAX, self.socket.write(&self.output[self.sent..])).await??;
+            if self.sent > 0 {
+                // Others have their turn between two pieces of a long answer.
+                yield_now().await;
+            }
+            let end = self.output.len().min(self.sent + OUTPUT_BYTES);
+            let sent = timeout(STALL_MAX, self.socket.write(&self.output[self.sent..end])).await??;
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }

@@ -1,0 +1,125 @@
+//! Work that would keep others waiting: done on a thread beside those that serve, or in steps.
+
+use std::panic::resume_unwind;
+use std::sync::{Arc, LazyLock};
+
+use tickwheel_api::Problem;
+use tokio::sync::Semaphore;
+use tokio::task::{spawn_blocking, yield_now};
+
+/// 16 KiB of input: the worst text takes some 0.3 ms. What is longer is worked on aside.
+pub(crate) const LONG_BYTES: usize = 16 << 10;
+/// As much work for a line, a task or a token as for so many bytes, beside its own.
+pub(crate) const ONE_BYTES: usize = 256;
+
+/// Works aside at one time: no more than there are processors. More would only take turns on them, and take them from the threads that serve.
+static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(processors))
+});
+
+/// Does the work on another thread than those that serve. Where its caller leaves, it still goes to its end.
+///
+/// # Errors
+/// The server stops, and the work was not begun.
+///
+/// # Panics
+/// If the work does.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let Ok(place) = Arc::clone(&PLACES).acquire_owned().await else { return Err(Problem::stopping()) };
+    let done = spawn_blocking(move || {
+        let done = work();
+        drop(place);
+        done
+    });
+    done.await.map_err(|failed| match failed.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => Problem::stopping(),
+    })
+}
+
+/// Work that is cut in steps: others have their turn between two.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    bytes: usize,
+}
+
+impl Steps {
+    /// One more was done that has so many bytes.
+    pub(crate) async fn did(&mut self, bytes: usize) {
+        self.bytes += ONE_BYTES + bytes;
+        if self.bytes >= LONG_BYTES {
+            self.bytes = 0;
+            yield_now().await;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    /// Counts its turns on a runtime of one thread.
+    pub(crate) fn turns() -> Arc<AtomicUsize> {
+        let turns = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&turns);
+        tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                yield_now().await;
+            }
+        });
+        turns
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_two_steps() {
+        let turns = turns();
+        let mut steps = Steps::default();
+        for _ in 0..10 * LONG_BYTES / ONE_BYTES {
+            steps.did(0).await;
+        }
+        assert_eq!(turns.load(Ordering::Relaxed), 10);
+        for _ in 0..10 {
+            steps.did(LONG_BYTES).await;
+        }
+        assert_eq!(turns.load(Ordering::Relaxed), 20);
+    }
+
+    #[tokio::test]
+    async fn what_is_done_aside_is_done_on_another_thread() {
+        let there = aside(|| thread::current().id()).await.expect("it is done");
+        assert_ne!(there, thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn no_more_works_aside_than_there_are_processors() {
+        let (running, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let works: Vec<_> = (0..64)
+            .map(|_| {
+                let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+                tokio::spawn(aside(move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                }))
+            })
+            .collect();
+        for work in works {
+            work.await.expect("no panic").expect("it is done");
+        }
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        assert!((1..=processors).contains(&most.load(Ordering::SeqCst)), "{most:?} of {processors}");
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "its own words")]
+    async fn a_panic_is_passed_on() {
+        let _never = aside(|| panic!("its own words")).await;
+    }
+}
