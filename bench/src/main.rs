@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
 mod beanstalk;
+mod calls;
 mod count;
 mod cpu;
 mod figures;
@@ -48,6 +49,8 @@ enum Bench {
     Http(http::HttpArguments),
     /// The door for clients of beanstalkd beside beanstalkd: throughput, lateness, memory, restarts, wake-ups.
     Beanstalk(beanstalk::BeanstalkArguments),
+    /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
+    Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
     Table(TableArguments),
     /// Cost against the number of timers, as SVG, from the CSV of a run.
@@ -90,6 +93,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Http(arguments) => measured(|| http::run(&arguments)),
         Bench::Beanstalk(arguments) => measured(|| beanstalk::run(&arguments)),
+        Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
         Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
             let figures = figures::Figures::load(&arguments.files)?;

@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 5] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK];
+pub(crate) static PAGES: [Page; 6] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK, CALLS];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
@@ -64,6 +64,73 @@ const HTTP: Page = Page {
         },
     ],
     rows: &["server", "embedded", "control-sleep"],
+    ratios: &[],
+};
+
+const CALLS: Page = Page {
+    name: "calls",
+    tables: &[Table {
+        title: "The longest stretch of work on the thread of the calls during 1 call, in µs of its processor time: the median of the rounds, and \
+                the longest of all",
+        workload: "calls",
+        metrics: &[("median", "stretch_us"), ("longest", "longest_us")],
+    }],
+    rows: &[
+        "openapi-first",
+        "openapi",
+        "put-small",
+        "put-names",
+        "get-names",
+        "put-numbers",
+        "get-numbers",
+        "put-escapes",
+        "get-escapes",
+        "put-base64",
+        "get-base64",
+        "put-timeline",
+        "get-timeline",
+        "put-timeline-bare",
+        "get-timeline-bare",
+        "refused-settings",
+        "refused-lease",
+        "refused-cancel",
+        "refused-pause",
+        "refused-redrive",
+        "refused-schedule",
+        "refused-tokens",
+        "list-small",
+        "list-1k",
+        "list-tags",
+        "lease-small",
+        "extend",
+        "ack",
+        "lease-1k",
+        "lease-tags",
+        "nack",
+        "redrive",
+        "cancel-dry",
+        "move",
+        "purge",
+        "forecast",
+        "jobs",
+        "batch-small",
+        "batch-15k",
+        "batch-1m",
+        "batch-refused",
+        "schedule-put",
+        "preview-rare",
+        "preview-often",
+        "schedules",
+        "queues",
+        "metrics",
+        "list-tubes",
+        "stats",
+        "list-tubes-watched",
+        "reserve",
+        "put-job",
+        "ignored",
+        "token",
+    ],
     ratios: &[],
 };
 
@@ -383,7 +450,7 @@ mod tests {
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
         assert_eq!(
             error,
-            "there are tables for wheels, timers, store, http, beanstalk, and none for docs/timer.md"
+            "there are tables for wheels, timers, store, http, beanstalk, calls, and none for docs/timer.md"
         );
     }
 }

@@ -75,13 +75,32 @@ impl WebClient {
     }
 
     fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<&[u8]> {
+        let status = self.call(method, path, "", body)?;
+        ensure!(status / 100 == 2, "{method} {path} was answered {status}");
+        Ok(&self.body)
+    }
+
+    /// The body of the last answer.
+    pub(crate) fn answer(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Makes a call and reads its answer, whatever it is; gives its status. `headers` have their line ends.
+    pub(crate) fn call(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> anyhow::Result<u16> {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
         self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
         let status = self.read_line()?;
-        ensure!(status.starts_with("HTTP/1.1 20"), "{method} {path} was answered {status:?}");
+        let status = status.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let status = status.with_context(|| format!("{method} {path} was answered in no words of HTTP"))?;
         let mut length = None;
         loop {
             let line = self.read_line()?;
@@ -98,7 +117,7 @@ impl WebClient {
             Some(length) => self.take(length)?,
             None => self.take_chunks()?,
         }
-        Ok(&self.body)
+        Ok(status)
     }
 
     fn take_chunks(&mut self) -> anyhow::Result<()> {
