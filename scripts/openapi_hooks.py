@@ -1,9 +1,10 @@
 """What schemathesis has to be told beside the description, so that it gets behind the first check of a request."""
 
-import json
 import random
 
 import schemathesis
+
+import openapi_lines  # noqa: F401 (for what it registers)
 
 # Of each of these a request may have one.
 ONE_OF = [
@@ -78,15 +79,3 @@ def map_headers(ctx, headers):
     if isinstance(headers, dict) and seeded(headers).random() < 0.8:
         headers.pop("If-Match", None)
     return headers
-
-
-@schemathesis.serializer("application/x-ndjson")
-def lines(ctx, value):
-    if isinstance(value, list):
-        return b"".join(json.dumps(line).encode() + b"\n" for line in value)
-    return json.dumps(value).encode()
-
-
-@schemathesis.deserializer("application/x-ndjson")
-def objects(ctx, response):
-    return [json.loads(line) for line in response.content.splitlines()]

@@ -250,7 +250,7 @@ fn filter(raw: &RawValue) -> Result<TaskFilter, BadRequest> {
         // As in a query: RFC 3339, or milliseconds since 1970 as a number.
         let given = members.get(name).map(|raw| match raw.get().starts_with('"') {
             true => value::text(name, raw, "2030-01-01T00:00:00Z"),
-            false => Ok(raw.get().to_owned()),
+            false => Ok(value::whole(raw.get()).to_owned()),
         });
         given.map(|text| text.and_then(|text| instant(name, &text))).transpose()
     };

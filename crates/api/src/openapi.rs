@@ -48,6 +48,8 @@ pub fn document() -> Value {
             "summary": "Does things later, exactly when due, and loses none.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
+        // Where the document came from: it speaks of the server that gave it.
+        "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -108,6 +110,9 @@ fn lines_of(schema: &str) -> Value {
 fn success(answer: &Answer) -> Value {
     let content = match answer.content {
         Content::Json(schema) => json!({ "application/json": { "schema": of(schema) } }),
+        Content::JsonOrPage(schema) => {
+            json!({ "application/json": { "schema": of(schema) }, "text/html": { "schema": { "type": "string" } } })
+        }
         Content::Lines(schema) => json!({ BATCH_CONTENT_TYPE: { "schema": lines_of(schema) } }),
         Content::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
         Content::OpenApi => json!({ "application/json": { "schema": { "type": "object" } } }),

@@ -18,7 +18,7 @@ pub(crate) fn text(path: &str, raw: &RawValue, example: &str) -> Result<String, 
     })
 }
 
-/// An integer, written without a fraction or an exponent.
+/// An integer, written without an exponent; `5.0` is 5.
 pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) -> Result<u64, BadRequest> {
     let (min, max) = (*range.start(), *range.end());
     debug_assert!(
@@ -26,7 +26,7 @@ pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) ->
         "limit {max} is beyond {INTEGER_MAX}, where JSON readers lose integers"
     );
     let hint = || format!("write a whole number from {min} to {max}");
-    let text = raw.get();
+    let text = whole(raw.get());
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     if !digits {
         let what = match kind(raw) {
@@ -40,6 +40,14 @@ pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) ->
     match text.parse::<u64>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(BadRequest::member(path, format!("{} is not from {min} to {max}", shown(text)), hint())),
+    }
+}
+
+/// The number without a fraction of nothing but zeroes: `5.0` is an integer too, and some writers have floats only.
+pub(crate) fn whole(number: &str) -> &str {
+    match number.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,
+        _ => number,
     }
 }
 

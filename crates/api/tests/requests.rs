@@ -1,9 +1,9 @@
 //! What each request accepts, and how each refusal reads.
 
 use tickwheel_api::{
-    AckBody, AdvanceBody, BadRequest, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, MomentBody,
-    NackBody, PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
-    TaskState, Terms, TermsPatch, etag, if_match, no_query,
+    AckBody, AdvanceBody, BadRequest, BulkCancelBody, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
+    MomentBody, NackBody, PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody,
+    TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -69,6 +69,10 @@ fn put_times_refused() {
                 "`at_ms`: expected an integer from 0 to 253402207200999, got the number 1.5",
             ),
             (
+                r#"{"at_ms":-1.0}"#,
+                "`at_ms`: expected an integer from 0 to 253402207200999, got the negative number -1",
+            ),
+            (
                 r#"{"at_ms":1e3}"#,
                 "`at_ms`: expected an integer from 0 to 253402207200999, got the number 1e3",
             ),
@@ -90,6 +94,16 @@ fn put_times_refused() {
     assert!(error.hint.starts_with("write it as `at_ms`"), "{}", error.hint);
     let error = PutBody::parse(br#"{"at_ms":1506943593000000}"#).expect_err("microseconds");
     assert!(error.hint.contains("not micro- or nanoseconds"), "{}", error.hint);
+}
+
+#[test]
+fn integers_may_have_a_fraction_of_zeroes() {
+    assert_eq!(put(r#"{"at_ms":5.0}"#).due, Due::At(5));
+    assert_eq!(put(r#"{"level":3.000}"#).due, Due::Level(3));
+    let cancel = BulkCancelBody::parse(br#"{"filter":{"due_from":5.0,"due_to":6.00}}"#).expect("a body");
+    assert_eq!((cancel.filter.due_from_ms, cancel.filter.due_to_ms), (Some(5), Some(6)));
+    let refused = BulkCancelBody::parse(br#"{"filter":{"due_from":5.01}}"#).expect_err("no integer");
+    assert!(refused.to_string().starts_with("`filter.due_from`"), "{refused}");
 }
 
 #[test]

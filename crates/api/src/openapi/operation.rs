@@ -66,6 +66,8 @@ pub(super) struct Answer {
 pub(super) enum Content {
     /// One object of this schema.
     Json(&'static str),
+    /// One object of this schema, and the same as a page for browsers.
+    JsonOrPage(&'static str),
     /// An object of this schema a line.
     Lines(&'static str),
     /// Text of this type.
@@ -225,7 +227,8 @@ pub fn operations() -> Vec<Operation> {
 fn tasks() -> Vec<Operation> {
     let path = "/v1/queues/{q}/tasks/{key}";
     let all = "/v1/queues/{q}/tasks";
-    let batch = Body { schema: "BatchLine", required: true, lines: true };
+    // No lines are a batch, too.
+    let batch = Body { schema: "BatchLine", required: false, lines: true };
     vec![
         Operation::new(
             "putTask",
@@ -269,7 +272,7 @@ fn tasks() -> Vec<Operation> {
             "Schedules a task under a key of the server's, or that of `Idempotency-Key`",
         )
         .headers(&["Idempotency-Key", "traceparent", "tracestate"])
-        .body("Put")
+        .body("Post")
         .gives(201, "Stored", "It is new.")
         .with(&["ETag", "Location"])
         .gives(200, "Stored", "The same `Idempotency-Key` made it before.")
@@ -575,7 +578,7 @@ fn server() -> Vec<Operation> {
             Needs::Token,
             "What a kind of problem means, and what to do about it",
         )
-        .gives(200, "ProblemPage", "The kind.")
+        .gives_other("The kind; as a page if `Accept` names `text/html`.", Content::JsonOrPage("ProblemPage"))
         .refuses(&[NoEndpoint]),
     ]
 }

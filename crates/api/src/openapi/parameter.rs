@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, duration, integer, one_of, text, time, time_ms, word};
+use super::schema::{boolean, duration_like, integer, one_of, time, time_ms, word};
 use crate::query::MODES;
 use crate::{LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState};
 
@@ -78,27 +78,32 @@ pub(super) fn parameters() -> Vec<Parameter> {
             queue.clone(),
             "Only tasks of this queue. Default: of all, for which a token may have no scope.",
         ),
-        of("bucket", Query, duration(), "How long a bucket is, `1s` or more. Default: `1m`."),
+        of("bucket", Query, duration_like("1m"), "How long a bucket is, `1s` or more. Default: `1m`."),
         of(
             "span",
             Query,
-            duration(),
+            duration_like("24h"),
             "How far it reaches beyond the bucket that has begun, at most 10,080 buckets. Default: `24h`.",
         ),
         of(
             "If-Match",
             Header,
-            json!({ "type": "string", "pattern": "^\"[1-9][0-9]{0,14}\"$" }),
+            json!({ "type": "string", "minLength": 1, "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$", "examples": ["\"41\""] }),
             "Only if it has this version, in quotes: the `ETag` of an answer. Else 412.",
         ),
-        of("Idempotency-Key", Header, text(258), "The key of the task: the same again makes no second one."),
+        of(
+            "Idempotency-Key",
+            Header,
+            json!({ "type": "string", "pattern": "^(\"[ !#-~]{1,256}\"|[!#-~]([ !#-~]{0,254}[!#-~])?)$", "examples": ["order-1042"] }),
+            "The key of the task: the same again makes no second one.",
+        ),
         of(
             "traceparent",
             Header,
-            text(64),
+            json!({ "type": "string" }),
             "W3C trace context: kept with the task and given to its worker. A malformed one is as none.",
         ),
-        of("tracestate", Header, text(512), "What goes with it."),
+        of("tracestate", Header, json!({ "type": "string" }), "What goes with it."),
     ]
 }
 

@@ -58,6 +58,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
         let given = match answer.content {
             Content::Json("RedrivenOneOrMany") => format!("{} or {}", link("Stored"), link("Redriven")),
             Content::Json(schema) => link(schema),
+            Content::JsonOrPage(schema) => format!("{} or `text/html`", link(schema)),
             Content::Lines(schema) => format!("{}, one a line", link(schema)),
             Content::Text(kind) => format!("`{kind}`"),
             Content::OpenApi => "OpenAPI 3.1".to_owned(),

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::schema::{
-    Member, Schema, any, boolean, duration, has, integer, list, may, of, one_of, or_null, signed_duration,
-    text, time, time_ms, word,
+    Member, Schema, any, boolean, duration, duration_cases, duration_like, has, integer, list, may, of,
+    one_of, or_null, signed_duration, text, time, time_ms, word,
 };
 use crate::due::LEVELS_MAX;
 use crate::query::MODES;
@@ -19,6 +19,7 @@ use crate::{
 pub(super) fn requests() -> Vec<Schema> {
     vec![
         put(),
+        post(),
         patch(),
         batch_line(),
         lease(),
@@ -53,7 +54,8 @@ pub(super) fn requests() -> Vec<Schema> {
                 may("keys", list(word(256), 1, REDRIVE_MAX), "Several keys."),
                 may("ids", list(integer(1, INTEGER_MAX), 1, REDRIVE_MAX), "Several ids."),
             ],
-        ),
+        )
+        .one_or_none(&["key", "id", "keys", "ids"]),
         Schema::request(
             "BulkCancel",
             "Which tasks are cancelled.",
@@ -76,16 +78,8 @@ pub(super) fn requests() -> Vec<Schema> {
                 may("revoke", boolean(), "Take those out of workers' hands that are leased."),
             ],
         ),
-        Schema::request(
-            "Filter",
-            "Tasks that have all of these.",
-            vec![
-                may("state", one_of(&TaskState::ALL.map(TaskState::name)), "In this state."),
-                may("due_from", time_or_ms(), "Due then or later."),
-                may("due_to", time_or_ms(), "Due then or earlier."),
-                may("tag", word(TAG_BYTES_MAX), "With this tag."),
-            ],
-        ),
+        filter("Filter", &TaskState::ALL),
+        filter("MoveFilter", &MOVED),
         settings(),
         Schema::request(
             "History",
@@ -111,13 +105,33 @@ pub(super) fn requests() -> Vec<Schema> {
             "Moment",
             "An instant of a timeline: a time, and the payload from then on.",
             [vec![at(), at_ms()], payload()].concat(),
-        ),
+        )
+        .exactly_one(&["at", "at_ms"])
+        .one_or_none(&["payload", "payload_base64"])
+        .only_with("content_type", "payload_base64"),
         Schema::request(
             "Advance",
             "How far the clock moves.",
             vec![has("by", duration(), "`0s` to 100 years.")],
         ),
     ]
+}
+
+/// The states of tasks that can be moved: the dead have no time.
+const MOVED: [TaskState; 3] = [TaskState::Scheduled, TaskState::Ready, TaskState::Leased];
+
+fn filter(name: &'static str, states: &[TaskState]) -> Schema {
+    let states: Vec<_> = states.iter().map(|state| state.name()).collect();
+    Schema::request(
+        name,
+        "Tasks that have all of these.",
+        vec![
+            may("state", one_of(&states), "In this state."),
+            may("due_from", time_or_ms(), "Due then or later."),
+            may("due_to", time_or_ms(), "Due then or earlier."),
+            may("tag", word(TAG_BYTES_MAX), "With this tag."),
+        ],
+    )
 }
 
 fn bulk_move() -> Schema {
@@ -127,7 +141,7 @@ fn bulk_move() -> Schema {
         vec![
             has(
                 "filter",
-                of("Filter"),
+                of("MoveFilter"),
                 "Which; `{}` is every task that is not dead, and has to be written. Dead tasks do not move.",
             ),
             may("delay", duration(), "All are due at one instant: so long after the server has the request."),
@@ -142,6 +156,7 @@ fn bulk_move() -> Schema {
             may("revoke", boolean(), "Take those out of workers' hands that are leased."),
         ],
     )
+    .exactly_one(&["delay", "at", "at_ms", "by"])
 }
 
 fn at() -> Member {
@@ -178,21 +193,44 @@ fn payload() -> Vec<Member> {
         ),
         may(
             "payload_base64",
-            json!({ "type": "string", "contentEncoding": "base64" }),
+            json!({
+                "type": "string", "contentEncoding": "base64",
+                "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+            }),
             "What the worker gets, if it is not JSON.",
         ),
         may(
             "content_type",
-            text(CONTENT_TYPE_BYTES_MAX),
+            json!({ "type": "string", "maxLength": CONTENT_TYPE_BYTES_MAX, "pattern": "^[ -~]*/[ -~]*$", "examples": ["image/png"] }),
             "What those bytes are. Default: application/octet-stream.",
         ),
     ]
 }
 
-/// `gone` is what takes an earlier value away, where there may be one.
-fn terms(gone: fn(Value) -> Value) -> Vec<Member> {
+fn each_once(mut list: Value) -> Value {
+    list["uniqueItems"] = json!(true);
+    list
+}
+
+/// A time: of all these one, or none for now.
+const WHEN: &[&str] = &["delay", "at", "at_ms", "level", "timeline"];
+/// A payload: of all these one, or none for `null`.
+const WHAT: &[&str] = &["payload", "payload_base64", "timeline"];
+
+/// What goes with what in a task.
+fn of_task(schema: Schema) -> Schema {
+    schema.one_or_none(WHEN).one_or_none(WHAT).only_with("content_type", "payload_base64")
+}
+
+/// `null` takes an earlier value away, where there may be one.
+fn terms() -> Vec<Member> {
+    let gone = or_null;
     vec![
-        may("tags", list(word(TAG_BYTES_MAX), 0, TAGS_MAX), "Words to find the task by, each once."),
+        may(
+            "tags",
+            each_once(list(word(TAG_BYTES_MAX), 0, TAGS_MAX)),
+            "Words to find the task by, each once.",
+        ),
         may("priority", integer(0, u32::MAX.into()), "Of what is due the smaller goes first. Default: 1024."),
         may("group", gone(word(GROUP_BYTES_MAX)), "What `max_in_flight_per_group` counts."),
         may(
@@ -206,10 +244,6 @@ fn terms(gone: fn(Value) -> Value) -> Vec<Member> {
             "Given up so long after this request, of a schedule's tasks so long after their instants, unless a worker has it then. Default: never.",
         ),
     ]
-}
-
-fn same(schema: Value) -> Value {
-    schema
 }
 
 fn timeline() -> Member {
@@ -229,17 +263,20 @@ fn max_wait() -> Member {
 }
 
 fn put() -> Schema {
-    let members = [due(), vec![timeline()], payload(), terms(same), vec![max_wait()]].concat();
-    Schema::request(
-        "Put",
-        "A task: when, what, and how. No body at all is due now with the payload `null`.",
-        members,
-    )
+    let members = [due(), vec![timeline()], payload(), terms(), vec![max_wait()]].concat();
+    let what = "A task: when, what, and how. No body at all is due now with the payload `null`.";
+    of_task(Schema::request("Put", what, members))
+}
+
+fn post() -> Schema {
+    let members = [due(), vec![timeline()], payload(), terms()].concat();
+    let what = "A task whose key the server makes: when, what, and how. No body at all is due now with the payload `null`.";
+    of_task(Schema::request("Post", what, members))
 }
 
 fn patch() -> Schema {
-    let members = [due(), vec![timeline()], payload(), terms(or_null)].concat();
-    Schema::request("Patch", "What is to be another; what is not named stays.", members)
+    let members = [due(), vec![timeline()], payload(), terms()].concat();
+    of_task(Schema::request("Patch", "What is to be another; what is not named stays.", members)).not_empty()
 }
 
 fn batch_line() -> Schema {
@@ -251,12 +288,9 @@ fn batch_line() -> Schema {
         may("if_match", integer(1, INTEGER_MAX), "Only if the task has this version."),
         may("revoke", boolean(), "Take the task out of a worker's hands."),
     ];
-    let members = [own, due(), vec![timeline()], payload(), terms(or_null), vec![max_wait()]].concat();
-    Schema::request(
-        "BatchLine",
-        "One line of a batch: a put or patch has the members of its route, too.",
-        members,
-    )
+    let members = [own, due(), vec![timeline()], payload(), terms(), vec![max_wait()]].concat();
+    let what = "One line of a batch: a put or patch has the members of its route, too.";
+    of_task(Schema::request("BatchLine", what, members))
 }
 
 fn lease() -> Schema {
@@ -270,7 +304,11 @@ fn lease() -> Schema {
                 duration(),
                 "They are this worker's for so long, 1 s to 12 h. Default: that of the queue, 30 s.",
             ),
-            may("wait", duration(), "If none is ready, wait for one so long, up to 60 s. Default: `0s`."),
+            may(
+                "wait",
+                duration_like("0s"),
+                "If none is ready, wait for one so long, up to 60 s. Default: `0s`.",
+            ),
         ],
     )
 }
@@ -278,6 +316,12 @@ fn lease() -> Schema {
 fn tokens() -> Member {
     let token = json!({ "type": "string", "minLength": TOKEN_CHARS, "maxLength": TOKEN_CHARS, "pattern": "^[A-Za-z0-9_-]{32}$" });
     has("tokens", list(token, 1, TOKENS_MAX), "Those of the leases.")
+}
+
+/// Tasks and a while. That the while is at most a day, the description says.
+fn rate() -> Value {
+    let pattern = format!("^([1-9][0-9]{{0,8}}|1000000000)/(ms|s|m|h|d|{})$", duration_cases());
+    json!({ "type": "string", "pattern": pattern, "examples": ["5/s"] })
 }
 
 /// Also what an answer shows of a queue.
@@ -288,7 +332,7 @@ pub(super) fn settings_members() -> Vec<Member> {
         may("max_in_flight_per_group", limit(), "The same for the tasks of one `group`."),
         may(
             "rate",
-            or_null(json!({ "type": "string", "pattern": "^[0-9]+/[0-9a-z]+$", "examples": ["5/s"] })),
+            or_null(rate()),
             "So many deliveries begin in such a while: `5/s`, `100/m`, `1/250ms`. Default: no limit.",
         ),
         may(
@@ -352,15 +396,29 @@ fn retry() -> Schema {
     )
 }
 
+/// Five fields, six, or a nickname in small or capital letters; blanks around them do no harm. Which fields fire, no pattern can say.
+fn cron() -> Value {
+    let any_case = |name: &str| -> String {
+        name.chars().map(|letter| format!("[{letter}{}]", letter.to_ascii_uppercase())).collect()
+    };
+    let nicknames = ["yearly", "annually", "monthly", "weekly", "daily", "hourly"].map(any_case).join("|");
+    let pattern = format!("^\\s*(\\S+(\\s+\\S+){{4,5}}|@({nicknames}))\\s*$");
+    json!({ "type": "string", "maxLength": CRON_BYTES_MAX, "pattern": pattern, "examples": ["0 2 * * *"] })
+}
+
 /// Also what an answer shows of a schedule.
 pub(super) fn schedule_members() -> Vec<Member> {
     let own = vec![
         may(
             "cron",
-            text(CRON_BYTES_MAX),
+            cron(),
             "At times of a wall: five fields, or six with the seconds first. One of the three.",
         ),
-        may("tz", text(CRON_BYTES_MAX), "With `cron`: whose wall, an IANA name. Default: UTC."),
+        may(
+            "tz",
+            json!({ "type": "string", "minLength": 1, "maxLength": CRON_BYTES_MAX, "examples": ["Europe/Berlin"] }),
+            "With `cron`: whose wall, an IANA name. Default: UTC.",
+        ),
         may("every", duration(), "So far apart, 100 ms to 100 years."),
         may("fixed_delay", duration(), "So long after the end of the task before, 100 ms to 100 years."),
         may("start", time(), "At no instant before."),
@@ -382,12 +440,16 @@ pub(super) fn schedule_members() -> Vec<Member> {
             "What becomes of an instant while the task before is live. Default: `allow`.",
         ),
     ];
-    [own, payload(), terms(same)].concat()
+    [own, payload(), terms()].concat()
 }
 
 fn schedule() -> Schema {
     let what = "What is done again and again. Each time a task is put with the key `name@instant`.";
     Schema::request("Schedule", what, schedule_members())
+        .exactly_one(&["cron", "every", "fixed_delay"])
+        .only_with("tz", "cron")
+        .one_or_none(&["payload", "payload_base64"])
+        .only_with("content_type", "payload_base64")
 }
 
 fn time_or_ms() -> Value {
@@ -412,6 +474,7 @@ mod tests {
             ("BulkMove", &bulk::MOVE),
             ("Purge", &bulk::PURGE),
             ("Filter", &bulk::FILTER),
+            ("MoveFilter", &bulk::FILTER),
             ("Settings", &settings::SHAPE),
             ("Retry", &retry::SHAPE),
             ("Schedule", &schedule::SHAPE),
@@ -427,10 +490,90 @@ mod tests {
             match shapes.iter().find(|(name, _)| *name == schema.name) {
                 Some((name, shape)) => assert_eq!(described, sorted(shape.known.to_vec()), "{name}"),
                 None => {
-                    let bodies = ["Ack", "Nack", "Extend", "History", "Pause", "Nothing"];
+                    let bodies = ["Post", "Ack", "Nack", "Extend", "History", "Pause", "Nothing"];
                     assert!(bodies.contains(&schema.name), "{} has no shape here", schema.name);
                 }
             }
+        }
+    }
+
+    /// Whether a body has what the rules of its schema ask for: `allOf` of `oneOf`, `dependentRequired`, `minProperties`.
+    fn follows_the_rules(schema: &Value, body: &Value) -> bool {
+        let has = |name: &Value| body.get(name.as_str().expect("a name")).is_some();
+        let fits = |case: &Value| {
+            let forbidden = case["properties"].as_object().expect("those of the other cases");
+            let required = case["required"].as_array().into_iter().flatten().all(has);
+            required && !forbidden.keys().any(|name| body.get(name).is_some())
+        };
+        let one = |choice: &Value| {
+            choice["oneOf"].as_array().expect("cases").iter().filter(|case| fits(case)).count() == 1
+        };
+        let members = body.as_object().expect("an object").len() as u64;
+        let mut pairs = schema["dependentRequired"].as_object().into_iter().flatten();
+        schema["allOf"].as_array().into_iter().flatten().all(one)
+            && pairs.all(|(name, others)| {
+                body.get(name).is_none() || others[0].as_str().is_some_and(|o| body.get(o).is_some())
+            })
+            && members >= schema["minProperties"].as_u64().unwrap_or(0)
+    }
+
+    /// All pairs of members, for each schema that has rules: what they forbid is refused, and what they allow is taken.
+    #[test]
+    fn what_goes_with_what_is_what_is_taken() {
+        use crate::{BulkMoveBody, PatchBody, PutBody, RedriveBody, ScheduleSpec};
+        let moment = json!({ "at": "2030-01-01T00:00:00Z" });
+        let known = [
+            ("delay", json!("1s")),
+            ("at", json!("2030-01-01T00:00:00Z")),
+            ("at_ms", json!(5.0)),
+            ("level", json!(1)),
+            ("by", json!("-1h")),
+            ("timeline", json!([moment])),
+            ("payload", json!(7)),
+            ("payload_base64", json!("AAAA")),
+            ("content_type", json!("a/b")),
+            ("cron", json!("@daily")),
+            ("tz", json!("Europe/Berlin")),
+            ("every", json!("1h")),
+            ("fixed_delay", json!("1h")),
+            ("key", json!("a")),
+            ("id", json!(1)),
+            ("keys", json!(["a"])),
+            ("ids", json!([1])),
+        ];
+        type Reader = fn(&[u8]) -> bool;
+        let readers: [(&str, Reader); 5] = [
+            ("Put", |bytes| PutBody::parse(bytes).is_ok()),
+            ("Patch", |bytes| PatchBody::parse(bytes).is_ok()),
+            ("Redrive", |bytes| RedriveBody::parse(bytes).is_ok()),
+            ("BulkMove", |bytes| BulkMoveBody::parse(bytes).is_ok()),
+            ("Schedule", |bytes| ScheduleSpec::parse(bytes).is_ok()),
+        ];
+        for (name, is_taken) in readers {
+            let schema = requests().into_iter().find(|schema| schema.name == name).expect("it is described");
+            let mine: Vec<_> = known
+                .iter()
+                .filter(|(name, _)| schema.members.iter().any(|member| member.name == *name))
+                .collect();
+            let (described, mut pairs) = (schema.value(), 0);
+            for (first, value) in &mine {
+                for (second, other) in &mine {
+                    let mut body = json!({ (*first): value, (*second): other });
+                    if name == "BulkMove" {
+                        body["filter"] = json!({});
+                    }
+                    let allowed = follows_the_rules(&described, &body);
+                    assert_eq!(is_taken(body.to_string().as_bytes()), allowed, "{name} {body}");
+                    pairs += 1;
+                }
+            }
+            assert!(pairs >= 16, "{name} has {pairs} pairs only");
+            let empty = if name == "BulkMove" { json!({ "filter": {} }) } else { json!({}) };
+            assert_eq!(
+                is_taken(empty.to_string().as_bytes()),
+                follows_the_rules(&described, &empty),
+                "{name}"
+            );
         }
     }
 
