@@ -481,6 +481,15 @@ impl Client {
         self.exchange.send(Call::new("GET", queue_path(queue, "schedules")).query(&query.to_query()))?.body()
     }
 
+    /// One page of the schedules of all queues that the token may know of.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn all_schedules(&self, query: &SchedulesQuery) -> Result<SchedulesPage, ClientError> {
+        self.exchange.send(Call::new("GET", "/v1/schedules".to_owned()).query(&query.to_query()))?.body()
+    }
+
     /// When a schedule makes its next tasks.
     ///
     /// # Errors

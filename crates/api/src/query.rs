@@ -189,7 +189,7 @@ pub struct QueuesQuery {
     pub cursor: Option<String>,
 }
 
-/// The query of `GET /v1/queues/{q}/schedules`: `?limit=&cursor=`.
+/// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedulesQuery {
     /// At most so many on the page: 1 to 1,000, by default 100.
@@ -273,6 +273,8 @@ fn queue_prefix(given: &str) -> Result<String, BadRequest> {
 impl SchedulesQuery {
     /// A cursor of such a list has as many bytes at most.
     pub const CURSOR_BYTES_MAX: usize = 2 * crate::SCHEDULE_NAME_BYTES_MAX;
+    /// A cursor of the list of all queues' schedules has as many bytes at most: it names a queue, too.
+    pub const ALL_CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + Self::CURSOR_BYTES_MAX;
 
     /// Reads the text after the `?`.
     ///
@@ -280,9 +282,22 @@ impl SchedulesQuery {
     ///
     /// As [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        Self::read(query, Self::CURSOR_BYTES_MAX)
+    }
+
+    /// The same for the list of all queues' schedules, whose cursors are longer.
+    ///
+    /// # Errors
+    ///
+    /// As [`PutQuery::parse`].
+    pub fn parse_all(query: &str) -> Result<Self, BadRequest> {
+        Self::read(query, Self::ALL_CURSOR_BYTES_MAX)
+    }
+
+    fn read(query: &str, cursor_bytes_max: usize) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["limit", "cursor"], &[])?;
         let limit = found.number("limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT)?;
-        Ok(Self { limit, cursor: found.cursor(Self::CURSOR_BYTES_MAX)? })
+        Ok(Self { limit, cursor: found.cursor(cursor_bytes_max)? })
     }
 
     /// The query as [`parse`](Self::parse) reads it, without the `?`.

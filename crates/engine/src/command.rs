@@ -55,6 +55,8 @@ pub enum Command {
     GetSchedule(GetSchedule),
     /// Page through the schedules of a queue.
     Schedules(ListSchedules),
+    /// See [`ListAllSchedules`].
+    AllSchedules(ListAllSchedules),
     /// The machine's own figures, and a page of queues beside them.
     Stats(ListQueues),
 }
@@ -82,7 +84,7 @@ impl Command {
             Self::PutSchedule(_) => Answer::PutSchedule(Err(ScheduleError::Unavailable(why))),
             Self::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
             Self::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
-            Self::Schedules(_) => Answer::Schedules(Err(why)),
+            Self::Schedules(_) | Self::AllSchedules(_) => Answer::Schedules(Err(why)),
             Self::Stats(_) => Answer::Stats(Err(why)),
         }
     }
@@ -461,6 +463,18 @@ pub struct ListSchedules {
     /// Those behind this one.
     pub after: Option<ScheduleName>,
     /// At most so many.
+    pub max: usize,
+}
+
+/// A page of the schedules of all queues has no more than this.
+pub const SCHEDULES_PAGE_MAX: usize = 500;
+
+/// Pages through the schedules of all queues, in the order of their queues and then of their names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListAllSchedules {
+    /// Those behind this one.
+    pub after: Option<(QueueName, ScheduleName)>,
+    /// At most so many, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.
     pub max: usize,
 }
 

@@ -29,9 +29,9 @@ pub use answer::{
 pub use bounds::Bounds;
 pub use command::{
     Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListQueues, ListSchedules, Nack, NackHow,
-    OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive,
-    TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListQueues, ListSchedules,
+    Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive,
+    SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};

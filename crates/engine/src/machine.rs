@@ -387,6 +387,7 @@ impl Engine {
                 | Command::Queue(_)
                 | Command::GetSchedule(_)
                 | Command::Schedules(_)
+                | Command::AllSchedules(_)
                 | Command::Stats(_)
         );
         let refusal = match self.refuses_changes() {
@@ -418,6 +419,7 @@ impl Engine {
             Command::DeleteSchedule(delete) => self.delete_schedule(call, delete),
             Command::GetSchedule(get) => self.get_schedule(call, get),
             Command::Schedules(list) => self.list_schedules(call, &list),
+            Command::AllSchedules(list) => self.list_all_schedules(call, &list),
             Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => self.counting.push((call, command)),
         }
     }

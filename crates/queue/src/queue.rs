@@ -10,9 +10,10 @@ use std::time::Duration;
 use tickwheel_engine::{
     Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command,
     DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List,
-    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
-    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats,
-    Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+    ListAllSchedules, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError,
+    PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError,
+    ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer,
+    Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -344,6 +345,14 @@ impl Queue {
         self.call(Command::Schedules(list), |answer| match answer {
             Answer::Schedules(result) => result,
             other => unreachable!("a page of schedules was answered with {other:?}"),
+        })
+    }
+
+    /// One page of the schedules of all queues, in the order of their queues and then of their names.
+    pub fn all_schedules(&self, list: ListAllSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
+        self.call(Command::AllSchedules(list), |answer| match answer {
+            Answer::Schedules(result) => result,
+            other => unreachable!("a page of all schedules was answered with {other:?}"),
         })
     }
 

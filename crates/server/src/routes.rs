@@ -54,6 +54,7 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/queues/{q}/cancel", "POST", post(bulk::cancel)),
         ("/v1/queues/{q}/move", "POST", post(bulk::moving)),
         ("/v1/queues/{q}/purge", "POST", post(bulk::purge)),
+        ("/v1/schedules", "GET, HEAD", get(schedules::all)),
         ("/v1/queues/{q}/schedules", "GET, HEAD", get(schedules::list)),
         ("/v1/queues/{q}/schedules/{name}", "GET, HEAD, PUT, DELETE", schedule),
         ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),

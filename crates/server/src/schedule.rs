@@ -147,6 +147,18 @@ pub(crate) fn read_cursor(text: &str) -> Option<ScheduleName> {
     ScheduleName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
 }
 
+/// The place behind a page of the schedules of all queues, as a cursor.
+pub(crate) fn all_cursor(queue: &QueueName, name: &ScheduleName) -> String {
+    format!("{}-{}", hex::write(queue.as_str().as_bytes()), cursor(name))
+}
+
+/// The place that such a cursor names; `None`: it is none.
+pub(crate) fn read_all_cursor(text: &str) -> Option<(QueueName, ScheduleName)> {
+    let (queue, name) = text.split_once('-')?;
+    let queue = QueueName::new(&String::from_utf8(hex::read(queue)?).ok()?).ok()?;
+    Some((queue, read_cursor(name)?))
+}
+
 pub(crate) fn refused(
     error: &queue::ScheduleError,
     queue: &QueueName,
@@ -189,6 +201,16 @@ mod tests {
             let text = cursor(&name);
             assert!(text.len() <= api::SchedulesQuery::CURSOR_BYTES_MAX);
             assert_eq!(read_cursor(&text), Some(name));
+        }
+        let place = (
+            QueueName::new(&"q".repeat(200)).expect("a name"),
+            ScheduleName::new(&"n".repeat(200)).expect("a name"),
+        );
+        let text = all_cursor(&place.0, &place.1);
+        assert!(text.len() <= api::SchedulesQuery::ALL_CURSOR_BYTES_MAX);
+        assert_eq!(read_all_cursor(&text), Some(place));
+        for bad in ["", "-", "61", "61-", "-61", "61-6g", "2d-61", "61-61-61"] {
+            assert_eq!(read_all_cursor(bad), None, "{bad}");
         }
         for bad in ["", "6", "6g", "zz", "ff", "00", "616"] {
             assert_eq!(read_cursor(bad), None, "{bad}");

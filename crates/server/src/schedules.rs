@@ -1,5 +1,6 @@
-//! `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
+//! `/v1/schedules`, `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
 
+use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
@@ -7,7 +8,10 @@ use tickwheel_api::{
     BadRequest, DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage,
     SchedulesQuery, no_query,
 };
-use tickwheel_queue::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule, ScheduleView};
+use tickwheel_queue::{
+    DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
+    ScheduleName, ScheduleView,
+};
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -18,6 +22,7 @@ use crate::path::{QueueAt, ScheduleAt};
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::schedule;
+use crate::tokens::Grant;
 use crate::translate;
 
 /// `PUT`: lays down what is to be done again and again. The same again changes nothing.
@@ -107,6 +112,45 @@ pub(crate) async fn list(
         answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
     });
     Ok(written.await?)
+}
+
+/// `GET` on those of all queues that the token may know of: one page, in the order of the queues and names. Other calls are served
+/// between two pages of the engine.
+pub(crate) async fn all(
+    app: Shared,
+    Extension(grant): Extension<Grant>,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(&query)?;
+    let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
+    let found = known(&app, &grant, after, limit + 1).await?;
+    let page = &found[..limit.min(found.len())];
+    let last = page.last().filter(|_| found.len() > limit);
+    let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
+    let schedules = page.iter().map(schedule::schedule_body).collect();
+    Ok(answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor }))
+}
+
+/// The first so many behind a place whose queues the bearer of a token may know of.
+async fn known(
+    app: &App,
+    grant: &Grant,
+    mut after: Option<(QueueName, ScheduleName)>,
+    wanted: usize,
+) -> Result<Vec<ScheduleView>, Refusal> {
+    let max = wanted.min(SCHEDULES_PAGE_MAX);
+    let mut found = Vec::new();
+    loop {
+        let list = ListAllSchedules { after, max };
+        let page = app.queue.all_schedules(list).await.map_err(|error| translate::unavailable(&error))?;
+        after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
+        let is_last = page.len() < max;
+        let left = wanted - found.len();
+        found.extend(page.into_iter().filter(|one| grant.covers(&one.queue)).take(left));
+        if is_last || found.len() == wanted {
+            return Ok(found);
+        }
+    }
 }
 
 async fn find(app: &App, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {

@@ -139,7 +139,7 @@ pub(super) fn answers() -> Vec<Schema> {
         Schema::answer(
             "SchedulesPage",
             "One page of schedules.",
-            vec![has("schedules", all(of("ScheduleState")), "By name."), next_cursor()],
+            vec![has("schedules", all(of("ScheduleState")), "By queue and name."), next_cursor()],
         ),
         Schema::answer(
             "ScheduleDeleted",

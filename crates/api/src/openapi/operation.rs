@@ -535,6 +535,15 @@ fn schedules() -> Vec<Operation> {
         .query(&["limit", "cursor"])
         .gives(200, "SchedulesPage", "The page."),
         Operation::new(
+            "listAllSchedules",
+            "GET",
+            "/v1/schedules",
+            Needs::Somewhere("read"),
+            "One page of the schedules of all queues that the token may know of, by queue and name",
+        )
+        .query(&["limit", "cursor"])
+        .gives(200, "SchedulesPage", "The page."),
+        Operation::new(
             "previewSchedule",
             "GET",
             "/v1/queues/{q}/schedules/{name}/preview",

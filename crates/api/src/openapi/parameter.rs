@@ -68,7 +68,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
         of(
             "cursor",
             Query,
-            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::CURSOR_BYTES_MAX }),
+            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::ALL_CURSOR_BYTES_MAX }),
             "The `next_cursor` of the page before, as it is.",
         ),
         of("count", Query, integer(1, PREVIEW_MAX as u64), "So many instants. Default: 5."),

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
+use tickwheel_api::client::Client;
 use tickwheel_api::{
-    CadenceBody, CatchUp, LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody, ScheduleSpec,
-    SchedulesQuery, duration, time,
+    CadenceBody, CatchUp, LIMIT_MAX, LIST_LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody,
+    ScheduleSpec, SchedulesQuery, duration, time,
 };
 use tickwheel_queue::cron::Cron;
 
@@ -27,6 +28,7 @@ Examples:
   tickwheel schedules put sync crawl --fixed-delay 1h
   tickwheel schedules preview reports nightly
   tickwheel schedules ls reports
+  tickwheel schedules ls                               those of all queues
   tickwheel schedules delete reports nightly")]
 pub(crate) struct Schedules {
     #[command(subcommand)]
@@ -41,8 +43,8 @@ pub(crate) struct Schedules {
 enum Verb {
     /// Lay a schedule down, or change one; the same again changes nothing
     Put(Box<Put>),
-    /// Show the schedules of a queue
-    Ls(Queue),
+    /// Show the schedules of a queue, or of all queues
+    Ls(Ls),
     /// Show one schedule
     Show(Name),
     /// Show when it makes its next tasks, and what happens when the clocks change
@@ -58,6 +60,13 @@ struct Delete {
     /// Only if the schedule has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version)]
     if_match: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+struct Ls {
+    /// The queue [default: all that there are]
+    #[arg(value_parser = values::queue)]
+    queue: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -168,20 +177,12 @@ impl Schedules {
                 let schedule = client.put_schedule(&name.0, &name.1, &put.spec()?, if_match)?;
                 self.format.print([schedule])?;
             }
-            Verb::Ls(Queue { queue }) => {
-                let (mut all, mut query) = (Vec::new(), SchedulesQuery { limit: 1_000, cursor: None });
-                loop {
-                    let page = client.schedules(&queue, &query)?;
-                    all.extend(page.schedules);
-                    query.cursor = page.next_cursor;
-                    if query.cursor.is_none() {
-                        break;
-                    }
-                }
-                if all.is_empty() {
-                    say("the queue has no schedule");
-                } else {
-                    self.format.print(all)?;
+            Verb::Ls(Ls { queue }) => {
+                let all = listed(&client, queue.as_deref())?;
+                match queue {
+                    _ if !all.is_empty() => self.format.print(all)?,
+                    Some(_) => say("the queue has no schedule"),
+                    None => say("no queue has a schedule"),
                 }
             }
             Verb::Show(Name { at: Queue { queue }, name }) => {
@@ -202,6 +203,22 @@ impl Schedules {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// All schedules of a queue, or of all queues, page by page.
+fn listed(client: &Client, queue: Option<&str>) -> Result<Vec<ScheduleBody>> {
+    let (mut all, mut query) = (Vec::new(), SchedulesQuery { limit: LIST_LIMIT_MAX, cursor: None });
+    loop {
+        let page = match queue {
+            Some(queue) => client.schedules(queue, &query)?,
+            None => client.all_schedules(&query)?,
+        };
+        all.extend(page.schedules);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(all);
+        }
     }
 }
 

@@ -246,6 +246,10 @@ fn a_schedule_from_put_to_delete() {
     assert_eq!((put.code, member(&put.out, "name")), (0, "s"), "{}", put.err);
     let table = world.run(&["schedules", "ls", "q", "-o", "table"]);
     assert!(table.out.contains("every 1h") && table.out.lines().count() == 2, "{}", table.out);
+    assert_eq!(world.run(&["schedules", "put", "other", "s", "--every", "2h"]).code, 0);
+    let all = world.run(&["schedules", "ls", "-o", "table"]);
+    assert!(all.out.contains("other") && all.out.lines().count() == 3, "{}", all.out);
+    assert_eq!(world.run(&["schedules", "delete", "other", "s"]).code, 0);
     let preview = world.run(&["schedules", "preview", "q", "s", "--count", "3"]);
     assert_eq!(preview.lines().len(), 3);
     world.advance(3_600_000);

@@ -130,6 +130,7 @@ fn nothing_of_a_rogue_server_drives_a_terminal() {
         &["put", MARKER, MARKER, "--in", "2h", "--payload", &payload],
         &["put", MARKER, MARKER, "--in", "2h", "--mode", "create"],
         &["schedules", "ls", MARKER],
+        &["schedules", "ls"],
         &["schedules", "show", MARKER, MARKER],
         &["lease", MARKER],
         &["cancel", MARKER, "a"],

@@ -2,12 +2,15 @@
 //! `occurrence`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Engine;
 use super::filling::schedule_bytes;
 use crate::answer::{Answer, ScheduleError, ScheduleView, StoredSchedule, Unavailable};
-use crate::command::{DeleteSchedule, GetSchedule, ListSchedules, PutSchedule};
+use crate::command::{
+    DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
+};
 use crate::input::{CallId, Effect};
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{
@@ -475,6 +478,20 @@ impl Engine {
             None => Ok(self.page_of_schedules(list)),
         };
         self.answer(call, Answer::Schedules(answer));
+    }
+
+    pub(super) fn list_all_schedules(&mut self, call: CallId, list: &ListAllSchedules) {
+        let answer = match self.doubt_since(self.scheduled) {
+            Some(why) => Err(why),
+            None => Ok(self.page_of_all_schedules(list)),
+        };
+        self.answer(call, Answer::Schedules(answer));
+    }
+
+    fn page_of_all_schedules(&self, list: &ListAllSchedules) -> Vec<ScheduleView> {
+        let behind = list.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let ids = self.schedules.by_name.range((behind, Bound::Unbounded)).map(|(id, _)| id);
+        ids.take(list.max.min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect()
     }
 
     fn page_of_schedules(&self, list: &ListSchedules) -> Vec<ScheduleView> {

@@ -341,6 +341,40 @@ fn a_page_of_schedules_goes_by_name() {
 }
 
 #[test]
+fn a_page_of_all_schedules_goes_by_queue_and_name() {
+    let mut world = world();
+    for (of, name) in [("q", "b"), ("q", "a"), ("p", "z"), ("r", "a")] {
+        let name = ScheduleName::new(name).expect("a name");
+        let put = PutSchedule::new(&queue(of), name, Arc::new(every(1_000)));
+        assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
+    }
+    let page = |world: &mut World, after: Option<(&str, &str)>, max| {
+        let after = after.map(|(of, name)| (queue(of), ScheduleName::new(name).expect("a name")));
+        let list = Command::AllSchedules(ListAllSchedules { after, max });
+        let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
+        page.into_iter()
+            .map(|one| format!("{}:{}", one.queue.as_str(), one.name.as_str()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(page(&mut world, None, 3), ["p:z", "q:a", "q:b"]);
+    assert_eq!(page(&mut world, Some(("q", "a")), 3), ["q:b", "r:a"]);
+    assert_eq!(page(&mut world, Some(("r", "a")), 3), [""; 0]);
+}
+
+#[test]
+fn a_page_of_all_schedules_has_an_end_whatever_is_asked_for() {
+    let mut world = world();
+    for index in 0..=SCHEDULES_PAGE_MAX {
+        let name = ScheduleName::new(&format!("{index:04}")).expect("a name");
+        let put = PutSchedule::new(&queue("q"), name, Arc::new(every(1_000)));
+        assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
+    }
+    let list = Command::AllSchedules(ListAllSchedules { after: None, max: usize::MAX });
+    let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
+    assert_eq!(page.len(), SCHEDULES_PAGE_MAX);
+}
+
+#[test]
 fn while_a_key_is_looked_up_the_schedule_may_be_given_up() {
     let mut world = world();
     put(&mut world, every(1_000)).expect("taken");

@@ -1,5 +1,7 @@
 //! `/v1/queues/{q}/schedules`.
 
+use serde_json::json;
+
 use crate::served::{Served, on_any_port};
 use tickwheel_server::{Config, Store};
 
@@ -107,6 +109,43 @@ fn what_cannot_be_is_refused_and_named() {
     served.call("PUT", "/v1/queues/q/schedules/", "{}").assert_problem(400, "bad-name", "schedule name");
     served.call("POST", NIGHTLY, "{}").assert_problem(405, "bad-method", "POST");
     served.call("GET", "/v1/queues/q/schedules?cursor=xyz", "").assert_problem(400, "bad-request", "cursor");
+}
+
+#[test]
+fn schedules_of_all_queues_are_listed_page_by_page() {
+    let served = at_new_year();
+    assert_eq!(served.expect(200, "GET", "/v1/schedules", ""), json!({"schedules": [], "next_cursor": null}));
+    for place in ["q/schedules/b", "q/schedules/a%20-", "r/schedules/a", "p/schedules/z"] {
+        served.expect(201, "PUT", &format!("/v1/queues/{place}"), r#"{"every":"1h"}"#);
+    }
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = served.expect(200, "GET", &format!("/v1/schedules?limit=1{cursor}"), "");
+        let of_page = page["schedules"].as_array().expect("an array");
+        assert_eq!(of_page.len(), 1);
+        found.extend(of_page.iter().map(|one| format!("{}:{}", one["queue"], one["name"]).replace('"', "")));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["p:z", "q:a -", "q:b", "r:a"]);
+    for bad in ["cursor=61", "cursor=61-6g", "cursor=", "limit=0", "limit=1001", "queue=q"] {
+        served.call("GET", &format!("/v1/schedules?{bad}"), "").assert_problem(400, "bad-request", "");
+    }
+}
+
+#[test]
+fn a_page_may_be_longer_than_what_the_engine_gives_at_once() {
+    let served = at_new_year();
+    for index in 0..=600 {
+        served.expect(201, "PUT", &format!("/v1/queues/q/schedules/{index:03}"), r#"{"every":"1h"}"#);
+    }
+    let page = served.expect(200, "GET", "/v1/schedules?limit=600", "");
+    assert_eq!(page["schedules"].as_array().map(Vec::len), Some(600));
+    let rest = format!("/v1/schedules?limit=600&cursor={}", page["next_cursor"].as_str().expect("more"));
+    let rest = served.expect(200, "GET", &rest, "");
+    assert_eq!((&rest["schedules"][0]["name"], &rest["next_cursor"]), (&json!("600"), &json!(null)));
 }
 
 #[test]

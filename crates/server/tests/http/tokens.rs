@@ -68,6 +68,15 @@ fn a_token_does_what_its_rights_and_its_scope_say() {
     let first = as_worker("GET", "/v1/queues?limit=1", "").json();
     let next = format!("/v1/queues?limit=1&cursor={}", first["next_cursor"].as_str().expect("one more"));
     assert_eq!(as_worker("GET", &next, "").json()["queues"][0]["queue"], "shop/orders");
+    for place in ["close/schedules/s", "other/schedules/s", "shop%2Forders/schedules/s"] {
+        let target = format!("/v1/queues/{place}");
+        assert_eq!(call(&served, ADMIN, "PUT", &target, r#"{"every":"1h"}"#).status, 201);
+    }
+    let first = as_worker("GET", "/v1/schedules?limit=1", "").json();
+    assert_eq!(first["schedules"][0]["queue"], "close");
+    let next = format!("/v1/schedules?limit=1&cursor={}", first["next_cursor"].as_str().expect("one more"));
+    let next = as_worker("GET", &next, "").json();
+    assert_eq!((&next["schedules"][0]["queue"], &next["next_cursor"]), (&json!("shop/orders"), &Value::Null));
     for (method, target) in [
         ("GET", "/v1/queues/other/tasks/k"),
         ("POST", "/v1/queues/other/lease"),
