@@ -101,6 +101,13 @@ impl Figures {
             self.waiting_leases,
         )
     }
+
+    /// What there is to say before a second look: how late the server has been since it was started.
+    pub(crate) fn first_lines(&self) -> [String; 2] {
+        let since_start = Rates::between(&Self::default(), self, Duration::from_secs(1));
+        let line = format!("since the server was started:  {}", self.line(&since_start));
+        ["in a second: ...".to_owned(), line]
+    }
 }
 
 impl Rates {
@@ -198,6 +205,15 @@ tickwheel_fire_lateness_seconds_bucket{le=\"0.001\"} 50
 tickwheel_fire_lateness_seconds_bucket{le=\"0.01\"} 99
 tickwheel_fire_lateness_seconds_bucket{le=\"+Inf\"} 100
 ";
+
+    #[test]
+    fn lateness_is_known_from_the_start() {
+        let [rates, late] = Figures::read(PAGE).first_lines();
+        assert!(!rates.contains("puts"), "{rates}");
+        assert!(late.starts_with("since the server was started:  late: p50 1 ms, p99 10 ms"), "{late}");
+        let [_, unknown] = Figures::default().first_lines();
+        assert!(unknown.contains("late: p50 -, p99 -"), "{unknown}");
+    }
 
     #[test]
     fn rates_and_quantiles_are_of_what_happened_in_between() {

@@ -141,9 +141,9 @@ impl Top {
         )];
         match (&seen.figures, rates) {
             (Err(why), _) => lines.push(format!("no figures: {why}")),
-            (Ok(_), None) => lines.extend(["...".to_owned(), String::new()]),
-            (Ok(figures), Some(rates)) => {
-                let both = [rates.line(), figures.line(rates)];
+            (Ok(figures), rates) => {
+                let both =
+                    rates.map_or_else(|| figures.first_lines(), |rates| [rates.line(), figures.line(rates)]);
                 lines.extend(both.iter().flat_map(|line| wrapped(line, width.into())));
             }
         }
