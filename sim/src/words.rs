@@ -402,8 +402,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         | P::PutSchedule(_)
         | P::DeleteSchedule(_)
         | P::GetSchedule(_)
-        | P::Schedules(_)
-        | P::AllSchedules(_) => {
+        | P::Schedules(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
     }

@@ -15,11 +15,11 @@ pub use retries::Retries;
 use crate::{
     AckBody, AdvanceBody, BatchLine, BatchResult, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer,
     BulkMoveBody, CancelAnswer, CancelOutcome, CancelQuery, DeleteQueueAnswer, DeleteScheduleAnswer,
-    ExtendBody, ForecastBody, ForecastQuery, JobBody, JobsBody, LeaseBody, LeasedTask, LeasedTasks,
-    ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery, PurgeAnswer,
-    PurgeBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, QueuesQuery, RedriveAnswer,
-    RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody, TaskBody,
-    TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
+    DrainBody, ExtendBody, ForecastBody, ForecastQuery, JobBody, JobsBody, LeaseBody, LeasedTask,
+    LeasedTasks, ListQuery, NackBody, NowBody, PatchBody, PatchQuery, PauseBody, PreviewBody, PreviewQuery,
+    PurgeAnswer, PurgeBody, PutAnswer, PutBody, PutQuery, QueueBody, QueueCounts, QueuesBody, QueuesQuery,
+    RedriveAnswer, RedriveBody, ScheduleBody, ScheduleSpec, SchedulesPage, SchedulesQuery, SettingsBody,
+    TaskBody, TaskFilter, TasksPage, TokenResult, TokenResults, TraceContext, etag,
 };
 use exchange::{Answer, Call, Exchange};
 use serde::de::DeserializeOwned;
@@ -566,6 +566,24 @@ impl Client {
     /// See [`ClientError`].
     pub fn forecast(&self, query: &ForecastQuery) -> Result<ForecastBody, ClientError> {
         self.exchange.send(Call::new("GET", "/v1/forecast".to_owned()).query(&query.to_query()))?.body()
+    }
+
+    /// The server takes no new tasks from now on, in whatever queue; those that are there are worked off. A new start ends it, too.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 403 for a token that has a scope; see [`ClientError`].
+    pub fn drain_server(&self) -> Result<DrainBody, ClientError> {
+        self.exchange.send(Call::new("POST", "/v1/drain".to_owned()).twice_is_once())?.body()
+    }
+
+    /// Ends the drain of the server. What queues were told for themselves stays.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 403 for a token that has a scope; see [`ClientError`].
+    pub fn resume_server(&self) -> Result<DrainBody, ClientError> {
+        self.exchange.send(Call::new("POST", "/v1/resume".to_owned()).twice_is_once())?.body()
     }
 
     /// The server's figures, as the page of OpenMetrics that Prometheus reads.

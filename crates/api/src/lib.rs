@@ -44,6 +44,7 @@ mod cancel;
 pub mod client;
 mod clock;
 mod dead;
+mod drain;
 mod due;
 pub mod duration;
 mod filter;
@@ -83,6 +84,7 @@ pub use bulk::{
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
+pub use drain::DrainBody;
 pub use due::Due;
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};

@@ -185,7 +185,7 @@ impl Problem {
     /// 503: the server takes no new tasks, and goes on with those that it has.
     pub fn server_draining() -> Self {
         Self::new(ProblemKind::ServerDraining, "the server was told to take no new tasks")
-            .with_hint("put it elsewhere, or try again once the server was started anew")
+            .with_hint("put it elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start")
             .with_retry_after_s(5)
     }
 

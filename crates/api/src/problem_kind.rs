@@ -340,8 +340,8 @@ impl ProblemKind {
                 "Try again after `Retry-After` seconds.",
             ),
             Self::ServerDraining => (
-                "The server was told to take no new tasks (SIGUSR1); whatever it has goes on. The call had no effect.",
-                "Put it elsewhere, or try again once the server was started anew.",
+                "The server was told to take no new tasks (POST /v1/drain, SIGUSR1); whatever it has goes on. The call had no effect.",
+                "Put it elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start.",
             ),
             Self::Stopping => (
                 "The server takes no more calls. The call had no effect.",

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tickwheel_api::{
-    CancelAnswer, CancelOutcome, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, NowBody,
-    PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState, TasksPage, TokenResult,
-    TokenResults, TraceContext,
+    CancelAnswer, CancelOutcome, DeathReason, DrainBody, FailureBody, FailureKind, LeasedTask, LeasedTasks,
+    NowBody, PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState, TasksPage,
+    TokenResult, TokenResults, TraceContext,
 };
 
 /// The value is written as this text and read back as the same value.
@@ -145,6 +145,7 @@ fn the_rest() {
         &TokenResults { results: vec![Acked, Nacked, Extended, Expired, Revoked] },
         r#"{"results":["acked","nacked","extended","expired","revoked"]}"#,
     );
+    check(&DrainBody { draining: true }, r#"{"draining":true}"#);
     check(&NowBody { now_ms: 1_506_943_593_000 }, r#"{"now":"2017-10-02T11:26:33.000Z"}"#);
     for outcome in CancelOutcome::ALL {
         check(&CancelAnswer { result: outcome }, &format!(r#"{{"result":"{}"}}"#, outcome.name()));

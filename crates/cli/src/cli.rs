@@ -8,9 +8,9 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, bench, cancel, completions, config, demo, doctor, extend, forecast, get, jobs, lease, ls,
-    moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, schedules, serve, token,
-    top,
+    ack, backup, bench, cancel, completions, config, demo, doctor, drain, extend, forecast, get, jobs, lease,
+    ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, schedules, serve,
+    token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
@@ -60,6 +60,8 @@ enum Command {
     Extend(extend::Extend),
     Redrive(redrive::Redrive),
     Queues(queues::Queues),
+    Drain(drain::Drain),
+    Resume(drain::Resume),
     Forecast(forecast::Forecast),
     Top(top::Top),
     Schedules(schedules::Schedules),
@@ -130,6 +132,8 @@ impl Cli {
             Command::Extend(extend) => extend.run(),
             Command::Redrive(redrive) => redrive.run(),
             Command::Queues(queues) => queues.run(),
+            Command::Drain(drain) => drain.run(),
+            Command::Resume(resume) => resume.run(),
             Command::Forecast(forecast) => forecast.run(),
             Command::Top(top) => top.run(),
             Command::Schedules(schedules) => schedules.run(),

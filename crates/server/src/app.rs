@@ -1,13 +1,13 @@
 //! What every handler shares.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
+use crate::drain::Drain;
 use crate::jobs::Jobs;
 use crate::limits::{Limits, Slots};
 use crate::refusals::Refusals;
@@ -36,7 +36,7 @@ pub(crate) struct App {
     /// Where spans go, if anywhere.
     pub(crate) spans: Option<SpanSink>,
     /// No new tasks are taken.
-    pub(crate) draining: Arc<AtomicBool>,
+    pub(crate) draining: Drain,
 }
 
 impl App {
@@ -60,7 +60,7 @@ impl App {
             levels,
             lax_json: false,
             spans,
-            draining: Arc::default(),
+            draining: Drain::default(),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -75,7 +74,7 @@ impl Caller {
     /// # Errors
     /// 400 if it is due too late, 503 if the server takes no new tasks.
     pub(crate) fn admit(&self, put: &mut Put) -> Result<(), Refusal> {
-        if self.app.draining.load(Ordering::Relaxed) {
+        if self.app.draining.is_on() {
             return Err(Problem::server_draining().into());
         }
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))

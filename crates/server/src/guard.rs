@@ -189,10 +189,10 @@ fn need(method: &Method, path: &str) -> Need {
         ["healthz" | "readyz"] => return Need::Nothing,
         ["openapi.json"] => return Need::Token,
         ["metrics"] => return Need::Everywhere(Right::Read),
-        ["v1", "queues" | "forecast" | "jobs"] => return Need::Somewhere(Right::Read),
+        ["v1", "queues" | "schedules" | "forecast" | "jobs"] => return Need::Somewhere(Right::Read),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
-        ["v1", "clock", ..] => return Need::Everywhere(Right::Admin),
+        ["v1", "clock", ..] | ["v1", "drain" | "resume"] => return Need::Everywhere(Right::Admin),
         _ => return Need::Token,
     };
     let right = match rest {

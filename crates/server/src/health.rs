@@ -1,6 +1,5 @@
 //! `/healthz` and `/readyz`.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -87,7 +86,7 @@ pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
         Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
     };
     let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
-    let draining = app.draining.load(Ordering::Relaxed);
+    let draining = app.draining.is_on();
     let mut body = translate::ready(app.queue.health(), draining, stopping.or(silent));
     if !caller.may_read() {
         body.hide();

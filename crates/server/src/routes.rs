@@ -10,7 +10,7 @@ use tickwheel_api::Problem;
 
 use crate::app::App;
 use crate::{
-    batch, bulk, clock, dead, description, forecast, health, jobs, leases, metrics, problem, queues,
+    batch, bulk, clock, dead, description, drain, forecast, health, jobs, leases, metrics, problem, queues,
     schedules, tasks,
 };
 
@@ -61,6 +61,8 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/jobs", "GET, HEAD", get(jobs::all)),
         ("/v1/jobs/{id}", "GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)),
         ("/v1/forecast", "GET, HEAD", get(forecast::forecast)),
+        ("/v1/drain", "POST", post(drain::drain)),
+        ("/v1/resume", "POST", post(drain::resume)),
         ("/v1/clock/advance", "POST", post(clock::advance)),
         ("/healthz", "GET, HEAD", get(health::alive)),
         ("/readyz", "GET, HEAD", get(health::ready)),

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
@@ -17,6 +16,7 @@ use crate::addresses::Addresses;
 use crate::app::App;
 use crate::beanstalk::{Desk, DeskOptions, Listener};
 use crate::config::{Beanstalk, Config, Store};
+use crate::drain::Drain;
 use crate::front::Front;
 use crate::guard::Guard;
 use crate::host::Hosts;
@@ -71,18 +71,6 @@ pub struct Server {
     draining: Drain,
 }
 
-/// Tells a server to take no new tasks. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Drain(Arc<AtomicBool>);
-
-impl Drain {
-    /// From now on puts are refused; all else goes on. Nothing but a new start ends it.
-    pub fn begin(&self) {
-        self.0.store(true, Ordering::Relaxed);
-        tracing::warn!("no new tasks are taken from now on");
-    }
-}
-
 impl Server {
     /// Takes the port, opens the store, and listens.
     ///
@@ -134,7 +122,7 @@ impl Server {
             App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone(), &config.limits);
         let app = Arc::new(App { lax_json: config.lax_json, ..app });
         let refusals = Arc::clone(&app.refusals);
-        let draining = Arc::clone(&app.draining);
+        let draining = app.draining.clone();
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(%problem, "jobs that were under way stand still until the next start");
         }
@@ -183,7 +171,7 @@ impl Server {
             addresses,
             stop_grace: config.stop_grace,
             beanstalk,
-            draining: Drain(draining),
+            draining,
         })
     }
 

@@ -186,6 +186,11 @@ pub(super) fn answers() -> Vec<Schema> {
             vec![has("at", time(), "Where it begins."), has("tasks", count(), "How many fall due in it.")],
         ),
         Schema::answer("Now", "The virtual clock.", vec![has("now", time(), "The server's time.")]),
+        Schema::answer(
+            "Drained",
+            "Whether the server drains.",
+            vec![has("draining", boolean(), "Whether no new tasks are taken while all else goes on.")],
+        ),
         Schema::answer("Alive", "The process answers.", vec![has("status", one_of(&["ok"]), "`ok`.")]),
         ready(),
         Schema::answer(
@@ -385,7 +390,11 @@ fn ready() -> Schema {
         vec![
             has("ready", boolean(), "Whether leases and acks are taken, and puts unless it drains."),
             has("why", why(), "Why not; `null` if they are."),
-            has("draining", boolean(), "Whether no new tasks are taken (SIGUSR1) while all else goes on."),
+            has(
+                "draining",
+                boolean(),
+                "Whether no new tasks are taken (`POST /v1/drain`, SIGUSR1) while all else goes on.",
+            ),
             has(
                 "durability",
                 one_of(&["fsync", "os", "memory"]),

@@ -570,6 +570,22 @@ fn server() -> Vec<Operation> {
         .gives(200, "Now", "The time.")
         .refuses(&[NoVirtualClock])
         .writes(),
+        Operation::new(
+            "drainServer",
+            "POST",
+            "/v1/drain",
+            Needs::Everywhere("admin"),
+            "The server takes no new tasks; leases, acks and schedules go on. It lasts until it is resumed or the server is started anew",
+        )
+        .gives(200, "Drained", "It drains."),
+        Operation::new(
+            "resumeServer",
+            "POST",
+            "/v1/resume",
+            Needs::Everywhere("admin"),
+            "The end of a drain of the server. Queues that were told to drain go on to drain",
+        )
+        .gives(200, "Drained", "It drains no more."),
         get("isAlive", "/healthz", Needs::Nothing, "Whether the process answers at all")
             .gives(200, "Alive", "It does."),
         get("isReady", "/readyz", Needs::Nothing, "Whether it takes work")

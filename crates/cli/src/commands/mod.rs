@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod drain;
 pub(crate) mod extend;
 pub(crate) mod forecast;
 pub(crate) mod get;

@@ -38,7 +38,8 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
 /// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
-/// are answered and leases are written down. A second one, a second later or more, stops it at once. SIGUSR1 makes it take no new tasks.
+/// are answered and leases are written down. A second one, a second later or more, stops it at once. SIGUSR1 makes it take no new
+/// tasks, as `tickwheel drain` does; `tickwheel resume` ends that.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -343,8 +344,10 @@ impl Serve {
         announce(&server)?;
         let drain = server.drain();
         let drained = async {
-            usr1.recv().await;
-            drain.begin();
+            // Each time: a resume may have come in between.
+            while usr1.recv().await.is_some() {
+                drain.begin();
+            }
             std::future::pending().await
         };
         let told = async {

@@ -240,6 +240,20 @@ fn a_dead_task_is_listed_and_redriven() {
 }
 
 #[test]
+fn a_server_drains_and_takes_tasks_again() {
+    let world = World::new();
+    for _ in 0..2 {
+        let drained = world.run(&["drain"]);
+        assert_eq!((drained.code, drained.out.trim()), (0, r#"{"draining":true}"#), "{}", drained.err);
+    }
+    let refused = world.run(&["put", "q", "k", "--in", "0s", "--retries", "0"]);
+    assert!(refused.code == 1 && refused.err.contains("no new tasks"), "{}", refused.err);
+    let resumed = world.run(&["resume", "-o", "table"]);
+    assert!(resumed.code == 0 && resumed.out.contains("takes new tasks"), "{}", resumed.out);
+    assert_eq!(world.run(&["put", "q", "k", "--in", "0s"]).code, 0);
+}
+
+#[test]
 fn a_schedule_from_put_to_delete() {
     let world = World::new();
     let put = world.run(&["schedules", "put", "q", "s", "--every", "1h", "--payload", "[1]", "--tag", "t"]);

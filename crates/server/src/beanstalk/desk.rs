@@ -1,6 +1,5 @@
 //! What all connections of this door share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use super::counters::Counters;
 use super::tubes::{Hold, Tubes};
 use crate::app::App;
 use crate::deliveries::Deliveries;
+use crate::drain::Drain;
 use crate::job;
 use crate::stopping::Stopping;
 
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
     watches_warned: Mutex<Option<Instant>>,
     pub(super) deliveries: Arc<Deliveries>,
     /// No new jobs are taken.
-    draining: Arc<AtomicBool>,
+    draining: Drain,
 }
 
 /// The tube that connections use and watch unless they say otherwise.
@@ -71,7 +71,7 @@ impl Desk {
             id: format!("a{:015x}", fresh()),
             begun,
             namespace: namespace.map(|namespace| format!("{namespace}/").into()),
-            draining: Arc::clone(&app.draining),
+            draining: app.draining.clone(),
         };
         // It is there, used or not.
         if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| desk.queue_of(&tube)) {
@@ -81,7 +81,7 @@ impl Desk {
     }
 
     pub(super) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        self.draining.is_on()
     }
 
     /// Says in the log, once in a while, that a watch was refused: the protocol has no words for why.

@@ -95,11 +95,13 @@ fn a_server_that_drains_says_so_and_still_takes_workers() {
     assert_eq!(served.expect(200, "GET", "/readyz", "")["draining"], false);
     served.drain.begin();
     ask(&client, "put 0 0 60 1\r\nb\r\n", "DRAINING\r\n");
-    served.call("POST", "/v1/queues/a/tasks", "").assert_problem(503, "server-draining", "started anew");
+    served.call("POST", "/v1/queues/a/tasks", "").assert_problem(503, "server-draining", "a new start");
     let ready = served.expect(200, "GET", "/readyz", "");
     assert_eq!((&ready["ready"], &ready["draining"]), (&json!(true), &json!(true)), "{ready}");
     assert_eq!(served.lease("default", 1)[0]["key"], "1");
     assert_eq!(served.metric("tickwheel_beanstalk_refused_total{answer=\"DRAINING\"}"), 1.0);
+    served.expect(200, "POST", "/v1/resume", "");
+    ask(&client, "put 0 0 60 1\r\nc\r\n", "INSERTED 2\r\n");
 }
 
 #[test]

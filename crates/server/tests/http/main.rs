@@ -7,6 +7,7 @@ mod clocks;
 mod dead;
 mod deleting;
 mod described;
+mod draining;
 mod forecasts;
 mod keys;
 mod leases;
