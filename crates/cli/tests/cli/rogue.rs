@@ -14,6 +14,9 @@ const MARKER: &str = "marker-of-what-a-rogue-replaces-by-evil";
 const ESCAPES: &str = "\\u001b[2J\\u202e\\u009b\\u007f\\u200b\\ufeff";
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{9b}\u{7f}\u{200b}\u{feff}";
 
+/// A text with the form of a token.
+const TOKEN: &str = "AAAAAAAAAAIAAAABAAAAAQ5tzN2gA-4h";
+
 /// A rogue in front of a real server. It ends with the test's process.
 fn rogue(server: &Server) -> String {
     assert_eq!(MARKER.len(), ESCAPES.len());
@@ -206,16 +209,25 @@ fn no_problem_of_a_rogue_server_drives_a_terminal() {
             &["jobs"],
             &["jobs", "show", "1"],
             &["lease", "q"],
-            &["ack", "q", "token"],
-            &["nack", "q", "token"],
-            &["extend", "q", "token"],
+            &["ack", "q", TOKEN],
+            &["nack", "q", TOKEN],
+            &["extend", "q", TOKEN],
             &["redrive", "q", "--all"],
             &["queues"],
             &["queues", "show", "q"],
             &["forecast"],
             &["top", "--times", "1"],
+            &["schedules", "ls"],
             &["schedules", "ls", "q"],
             &["schedules", "show", "q", "n"],
+            &["patch", "q", "k", "--tag", "t"],
+            &["move", "q", "k", "--in", "1h"],
+            &["move", "q", "--all", "--by", "1h"],
+            &["run", "q", "k"],
+            &["purge", "q", "--yes"],
+            &["queues", "delete", "q"],
+            &["drain"],
+            &["resume"],
         ];
         for words in commands {
             let words = [*words, &["--server", &url]].concat();

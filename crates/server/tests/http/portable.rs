@@ -82,7 +82,11 @@ fn a_lax_server_takes_and_delivers_them_as_they_are() {
             "{payload}"
         );
     }
-    let leased = served.call("POST", "/v1/queues/q/lease", r#"{"max":9}"#);
+    // A strict reader of the answer is what such a payload breaks, so the answer is not held against the description.
+    let mut connection = served.connect();
+    connection
+        .send(b"POST /v1/queues/q/lease HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{\"max\":9}");
+    let leased = connection.reply();
     for (payload, ..) in ODD {
         assert!(leased.text().contains(&format!(r#""payload":{payload},"#)), "{payload}: {}", leased.text());
     }
