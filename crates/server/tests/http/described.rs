@@ -57,6 +57,9 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
 /// It knows the keywords that the description uses, and fails at others. Patterns and lengths are for requests.
 fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("`{place}` {what}: {value} is not {schema}"));
+    if let Some(allowed) = schema.as_bool() {
+        return if allowed { Ok(()) } else { wrong("may not be there") };
+    }
     for (keyword, rule) in schema.as_object().expect("a schema is an object") {
         match keyword.as_str() {
             "description" | "examples" | "pattern" | "minLength" | "maxLength" | "contentEncoding" => {}
@@ -64,6 +67,41 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             "$ref" => {
                 let pointer = rule.as_str().expect("a text").trim_start_matches('#');
                 matches(value, DOCUMENT.pointer(pointer).expect("it is there"), place)?;
+            }
+            // Which members go together, beside the properties that say what each of them is.
+            "allOf" => {
+                rule.as_array().expect("a list").iter().try_for_each(|part| matches(value, part, place))?
+            }
+            "oneOf" => {
+                let options = rule.as_array().expect("a list").iter();
+                if options.filter(|option| matches(value, option, place).is_ok()).count() != 1 {
+                    return wrong("is not exactly one of these");
+                }
+            }
+            "dependentRequired" => {
+                for (name, others) in rule.as_object().expect("an object") {
+                    let others = others
+                        .as_array()
+                        .expect("a list")
+                        .iter()
+                        .map(|other| other.as_str().expect("a text"));
+                    if value.get(name).is_some() && others.into_iter().any(|other| value.get(other).is_none())
+                    {
+                        return wrong(&format!("has `{name}` without what goes with it"));
+                    }
+                }
+            }
+            "minProperties"
+                if (value.as_object().map_or(0, serde_json::Map::len) as u64)
+                    < rule.as_u64().expect("a number") =>
+            {
+                return wrong("has too few members");
+            }
+            "uniqueItems" => {
+                let items = value.as_array().map_or(&[][..], Vec::as_slice);
+                if items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
+                    return wrong("has an item twice");
+                }
             }
             "anyOf" => {
                 let options = rule.as_array().expect("a list");
@@ -100,7 +138,7 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             "maxItems" if value.as_array().map_or(0, Vec::len) as u64 > rule.as_u64().expect("a number") => {
                 return wrong("is too long");
             }
-            "enum" | "minimum" | "maximum" | "format" | "minItems" | "maxItems" => {}
+            "enum" | "minimum" | "maximum" | "format" | "minItems" | "maxItems" | "minProperties" => {}
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                     matches(item, rule, &format!("{place}[{index}]"))?;
@@ -114,6 +152,8 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
                         Some(schema) => matches(member, schema, &format!("{place}.{name}"))?,
                         // Beside a reference they are added to what that says.
                         None if schema.get("$ref").is_some() || known.is_empty() => {}
+                        // A rule of `allOf` or `oneOf` names a few members of the object that it stands in.
+                        None if schema.get("type").is_none() => {}
                         None => return wrong(&format!("has `{name}`, which is not described")),
                     }
                 }

@@ -100,8 +100,9 @@ impl Interval {
     /// let timer = Timer::builder().clock(clock.clone()).build().unwrap();
     /// let mut interval = timer.interval(Duration::from_secs(10));
     /// interval.reset_after(Duration::from_secs(1));
-    /// clock.advance(Duration::from_secs(11));
+    /// clock.advance(Duration::from_secs(1));
     /// assert_eq!(interval.tick().await?, Monotonic::from_nanos(1_000_000_000));
+    /// clock.advance(Duration::from_secs(10));
     /// assert_eq!(interval.tick().await?, Monotonic::from_nanos(11_000_000_000));
     /// # Ok::<(), tickwheel::SleepError>(())
     /// # }).unwrap();
