@@ -22,7 +22,8 @@ pub const BUGS: [Bug; 44] = [
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
     bug("retry-failed-sync", &["P1", "P8"]),
-    bug("cut-acked-tail", &["P1", "P8"]),
+    // What is cut was answered: a put, a cancel or an ack, as for a reply before the sync.
+    bug("cut-acked-tail", &["P1", "P4", "P5", "P6", "P8"]),
     bug("accept-stale-frame", &["P1", "P6", "P8"]),
     bug("log-freed-before-checkpoint-durable", &["P1"]),
     bug("cancel-forgotten-at-recovery", &["P5"]),
