@@ -91,24 +91,25 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
 
 /// What each bound of a machine may be.
 fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
-    let EngineBounds { head, fetched, shed_visits, shed_drops, instants, overdue, .. } = engine;
+    let EngineBounds { head, fetched, shed_visits, shed_drops, batch_effects, instants, overdue, .. } =
+        engine;
     vec![
         (head, [2, 2, 5]),
         (fetched, [1, 2, 5]),
         (shed_visits, [1, 3, 20]),
         (shed_drops, [1, 3, 20]),
+        (batch_effects, [1, 2, 5]),
         (instants, [1, 2, 5]),
         (overdue, [1, 2, 5]),
     ]
 }
 
 /// The bounds that have 64 bits on each machine.
-fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3]); 2] {
+fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3]); 3] {
     let EngineBounds {
         fetched_bytes,
         ids_block,
-        // A small batch parts what the oracle takes for one change.
-        batch_bytes: _,
+        batch_bytes,
         head: _,
         fetched: _,
         shed_visits: _,
@@ -117,7 +118,7 @@ fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3])
         instants: _,
         overdue: _,
     } = engine;
-    [(fetched_bytes, [1, 100, 5_000]), (ids_block, [1, 2, 10])]
+    [(fetched_bytes, [1, 100, 5_000]), (batch_bytes, [1, 300, 2_000]), (ids_block, [1, 2, 10])]
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 44] = [
+pub const BUGS: [Bug; 45] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -65,6 +65,7 @@ pub const BUGS: [Bug; 44] = [
     bug("row-forgotten", &["P1"]),
     bug("backoff-forgotten", &["P2", "P4"]),
     bug("forecast-of-the-past", &["counts"]),
+    bug("death-parted-from-attempt", &["P4", "P5", "P6"]),
     bug("burial-forgotten", &["P4", "P5", "P6", "counts"]),
     bug("run-not-written", &["P1", "P3", "P6"]),
     bug("lease-ends-before-told", &["P4"]),

@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 31] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -47,6 +47,7 @@ pub const NAMES: [&str; 30] = [
     "row-forgotten",
     "backoff-forgotten",
     "forecast-of-the-past",
+    "death-parted-from-attempt",
     "burial-forgotten",
     "run-not-written",
     "lease-ends-before-told",

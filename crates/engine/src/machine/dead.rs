@@ -66,6 +66,14 @@ impl Lapse {
 impl Engine {
     /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
     pub(super) fn lease_ended(&mut self, slot: Slot, now: Now, lapse: Lapse) {
+        if crate::planted::is("death-parted-from-attempt") {
+            return self.count_attempt(slot, now, lapse);
+        }
+        // The attempt and the death that follows from it are one change: a crash must not keep the first alone.
+        self.together(|engine| engine.count_attempt(slot, now, lapse));
+    }
+
+    fn count_attempt(&mut self, slot: Slot, now: Now, lapse: Lapse) {
         self.unplace(slot);
         let fence = self.next_lease;
         let counts = !crate::planted::is("attempt-not-counted");
@@ -367,10 +375,24 @@ impl Engine {
         }
         // Its body may have to be written again.
         self.take_room(task_bytes(&task, false))?;
-        if let Some(other) = self.dead(&task.queue, &task.key).filter(|&other| other != slot) {
-            self.take_key_from(other);
-        }
+        let other = self.dead(&task.queue, &task.key).filter(|&other| other != slot);
         self.unplace(slot);
+        self.together(|engine| {
+            if let Some(other) = other {
+                engine.take_key_from(other);
+            }
+            engine.live_again(now, slot, by);
+        });
+        self.entries.index_key(slot);
+        let queue = self.queues.open(&task.queue);
+        queue.dead -= 1;
+        queue.live += 1;
+        self.stats.scheduled_total += u64::from(by == Redriven::ByOwner);
+        self.place(slot, now);
+        Ok(self.view(slot))
+    }
+
+    fn live_again(&mut self, now: Now, slot: Slot, by: Redriven) {
         let (fence, version) = (self.next_lease, self.applied.next());
         self.record(slot, |task| {
             let put_at = task.put_at;
@@ -386,13 +408,6 @@ impl Engine {
             task.version = version;
             task.lease_fence = fence;
         });
-        self.entries.index_key(slot);
-        let queue = self.queues.open(&task.queue);
-        queue.dead -= 1;
-        queue.live += 1;
-        self.stats.scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place(slot, now);
-        Ok(self.view(slot))
     }
 }
 
