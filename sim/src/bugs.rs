@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 45] = [
+pub const BUGS: [Bug; 46] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -51,6 +51,7 @@ pub const BUGS: [Bug; 45] = [
     bug("pause-forgotten", &["limits"]),
     bug("drain-forgotten", &["limits"]),
     bug("backlog-forgotten", &["limits"]),
+    bug("deleted-in-memory-only", &["limits", "P3", "P4"]),
     bug("parked-for-ever", &["P3", "P4"]),
     bug("instant-lost", &["P1"]),
     bug("instant-made-twice", &["P6", "P4"]),

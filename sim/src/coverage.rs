@@ -64,6 +64,10 @@ pub struct Coverage {
     pub forecasts: u64,
     /// Rates laid down, and pauses that end by themselves.
     pub gates: u64,
+    /// Times a queue was forgotten, and times it was not because it had a task.
+    pub forgotten: u64,
+    /// See `forgotten`.
+    pub not_empty: u64,
     /// Times a server that slept was looked at while a lease waited in it.
     pub waits: u64,
     /// Pairs of recoveries compared.
@@ -142,6 +146,8 @@ impl AddAssign for Coverage {
         self.lists += other.lists;
         self.forecasts += other.forecasts;
         self.gates += other.gates;
+        self.forgotten += other.forgotten;
+        self.not_empty += other.not_empty;
         self.waits += other.waits;
         self.twins += other.twins;
         self.damages += other.damages;
@@ -172,8 +178,16 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "rates and timed pauses {}, sleeps with a lease waiting {}; schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
-            self.gates, self.waits, self.planned, self.mishaps, self.lost, self.undelivered, self.retries
+            "rates and timed pauses {}, queues forgotten {} (not empty {}), sleeps with a lease waiting {}; schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            self.gates,
+            self.forgotten,
+            self.not_empty,
+            self.waits,
+            self.planned,
+            self.mishaps,
+            self.lost,
+            self.undelivered,
+            self.retries
         )?;
         let all_crashes = self.crashes + self.crashes_in_recovery;
         writeln!(

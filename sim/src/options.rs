@@ -96,12 +96,14 @@ pub struct Options {
     pub glitch_permille: u64,
     /// Percent of the bounds of one step that are small: of what a store and a machine do at once, and of what they take.
     pub tight_percent: u64,
+    /// Percent of the holds that forget a queue instead.
+    pub delete_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 44] = [
+const FIELDS: [Field; 45] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -146,6 +148,7 @@ const FIELDS: [Field; 44] = [
     ("wall-sub-ns", |o| &mut o.wall_sub_ns),
     ("glitch-permille", |o| &mut o.glitch_permille),
     ("tight-percent", |o| &mut o.tight_percent),
+    ("delete-percent", |o| &mut o.delete_percent),
 ];
 
 impl Options {
@@ -198,6 +201,7 @@ impl Options {
             wall_sub_ns: edges::part_of_a_millisecond(rng),
             glitch_permille: rng.pick(&[0, 0, 10]),
             tight_percent: rng.pick(&[0, 50, 100]),
+            delete_percent: rng.pick(&[0, 30]),
         }
     }
 

@@ -233,6 +233,14 @@ impl Oracle {
                 queue.drained.called(id, true, called);
                 vec![]
             }
+            (Verb::Delete, _) => {
+                queue.limits.called(id, Limits::default(), called);
+                queue.paused.called(id, Hold { pause: Pause::Off, from, to }, called);
+                queue.drained.called(id, false, called);
+                // Whether the queue is empty concerns each of its keys.
+                queue.wide.insert(id);
+                vec![]
+            }
             (_, Some(key)) => vec![(0, key.clone())],
             (_, None) => {
                 queue.wide.insert(id);
@@ -488,7 +496,10 @@ impl Oracle {
             self.may_be_added(op, &task.key)?;
         }
         Ok(match (verb, answer) {
-            (_, said @ (Answer::Refused | Answer::Draining | Answer::BacklogFull)) => {
+            (
+                _,
+                said @ (Answer::Refused | Answer::Draining | Answer::BacklogFull | Answer::NotEmpty { .. }),
+            ) => {
                 self.refused_by_right(op, &said)?;
                 let queue = self.queues.entry(name.clone()).or_default();
                 queue.limits.refused(op.id.0);
@@ -500,13 +511,16 @@ impl Oracle {
                 }
                 vec![]
             }
-            (Verb::Settle(_) | Verb::Pause(_) | Verb::Drain, Answer::Laid) => {
+            (Verb::Settle(_) | Verb::Pause(_) | Verb::Drain | Verb::Delete, Answer::Laid) => {
+                if matches!(verb, Verb::Delete) {
+                    self.counted(op, [0; 4])?;
+                }
                 let queue = self.queues.entry(name.clone()).or_default();
                 queue.limits.answered(op.id.0, op.answered);
                 queue.paused.amend(op.id.0, |hold| hold.to = op.to);
                 queue.paused.answered(op.id.0, op.answered);
                 queue.drained.answered(op.id.0, op.answered);
-                if matches!(verb, Verb::Settle(_)) {
+                if matches!(verb, Verb::Settle(_) | Verb::Delete) {
                     queue.handed.begin(self.clock.mono(op.to));
                 }
                 vec![]
@@ -663,13 +677,7 @@ impl Oracle {
             };
             sum <= keys.len() && (1..16).all(has_room)
         };
-        let all_known = alone && queue.lost_keys == 0 && queue.keys.values().all(Key::quiet);
-        let graves =
-            |most: bool| -> usize { queue.keys.values().map(|book| book.graves(&self.clock, most)).sum() };
-        if all_known && !(graves(false)..=graves(true)).contains(&dead) {
-            let what = format!("{dead} dead, not {} to {}", graves(false), graves(true));
-            return Err(self.broken(&op.call.queue, None, ("counts", what)));
-        }
+        self.counted_dead(op, dead)?;
         if !fits(Excuse::None) {
             let promise = match () {
                 () if fits(Excuse::LeaseByWall) => "P7",
@@ -683,6 +691,40 @@ impl Oracle {
             return Err(self.broken(&op.call.queue, None, (promise, what)));
         }
         Ok(())
+    }
+
+    fn counted_dead(&self, op: &Op, dead: usize) -> Verdict {
+        let queue = &self.queues[&op.call.queue];
+        let all_known = queue.wide.is_empty() && queue.lost_keys == 0 && queue.keys.values().all(Key::quiet);
+        let graves =
+            |most: bool| -> usize { queue.keys.values().map(|book| book.graves(&self.clock, most)).sum() };
+        if all_known && !(graves(false)..=graves(true)).contains(&dead) {
+            let what = format!("{dead} dead, not {} to {}", graves(false), graves(true));
+            return Err(self.broken(&op.call.queue, None, ("counts", what)));
+        }
+        Ok(())
+    }
+
+    /// A queue was not forgotten because it has these. No schedule is on a queue that the oracle follows.
+    fn not_empty(&self, op: &Op, live: usize, dead: usize, schedules: usize) -> Verdict {
+        let queue = &self.queues[&op.call.queue];
+        let alone = queue.wide.is_empty();
+        let states = queue.keys.values().map(|book| match alone && book.quiet() {
+            true => book.states(&self.clock, Excuse::None),
+            false => 15,
+        });
+        let (mut least, mut most) = (0, queue.lost_keys + queue.wide.len());
+        for states in states {
+            least += usize::from(states & 1 == 0);
+            most += usize::from(states != 1);
+        }
+        if live + dead == 0 || schedules > 0 || !(least..=most).contains(&live) {
+            let said = format!("{live} live, {dead} dead, {schedules} schedules");
+            let what =
+                format!("not forgotten for {said}; {least} to {most} are live, and it has no schedule");
+            return Err(self.broken(&op.call.queue, None, ("counts", what)));
+        }
+        self.counted_dead(op, dead)
     }
 
     fn broken(&self, queue: &str, key: Option<&str>, (promise, what): Broken) -> Violation {

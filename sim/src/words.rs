@@ -278,6 +278,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
         Verb::Pause(oracle::Pause::On) => change(queue, product::QueueChange::Pause { ms: None }),
         Verb::Pause(oracle::Pause::For(ms)) => change(queue, product::QueueChange::Pause { ms: Some(*ms) }),
         Verb::Drain => change(queue, product::QueueChange::Drain),
+        Verb::Delete => change(queue, product::QueueChange::Delete),
         Verb::List => unreachable!("a list is taken page by page"),
         Verb::Return { .. } => unreachable!("no client says this, the driver does"),
     }
@@ -395,6 +396,11 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::Nack(Err(_)) => A::Refused,
         P::ChangeQueue(Ok(())) => A::Laid,
         P::ChangeQueue(Err(product::QueueError::Unavailable(why))) => unavailable(&why),
+        P::ChangeQueue(Err(product::QueueError::NotEmpty { live, dead, schedules })) => A::NotEmpty {
+            live: usize::try_from(live).unwrap_or(usize::MAX),
+            dead: usize::try_from(dead).unwrap_or(usize::MAX),
+            schedules: usize::try_from(schedules).unwrap_or(usize::MAX),
+        },
         P::ChangeQueue(Err(_)) => A::Refused,
         P::List(_)
         | P::Stats(_)

@@ -24,6 +24,7 @@ pub(crate) struct Workload {
     crowd_percent: u64,
     holds_percent: u64,
     drain_percent: u64,
+    delete_percent: u64,
     rate_percent: u64,
     terms_percent: u64,
     by_id_percent: u64,
@@ -55,6 +56,7 @@ impl Workload {
             crowd_percent: options.crowd_percent,
             holds_percent: options.holds_percent,
             drain_percent: options.drain_percent,
+            delete_percent: options.delete_percent,
             rate_percent: options.rate_percent,
             terms_percent: options.terms_percent,
             by_id_percent: options.by_id_percent,
@@ -150,6 +152,9 @@ impl Workload {
     /// What an owner lays down; a pause does not last.
     fn hold(&mut self, queue: String) -> Call {
         let few = |rng: &mut Rng| Some(rng.pick(&[1, 1, 2, 3, 10])).filter(|_| rng.chance(70));
+        if self.delete_percent > 0 && self.rng.chance(self.delete_percent) {
+            return Call { queue, key: None, verb: Verb::Delete };
+        }
         if self.drain_percent > 0 && self.rng.chance(self.drain_percent) {
             let max_backlog = Some(self.rng.pick(&[1, 2, 5, 20]));
             let verb = match self.rng.chance(50) {

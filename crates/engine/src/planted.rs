@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 31] = [
+pub const NAMES: [&str; 32] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -33,6 +33,7 @@ pub const NAMES: [&str; 31] = [
     "pause-forgotten",
     "drain-forgotten",
     "backlog-forgotten",
+    "deleted-in-memory-only",
     "parked-for-ever",
     "instant-lost",
     "instant-made-twice",

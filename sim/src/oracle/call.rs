@@ -266,6 +266,8 @@ pub enum Verb {
     Pause(Pause),
     /// Take no new task, until a pause ends. Answered by `Laid`.
     Drain,
+    /// Forget the queue: what was laid down is gone. Answered by `Laid`, or by `NotEmpty` while it has a task.
+    Delete,
     /// All live tasks of the queue, every page of it. Answered by `Listed`.
     List,
     /// How many tasks are in each state. Answered by `Counted`.
@@ -337,6 +339,15 @@ pub enum Answer {
     Draining,
     /// A new task was refused, for the queue has all it may (429).
     BacklogFull,
+    /// The queue was not forgotten, because it has these (409).
+    NotEmpty {
+        /// Live tasks.
+        live: usize,
+        /// Dead tasks.
+        dead: usize,
+        /// Schedules.
+        schedules: usize,
+    },
     /// A definite refusal without a trace (400, 429, 507).
     Refused,
     /// It happened or it did not (5xx). The same as [`lost`](super::Oracle::lost).

@@ -120,8 +120,11 @@ impl Oracle {
         }
     }
 
-    /// What was refused for the sake of a hold or a limit was so by right.
+    /// What was refused for the sake of a hold, a limit or what is there was so by right.
     pub(super) fn refused_by_right(&self, op: &Op, said: &Answer) -> Verdict {
+        if let Answer::NotEmpty { live, dead, schedules } = *said {
+            return self.not_empty(op, live, dead, schedules);
+        }
         let Some(queue) = self.queues.get(&op.call.queue) else { return Ok(()) };
         let right = match said {
             Answer::Draining => queue.drained.since(op.called).any(|drained| drained),

@@ -465,7 +465,12 @@ impl World {
             _ => Answer::NotFound,
         };
         match &call.verb {
-            Verb::Redrive { .. } | Verb::ById { .. } | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
+            Verb::Redrive { .. }
+            | Verb::ById { .. }
+            | Verb::Settle(_)
+            | Verb::Pause(_)
+            | Verb::Drain
+            | Verb::Delete => {
                 unreachable!("nobody dies at a rehearsal, and nothing is laid down")
             }
             Verb::Put { if_match, .. } if odd(if_match) => Answer::VersionMismatch,

@@ -285,7 +285,7 @@ impl World {
                     said => said.is_none(),
                 })
             }
-            Verb::Counts | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain => {
+            Verb::Counts | Verb::Settle(_) | Verb::Pause(_) | Verb::Drain | Verb::Delete => {
                 unreachable!("they concern no single key")
             }
         }

@@ -134,6 +134,8 @@ impl World {
                     tokens.iter().for_each(|token| self.workload.saw_token(&call.queue, token));
                 }
             }
+            Answer::Laid if matches!(call.verb, Verb::Delete) => self.coverage.forgotten += 1,
+            Answer::NotEmpty { .. } => self.coverage.not_empty += 1,
             _ => {}
         }
         self.oracle.answered(id, answer)?;

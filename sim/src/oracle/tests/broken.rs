@@ -539,6 +539,32 @@ fn p6_a_task_is_seen_before_its_put() {
 }
 
 #[test]
+fn counts_a_queue_is_forgotten_that_has_a_task_or_kept_that_has_none() {
+    let not_empty = |live, dead, schedules| Answer::NotEmpty { live, dead, schedules };
+    breaks("counts", |play| {
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        Ok(play.call(None, Verb::Delete, Answer::Laid))
+    });
+    breaks("counts", |play| Ok(play.call(None, Verb::Delete, not_empty(1, 0, 0))));
+    breaks("counts", |play| Ok(play.call(None, Verb::Delete, not_empty(0, 1, 0))));
+    breaks("counts", |play| Ok(play.call(None, Verb::Delete, not_empty(0, 0, 0))));
+    breaks("counts", |play| Ok(play.call(None, Verb::Delete, not_empty(0, 0, 1))));
+    breaks("counts", |play| {
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        Ok(play.call(None, Verb::Delete, not_empty(2, 0, 0)))
+    });
+}
+
+#[test]
+fn limits_what_was_laid_down_outlasts_its_queue() {
+    breaks("limits", |play| {
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        play.call(None, Verb::Delete, Answer::Laid)?;
+        Ok(play.call(Some("a"), put(DUE, 100), Answer::Draining))
+    });
+}
+
+#[test]
 fn limits_a_task_is_added_where_none_may_be() {
     breaks("limits", |play| {
         play.call(None, Verb::Drain, Answer::Laid)?;

@@ -471,6 +471,27 @@ fn a_lost_lease_may_take_a_task_that_is_put_later() {
 }
 
 #[test]
+fn a_queue_is_forgotten_with_what_was_laid_down_once_it_is_empty() {
+    holds(|play| {
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        play.call(None, Verb::Delete, Answer::Laid)?;
+        play.put("a", DUE, view("a", 1, 5, DUE))?;
+        let one = Answer::NotEmpty { live: 1, dead: 0, schedules: 0 };
+        play.call(None, Verb::Delete, one)?;
+        // Whether a put came before it or after it, nobody knows.
+        let put = play.send(Some("b"), put(DUE, 200));
+        play.call(None, Verb::Delete, Answer::NotEmpty { live: 2, dead: 0, schedules: 0 })?;
+        play.oracle.answered(put, Answer::Stored { created: true, task: view("b", 2, 8, DUE) })?;
+        play.cancel("a", false, Answer::Cancelled)?;
+        play.cancel("b", false, Answer::Cancelled)?;
+        play.call(None, Verb::Pause(Pause::On), Answer::Laid)?;
+        play.call(None, Verb::Delete, Answer::Laid)?;
+        play.crash()?;
+        play.put("c", DUE, view("c", 3, 19, DUE))
+    });
+}
+
+#[test]
 fn a_drained_queue_and_a_full_one_refuse_what_is_new() {
     holds(|play| {
         let backlog = Limits { max_backlog: Some(1), ..Limits::default() };
