@@ -131,6 +131,27 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     jumper.stage.restart_and_judge("a jump back");
 }
 
+/// An hour back and at once forward again. A step forward of an hour has to stand for a minute, but this one leads to where the clock was right.
+#[test]
+fn a_glitch_back_makes_nothing_late() {
+    let Some(mut jumper) = Jumper::new() else { return };
+    let server = jumper.start();
+    let caller = Caller::new(&server.url, &jumper.stage.history);
+    caller.put(&key("before"), wall_ms() + 3_000, 1).expect("put");
+    // The clock is right for three seconds, so a glitch may last as long.
+    assert_eq!(come(&caller, 10_000), [key("before")]);
+    caller.put(&key("soon"), wall_ms() + 1_000, 1).expect("put");
+    jumper.jump(&server, -HOUR_MS);
+    let before = steps(&server);
+    jumper.show(0);
+    jumper.stage.history.set_wall_offset_ms(0);
+    wait_for("the way back to be noticed", || (steps(&server) > before).then_some(()));
+    assert_eq!(offset_ms(&server), 0, "it is believed at once");
+    assert_eq!(come(&caller, 10_000), [key("soon")], "it does not wait for a minute");
+    server.kill();
+    jumper.stage.restart_and_judge("a glitch back");
+}
+
 #[test]
 fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
     let Some(mut jumper) = Jumper::new() else { return };
