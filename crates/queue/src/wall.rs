@@ -39,8 +39,8 @@ pub struct Reading {
 /// step back is followed at once: waiting longer does no harm, and `due_at` is an instant of the wall clock.
 ///
 /// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour,
-/// but it leads to where the clock was believed before, counted on by the boot-time clock, and so it makes nothing due that
-/// would not be due without the glitch. It is believed at once. How long the guard remembers the place depends on how long
+/// but it leads to where the clock was believed before, counted on by the boot-time clock. If the clock was right there, nothing
+/// becomes due too early. So the return is believed at once. How long the guard remembers the place depends on how long
 /// the clock was believed there: as long as that, and at most an hour ([`RETURN_MAX`]). So a clock that was wrong when the
 /// machine started, and was set right after a minute, may return to the wrong time for a minute and no longer.
 ///
