@@ -348,7 +348,7 @@ pub const LATENESS_BOUNDS_MS: [u64; 14] =
 pub struct Stats {
     /// The page of queues that was asked for.
     pub page: QueuePage,
-    /// What happened in queues that have ended, by the namespace, as long as that has others.
+    /// What happened in queues that have ended, by the namespace, as long as that has others. Empty unless the page is the last.
     pub gone: BTreeMap<String, QueueTotals>,
     /// Puts and patches taken.
     pub scheduled_total: u64,

@@ -537,9 +537,12 @@ impl Engine {
     }
 
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {
+        let page = self.queues.page(now, list);
+        // There may be as many namespaces as queues, so they come once and not with each page.
+        let gone = if page.next.is_none() { self.queues.gone().clone() } else { BTreeMap::new() };
         Stats {
-            page: self.queues.page(now, list),
-            gone: self.queues.gone().clone(),
+            page,
+            gone,
             room: self.room_left(),
             waiting: self.queues.waiting(),
             read_only: self.failed.is_some(),

@@ -138,6 +138,9 @@ fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
         both.into(),
         "of namespaces with queues, those that are empty and listed among them"
     );
+    let first = ListQueues { max: 1, ..ListQueues::default() };
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(first)) else { panic!("another answer") };
+    assert!(stats.page.next.is_some() && stats.gone.is_empty(), "they come with the last page");
     world.pass_ms(3_600_000);
     assert_eq!(gone(&mut world), [("shop".to_owned(), one)].into(), "of a namespace that has others");
     world.input(Input::Leave { queue: queue("shop/default") });
