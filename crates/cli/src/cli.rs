@@ -44,7 +44,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Put(Box<put::Put>),
     Get(get::Get),
     Ls(ls::Ls),

@@ -48,7 +48,7 @@ impl App {
         limits: &Limits,
     ) -> Self {
         Self {
-            jobs: Jobs::new(queue.clone(), stopping.clone()),
+            jobs: Jobs::new(queue.clone(), stopping.clone(), limits),
             queue,
             stopping,
             slots: Slots::new(limits),

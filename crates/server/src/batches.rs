@@ -7,7 +7,6 @@
 //! any more is dropped outside of it, for that takes the lock again.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,8 +14,7 @@ use tickwheel_api::Problem;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 
-use crate::addresses::household;
-use crate::host::is_loopback;
+use crate::producer::Producer;
 
 /// A batch has to send this much in each [`PACE_TIME`] while it is waited for: 1 KiB a second.
 pub(crate) const PACE_BYTES: usize = 5 << 10;
@@ -28,27 +26,6 @@ const WAIT_MAX: Duration = Duration::from_secs(6);
 const WAITING_MAX: usize = 256;
 /// 64 of them may be one producer's: it cannot take the places of the others in the line.
 const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
-
-/// Who opens batches.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Producer {
-    /// The bearer of the token with this hash.
-    Token([u8; 32]),
-    /// A machine, where there are no tokens.
-    Address(IpAddr),
-    /// This machine, where there are no tokens: all clients of a proxy on it look alike, so there are no shares.
-    Local,
-}
-
-impl Producer {
-    pub(crate) fn new(token: Option<[u8; 32]>, from: Option<IpAddr>) -> Self {
-        match (token, from) {
-            (Some(token), _) => Self::Token(token),
-            (None, Some(from)) if !is_loopback(&from) => Self::Address(household(from)),
-            (None, _) => Self::Local,
-        }
-    }
-}
 
 /// The places of all batches. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -141,7 +118,7 @@ impl Batches {
     }
 
     fn is_at_share(&self, state: &State, producer: Producer) -> bool {
-        producer != Producer::Local && state.count(|open| open.producer == producer) >= self.0.share_max
+        producer.has_share() && state.count(|open| open.producer == producer) >= self.0.share_max
     }
 
     /// Whether there is a place that this producer may have. Nobody who waits could take it, else it would be taken.
@@ -152,7 +129,7 @@ impl Batches {
     /// Whether one more of this producer may not even wait.
     fn is_line_full(&self, state: &State, producer: Producer) -> bool {
         let of_one = || state.waiting.values().filter(|one| one.producer == producer).count();
-        state.waiting.len() >= WAITING_MAX || producer != Producer::Local && of_one() >= WAITING_OF_ONE_MAX
+        state.waiting.len() >= WAITING_MAX || producer.has_share() && of_one() >= WAITING_OF_ONE_MAX
     }
 
     /// Gives free places to those that wait, and has slow batches make way for the others.
@@ -358,8 +335,6 @@ mod tests {
         let _held = places(&batches, from("127.0.0.1"), 2).await;
         let _other = places(&batches, Producer::new(None, None), 1).await;
         assert!(refused(&batches, from("::1")).await.contains("--max-batches)"));
-        assert_eq!(from("2001:db8::1"), from("2001:db8::2"), "a machine has a network of them");
-        assert_eq!(Producer::new(Some([1; 32]), Some("127.0.0.1".parse().expect("an address"))), A);
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,8 +13,9 @@ use tokio::time::timeout;
 
 use crate::app::App;
 use crate::aside::{LONG_BYTES, aside};
-use crate::limits::{SMALL_BODY_BYTES, Slot, Slots};
+use crate::large_bodies::{LargeBodies, Place, SMALL_BODY_BYTES};
 use crate::problem::{self, Refusal};
+use crate::producer::Producer;
 use crate::quota::Quota;
 use crate::tokens::Grant;
 
@@ -37,10 +38,10 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// A whole JSON body, not yet parsed. Dropping it frees its slot; a handler that waits for long does so first.
+/// A whole JSON body, not yet parsed. Dropping it frees its place; a handler that waits for long does so first.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
-    _slot: Option<Slot>,
+    _place: Option<Place>,
 }
 
 impl Deref for JsonBytes {
@@ -53,7 +54,7 @@ impl Deref for JsonBytes {
 
 impl JsonBytes {
     /// What `read` makes of it. A long body is read aside: the worst 1 MiB of JSON takes 10 ms and more, and others are served on this thread.
-    /// It is gone then, and its slot stays.
+    /// It is gone then, and its place stays.
     ///
     /// # Errors
     /// Those of `read`; the server stops.
@@ -78,7 +79,9 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let grant = request.extensions().get::<Grant>().cloned();
         let quota = grant.as_ref().and_then(Grant::quota);
         quota.map_or(Ok(()), Quota::body)?;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), &state.as_ref().slots, quota));
+        let producer = Producer::of(request.extensions());
+        let places = &state.as_ref().slots.large_bodies;
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, places, quota));
         let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
         body.map_err(Refusal::from)
     }
@@ -124,8 +127,13 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-async fn whole(mut body: Body, slots: &Slots, quota: Option<&Quota>) -> Result<JsonBytes, Problem> {
-    let (mut bytes, mut slot) = (Vec::new(), None);
+async fn whole(
+    mut body: Body,
+    producer: Producer,
+    places: &LargeBodies,
+    quota: Option<&Quota>,
+) -> Result<JsonBytes, Problem> {
+    let (mut bytes, mut place) = (Vec::new(), None);
     while let Some(piece) = next_piece(&mut body).await? {
         if let Some(quota) = quota {
             quota.came(piece.len(), 0);
@@ -134,12 +142,12 @@ async fn whole(mut body: Body, slots: &Slots, quota: Option<&Quota>) -> Result<J
         if length > BODY_BYTES_MAX {
             return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
         }
-        if length > SMALL_BODY_BYTES && slot.is_none() {
-            slot = Some(slots.large_body().await?);
+        if length > SMALL_BODY_BYTES && place.is_none() {
+            place = Some(places.enter(producer).await?);
         }
         bytes.extend_from_slice(&piece);
     }
-    Ok(JsonBytes { bytes, _slot: slot })
+    Ok(JsonBytes { bytes, _place: place })
 }
 
 /// The next bytes of a body, `None` at its end. Safe to drop and call again.
@@ -161,11 +169,20 @@ pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tickwheel_api::Levels;
+    use tickwheel_queue::Queue;
+
     use super::*;
+    use crate::limits::Limits;
+    use crate::stopping;
+    use crate::tokens::Tokens;
+    use crate::wire::Peer;
 
     /// A body of that many bytes is read on this thread or on another.
     async fn read_elsewhere(bytes: usize) -> bool {
-        let mut body = JsonBytes { bytes: vec![b' '; bytes], _slot: None };
+        let mut body = JsonBytes { bytes: vec![b' '; bytes], _place: None };
         let read = move |given: &[u8]| {
             assert_eq!(given.len(), bytes);
             Ok(std::thread::current().id())
@@ -177,9 +194,44 @@ mod tests {
     async fn a_long_body_is_read_aside() {
         assert!(!read_elsewhere(LONG_BYTES).await);
         assert!(read_elsewhere(LONG_BYTES + 1).await);
-        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _slot: None };
+        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _place: None };
         let refused = long.read(tickwheel_api::PutBody::parse).await.expect_err("no body");
         assert_eq!(refused.problem().status, 400);
+    }
+
+    /// A large body from this sender, and its place as long as it is held.
+    async fn large(app: &Arc<App>, grant: &Grant, from: &str) -> Result<JsonBytes, Refusal> {
+        let peer = Peer(Some(from.parse().expect("an address")));
+        let request = Request::post("/").extension(grant.clone()).extension(peer);
+        let body = Body::from(vec![b' '; SMALL_BODY_BYTES + 1]);
+        JsonBytes::from_request(request.body(body).expect("a request"), app).await
+    }
+
+    /// One producer with 128 large bodies, sent slowly, kept those of all others out.
+    #[tokio::test(start_paused = true)]
+    async fn a_large_body_takes_a_place_of_its_sender() {
+        let (_stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let limits = Limits { large_bodies: 5, large_bodies_per_caller: 1, ..Limits::default() };
+        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
+        let tokens = Tokens::parse("one\ntwo").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        let (one, two, none) = (of("one"), of("two"), Grant::everything());
+        let mut held = Vec::new();
+        for (grant, from) in [(&one, "127.0.0.1"), (&none, "192.0.2.1")] {
+            held.push(large(&app, grant, from).await.expect("its share"));
+            let refused = large(&app, grant, from).await.err().expect("it has its share");
+            assert_eq!(refused.problem().status, 429);
+            let detail = &refused.problem().detail;
+            assert!(detail.contains("--max-large-bodies-per-caller"), "{detail}");
+        }
+        held.push(large(&app, &two, "127.0.0.1").await.expect("another token"));
+        // Clients of a proxy on this machine, where there are no tokens.
+        for _ in 0..2 {
+            held.push(large(&app, &none, "127.0.0.1").await.expect("there are places"));
+        }
+        let refused = large(&app, &none, "127.0.0.1").await.err().expect("all are taken");
+        assert!(refused.problem().detail.contains("(--max-large-bodies)"), "{}", refused.problem().detail);
     }
 
     #[test]

@@ -10,7 +10,6 @@ use tickwheel_api::{
 use tickwheel_queue::{Due, Place, Queue, QueueName, Seq, TaskPage, Timestamp};
 
 use crate::answer;
-use crate::app::{App, Shared};
 use crate::aside::Steps;
 use crate::body::JsonBytes;
 use crate::caller::Caller;
@@ -140,7 +139,8 @@ impl Bulk {
     }
 
     /// Does it while the call waits, or lets a job do it where there is much to do.
-    async fn run(mut self, app: &App) -> Result<Response, Refusal> {
+    async fn run(mut self, caller: &Caller) -> Result<Response, Refusal> {
+        let app = &*caller.app;
         let (mut found, mut next) = (Vec::new(), Some(Position::default()));
         for _ in 0..PAGES_MAX {
             let Some(at) = next.filter(|_| found.len() <= BULK_MAX) else { break };
@@ -153,7 +153,7 @@ impl Bulk {
             return Ok(self.answer(found.len() as u64, tally));
         }
         let of = self.extent(&app.queue).await?;
-        let job = app.jobs.start(self, of).await?;
+        let job = app.jobs.start(caller.producer(), self, of).await?;
         let mut response = answer::json(StatusCode::ACCEPTED, &job);
         let place = format!("/v1/jobs/{}", job.id);
         response
@@ -165,7 +165,7 @@ impl Bulk {
 
 /// `POST cancel`: cancels what a filter finds, or says how many there are.
 pub(crate) async fn cancel(
-    app: Shared,
+    caller: Caller,
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
@@ -173,7 +173,7 @@ pub(crate) async fn cancel(
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     no_version(version)?;
-    Bulk::new(name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).run(&app).await
+    Bulk::new(name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).run(&caller).await
 }
 
 /// `POST move`: gives what a filter finds another time, or says how many there are.
@@ -196,12 +196,12 @@ pub(crate) async fn moving(
         caller.admit_due(Due::At(Timestamp::from_ms(ms).unwrap_or_default()))?;
     }
     let latest = caller.latest();
-    Bulk::new(name, Work::Move(Move { body, latest })).run(&caller.app).await
+    Bulk::new(name, Work::Move(Move { body, latest })).run(&caller).await
 }
 
 /// `POST purge`: removes all tasks, live and dead, or says how many there are.
 pub(crate) async fn purge(
-    app: Shared,
+    caller: Caller,
     QueueAt(name): QueueAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
@@ -209,7 +209,7 @@ pub(crate) async fn purge(
 ) -> Result<Response, Refusal> {
     no_query(&query)?;
     no_version(version)?;
-    Bulk::new(name, Work::Purge(body.read(PurgeBody::parse).await?)).run(&app).await
+    Bulk::new(name, Work::Purge(body.read(PurgeBody::parse).await?)).run(&caller).await
 }
 
 fn no_version(version: Option<Seq>) -> Result<(), BadRequest> {

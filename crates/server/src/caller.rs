@@ -9,9 +9,9 @@ use tickwheel_api::Problem;
 use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, Timestamp};
 
 use crate::app::App;
-use crate::batches::Producer;
 use crate::job;
 use crate::problem::Refusal;
+use crate::producer::Producer;
 use crate::queue_pages::QueuePages;
 use crate::quota::Quota;
 use crate::tokens::{Grant, Right};

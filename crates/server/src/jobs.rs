@@ -14,15 +14,18 @@ use crate::answer;
 use crate::app::{App, Shared};
 use crate::bulk::{Bulk, PAGE};
 use crate::job::{self, Job};
+use crate::limits::Limits;
 use crate::path::JobAt;
 use crate::problem::Refusal;
+use crate::producer::Producer;
 use crate::query::QueryText;
 use crate::stopping::Stopping;
 use crate::tokens::Grant;
 use crate::translate;
+use crate::turns::Turns;
 
-/// Jobs under way at one time.
-const RUNNING_MAX: usize = 4;
+/// Jobs that work at one time, a page at a turn; the others wait for theirs.
+const WORKING_MAX: usize = 4;
 /// Jobs that are over and can still be looked at.
 const OVER_MAX: usize = 100;
 
@@ -37,7 +40,19 @@ type Held = Arc<tokio::sync::Mutex<Job>>;
 pub(crate) struct Jobs {
     queue: Queue,
     stopping: Stopping,
-    running: Arc<Mutex<BTreeMap<u64, Held>>>,
+    /// Jobs under way.
+    max: usize,
+    /// Those of one caller.
+    share_max: usize,
+    running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    turns: Turns,
+}
+
+/// A job under way.
+struct Running {
+    held: Held,
+    /// `None`: an earlier life of the server started it. Whose it was is not kept, because the hash of a short token gives it away.
+    caller: Option<Producer>,
 }
 
 /// The place of a job under way; free again when it is dropped.
@@ -45,6 +60,7 @@ struct Place {
     jobs: Jobs,
     id: u64,
     held: Held,
+    caller: Option<Producer>,
 }
 
 impl Drop for Place {
@@ -54,11 +70,13 @@ impl Drop for Place {
 }
 
 impl Jobs {
-    pub(crate) fn new(queue: Queue, stopping: Stopping) -> Self {
-        Self { queue, stopping, running: Arc::default() }
+    pub(crate) fn new(queue: Queue, stopping: Stopping, limits: &Limits) -> Self {
+        let turns = Turns::new(WORKING_MAX);
+        let Limits { jobs: max, jobs_per_caller: share_max, .. } = *limits;
+        Self { queue, stopping, max, share_max, running: Arc::default(), turns }
     }
 
-    /// Goes on with the jobs that the last end of the server left. Those that it cannot read are told of and left alone.
+    /// Goes on with the jobs that the last end of the server left, which have one turn together among the callers. Those that it cannot read are told of and left alone.
     ///
     /// # Errors
     /// 503 if the queue cannot be looked at.
@@ -67,38 +85,35 @@ impl Jobs {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
                 tracing::info!(id, queue, looked_at, of, "a job goes on");
-                self.go(self.place(&mut self.running(), job));
+                self.go(self.place(&mut self.running(), job, None));
             }
         }
         Ok(())
     }
 
-    /// A new job, kept before this returns; it is started even if nobody waits for that any more. A full disk does not hinder it, for it makes
-    /// room: then it is kept as soon as it can be.
+    /// A new job of this caller, kept before this returns; it is started even if nobody waits for that any more. A full disk does not hinder it,
+    /// for it makes room: then it is kept as soon as it can be.
     ///
     /// # Errors
-    /// 429: too many are under way. 503: it cannot be kept.
-    pub(crate) async fn start(&self, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+    /// 429: too many are under way; the problem names the limit. 503: it cannot be kept.
+    pub(crate) async fn start(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
         let jobs = self.clone();
-        let begun = tokio::spawn(async move { jobs.begin(bulk, of).await }).await;
+        let begun = tokio::spawn(async move { jobs.begin(caller, bulk, of).await }).await;
         match begun {
             Ok(begun) => begun,
             Err(_) => Err(Problem::internal("a part of the server failed")),
         }
     }
 
-    async fn begin(&self, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+    async fn begin(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+        // A call that is refused makes the server forget no job.
+        self.check_room(&self.running(), caller)?;
         let last = self.forget_oldest().await?;
         // By the clock, so that the number of a job of an emptied server is not another's now.
         let id = self.queue.now().as_tick().max(last.map_or(0, |last| last + 1));
         let mut job = Job::new(id, bulk, of);
         loop {
-            let Some(place) = self.enter(&mut job) else {
-                return Err(Problem::busy(
-                    format!("the server has the {RUNNING_MAX} jobs under way that it may have"),
-                    5,
-                ));
-            };
+            let place = self.enter(caller, &mut job)?;
             let put = Put { mode: PutMode::Create, ..job.put() };
             match self.queue.put(put).await {
                 Ok(_) => {}
@@ -120,35 +135,58 @@ impl Jobs {
         }
     }
 
-    /// Takes one of the places, under a number that no job under way has; `None`: there is none.
-    fn enter(&self, job: &mut Job) -> Option<Place> {
+    /// Takes one of the places, under a number that no job under way has.
+    ///
+    /// # Errors
+    /// 429: there is none for this caller.
+    fn enter(&self, caller: Producer, job: &mut Job) -> Result<Place, Refusal> {
         let mut running = self.running();
-        if running.len() >= RUNNING_MAX {
-            return None;
-        }
+        self.check_room(&running, caller)?;
         while running.contains_key(&job.body.id) {
             job.body.id += 1;
         }
-        Some(self.place(&mut running, job.clone()))
+        Ok(self.place(&mut running, job.clone(), Some(caller)))
     }
 
-    fn place(&self, running: &mut BTreeMap<u64, Held>, job: Job) -> Place {
+    fn check_room(&self, running: &BTreeMap<u64, Running>, caller: Producer) -> Result<(), Refusal> {
+        let Self { max, share_max, .. } = *self;
+        let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
+        let what = if caller.has_share() && of_caller() >= share_max {
+            format!("the caller has the {share_max} jobs under way that one may have (--max-jobs-per-caller)")
+        } else if running.len() >= max {
+            format!("the server has the {max} jobs under way that it may have (--max-jobs)")
+        } else {
+            return Ok(());
+        };
+        let hint = "try again when one of them is over; GET /v1/jobs shows how they go, and DELETE /v1/jobs/{id} stops one";
+        Err(Problem::busy(what, 5).with_hint(hint).into())
+    }
+
+    fn place(&self, running: &mut BTreeMap<u64, Running>, job: Job, caller: Option<Producer>) -> Place {
         let (id, held) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
-        running.insert(id, Arc::clone(&held));
-        Place { jobs: self.clone(), id, held }
+        running.insert(id, Running { held: Arc::clone(&held), caller });
+        Place { jobs: self.clone(), id, held, caller }
     }
 
     fn go(&self, place: Place) {
         let jobs = self.clone();
-        tokio::spawn(async move { jobs.run(&place.held).await });
+        tokio::spawn(async move { jobs.run(&place).await });
     }
 
     /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
     /// kept: what was done after it is not counted, and not done again.
-    async fn run(&self, held: &Held) {
+    ///
+    /// Each page is a turn, so that a job of a million tasks does not hold up a small one that came later.
+    async fn run(&self, place: &Place) {
+        let held = &place.held;
         loop {
+            let turn = self.turns.take(place.caller).await;
             let (mut bulk, at) = {
                 let job = held.lock().await;
+                // It was stopped, or the server stops, while it waited for its turn.
+                if !job.is_running() || self.stopping.is_given() {
+                    return;
+                }
                 (job.bulk.clone(), job.at)
             };
             let page = async {
@@ -157,6 +195,7 @@ impl Jobs {
                 Ok::<_, Problem>((step, tally))
             };
             let page = page.await;
+            drop(turn);
             let mut job = held.lock().await;
             match page {
                 Ok((step, tally)) => {
@@ -215,7 +254,7 @@ impl Jobs {
 
     /// The job of this number.
     async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
-        let held = self.running().get(&id).cloned();
+        let held = self.running().get(&id).map(|one| Arc::clone(&one.held));
         if let Some(held) = held {
             return Ok(Some(held.lock().await.clone()));
         }
@@ -228,7 +267,7 @@ impl Jobs {
 
     /// Stops it, if it is under way; what has begun of it is ended.
     async fn stop(&self, id: u64) -> Result<(), Problem> {
-        let held = self.running().get(&id).cloned();
+        let held = self.running().get(&id).map(|one| Arc::clone(&one.held));
         let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
@@ -285,7 +324,7 @@ impl Jobs {
         Ok(kept.last().map(|job| job.body.id))
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Held>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -340,4 +379,118 @@ async fn find(app: &App, grant: &Grant, id: &str) -> Result<Job, Refusal> {
         None => None,
     };
     Ok(job.filter(|job| grant.covers(&job.bulk.queue)).ok_or_else(|| Problem::no_job(id))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_api::{BulkCancelBody, JobBody};
+    use tickwheel_queue::{Key, QueueName};
+
+    use super::*;
+    use crate::stopping::{self, Stop};
+    use crate::turns::Turn;
+    use crate::work::Work;
+
+    const A: Producer = Producer::Token([1; 32]);
+    const B: Producer = Producer::Token([2; 32]);
+
+    /// Jobs that all wait until the turns are dropped, over a queue with one task.
+    async fn all_waiting(limits: Limits) -> (Jobs, Vec<Turn>, Stop) {
+        let (stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let put = Put::new(&name(), Key::new("a").expect("a key"));
+        queue.put(put).await.expect("stored");
+        let jobs = Jobs::new(queue, stopping, &limits);
+        let mut turns = Vec::new();
+        for _ in 0..WORKING_MAX {
+            turns.push(jobs.turns.take(None).await);
+        }
+        (jobs, turns, stop)
+    }
+
+    fn name() -> QueueName {
+        QueueName::new("q").expect("a name")
+    }
+
+    async fn start(jobs: &Jobs, caller: Producer) -> Result<JobBody, Problem> {
+        let work = Work::Cancel(BulkCancelBody { dry_run: true, ..BulkCancelBody::default() });
+        jobs.start(caller, Bulk { queue: name(), work, as_of: None }, 1).await
+    }
+
+    async fn started(jobs: &Jobs, caller: Producer) -> u64 {
+        start(jobs, caller).await.expect("there is room").id
+    }
+
+    async fn refused(jobs: &Jobs, caller: Producer) -> String {
+        let problem = start(jobs, caller).await.expect_err("there is no room");
+        assert_eq!((problem.status, problem.retry_after_s), (429, Some(5)));
+        problem.detail.to_string()
+    }
+
+    async fn over(jobs: &Jobs, id: u64) -> JobBody {
+        loop {
+            let job = jobs.get(id).await.expect("it answers").expect("it is known").body;
+            if job.state != JobState::Running && !jobs.running().contains_key(&id) {
+                return job;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The story: four jobs of one caller kept the jobs of all others out until one of them was over.
+    #[tokio::test]
+    async fn one_caller_has_its_share_of_jobs_and_others_the_rest() {
+        let (jobs, turns, _stop) =
+            all_waiting(Limits { jobs: 3, jobs_per_caller: 2, ..Limits::default() }).await;
+        let ids = [started(&jobs, A).await, started(&jobs, A).await];
+        let detail = refused(&jobs, A).await;
+        assert!(detail.contains("2 jobs under way that one may have (--max-jobs-per-caller)"), "{detail}");
+        let other = started(&jobs, B).await;
+        let detail = refused(&jobs, B).await;
+        assert!(detail.contains("3 jobs under way that it may have (--max-jobs)"), "{detail}");
+        drop(turns);
+        for id in [ids[0], ids[1], other] {
+            let job = over(&jobs, id).await;
+            assert_eq!((job.state, job.matched), (JobState::Done, 1));
+        }
+        over(&jobs, started(&jobs, A).await).await;
+    }
+
+    /// All clients of a proxy on this machine have one address.
+    #[tokio::test]
+    async fn callers_of_this_machine_share_all_jobs() {
+        let (jobs, _turns, _stop) =
+            all_waiting(Limits { jobs: 3, jobs_per_caller: 1, ..Limits::default() }).await;
+        for _ in 0..3 {
+            started(&jobs, Producer::Local).await;
+        }
+        assert!(refused(&jobs, Producer::Local).await.contains("(--max-jobs)"));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_stopped_while_it_waits_does_nothing() {
+        let (jobs, turns, _stop) = all_waiting(Limits::default()).await;
+        let id = started(&jobs, A).await;
+        jobs.stop(id).await.expect("stopped");
+        drop(turns);
+        let job = over(&jobs, id).await;
+        assert_eq!((job.state, job.looked_at, job.matched), (JobState::Stopped, 0, 0));
+    }
+
+    /// A server that stops does not begin a page of each job that waits.
+    #[tokio::test]
+    async fn a_job_that_waits_when_the_server_stops_goes_on_at_the_next_start() {
+        let (jobs, turns, stop) = all_waiting(Limits::default()).await;
+        let id = started(&jobs, A).await;
+        stop.give();
+        drop(turns);
+        while !jobs.running().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let (_stop, stopping) = stopping::signal();
+        let next = Jobs::new(jobs.queue.clone(), stopping, &Limits::default());
+        next.resume().await.expect("it goes on");
+        let job = over(&next, id).await;
+        assert_eq!((job.state, job.matched), (JobState::Done, 1));
+    }
 }

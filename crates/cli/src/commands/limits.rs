@@ -22,6 +22,9 @@ pub(crate) struct LimitOptions {
     /// Bodies above 16 KiB that are read at one time, each of up to 1 MiB
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES", default_value = "128", value_parser = values::places)]
     max_large_bodies: usize,
+    /// Of these, large bodies of one token; where there are no tokens, of one address of another machine
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES_PER_CALLER", default_value = "64", value_parser = values::places)]
+    max_large_bodies_per_caller: usize,
     /// Batches that are open at one time; each takes up to 16 MiB of memory
     ///
     /// A batch that sends less than 1 KiB/s for 5 s gives its place to one that waits
@@ -30,6 +33,14 @@ pub(crate) struct LimitOptions {
     /// Of these, batches of one token; where there are no tokens, of one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_batches_per_caller: usize,
+    /// Jobs under way: cancels, moves and purges of more than 10,000 tasks, which go on after their call was answered
+    ///
+    /// Four of them work at one time, in turns of 1,000 tasks; callers have their turns one after the other
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS", default_value = "64", value_parser = values::places)]
+    max_jobs: usize,
+    /// Of these, jobs of one token; where there are no tokens, of one address of another machine
+    #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS_PER_CALLER", default_value = "16", value_parser = values::places)]
+    max_jobs_per_caller: usize,
     /// Bytes of memory for the tubes that clients of beanstalkd watch; one connection has a quarter of it
     #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_WATCHED_BYTES", default_value = "33554432", value_parser = values::watched_bytes)]
     max_watched_bytes: usize,
@@ -44,8 +55,11 @@ impl LimitOptions {
             limits: Limits {
                 connections_kept: self.kept_connections,
                 large_bodies: self.max_large_bodies,
+                large_bodies_per_caller: self.max_large_bodies_per_caller,
                 batches: self.max_batches,
                 batches_per_caller: self.max_batches_per_caller,
+                jobs: self.max_jobs,
+                jobs_per_caller: self.max_jobs_per_caller,
                 watched_bytes: self.max_watched_bytes,
             },
             ..config
@@ -80,8 +94,11 @@ mod tests {
             "--max-connections-per-address=1000",
             "--kept-connections=64",
             "--max-large-bodies=128",
+            "--max-large-bodies-per-caller=64",
             "--max-batches=32",
             "--max-batches-per-caller=16",
+            "--max-jobs=64",
+            "--max-jobs-per-caller=16",
             "--max-watched-bytes=33554432",
         ]);
         assert_eq!(usual.expect("options"), Config::new(Store::Memory));
@@ -90,8 +107,11 @@ mod tests {
             "--max-connections-per-address=2",
             "--kept-connections=3",
             "--max-large-bodies=4",
+            "--max-large-bodies-per-caller=8",
             "--max-batches=5",
             "--max-batches-per-caller=6",
+            "--max-jobs=9",
+            "--max-jobs-per-caller=10",
             "--max-watched-bytes=7000",
         ])
         .expect("options");
@@ -99,8 +119,11 @@ mod tests {
         let limits = Limits {
             connections_kept: 3,
             large_bodies: 4,
+            large_bodies_per_caller: 8,
             batches: 5,
             batches_per_caller: 6,
+            jobs: 9,
+            jobs_per_caller: 10,
             watched_bytes: 7_000,
         };
         assert_eq!(other.limits, limits);
