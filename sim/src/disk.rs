@@ -176,7 +176,7 @@ impl SimDisk {
         }
     }
 
-    /// Somebody deletes a file, and the deletion is durable.
+    /// A person deletes a file, and the deletion is durable.
     ///
     /// # Panics
     /// If there is no such file.

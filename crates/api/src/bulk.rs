@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// A call does up to so many tasks while its caller waits; beyond them, or where finding them takes long, a job does it.
+/// A call does up to this many tasks while its caller waits. If there are more, or if finding them takes long, a job does it.
 pub const BULK_MAX: usize = 10_000;
 
 pub(crate) const CANCEL: Shape = Shape {
@@ -99,11 +99,11 @@ impl Serialize for BulkCancelBody {
 /// Where tasks are moved to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveTo {
-    /// All to one instant: so many milliseconds after the server received the call (`delay`).
+    /// All to one instant: this many milliseconds after the server received the call (`delay`).
     After(u64),
     /// All to this instant, in milliseconds since 1970 (`at` or `at_ms`). The past is now.
     At(i64),
-    /// Each from its own time, so many milliseconds later, or earlier if it is negative (`by`). None becomes due before now.
+    /// Each from its own time by this many milliseconds: later, or earlier if the number is negative (`by`). None becomes due before now.
     By(i64),
 }
 

@@ -11,7 +11,7 @@ pub enum JobState {
     Running,
     /// It has looked at all there is.
     Done,
-    /// Somebody stopped it; what it has done stays.
+    /// A caller stopped it; what it has done stays.
     Stopped,
     /// It could not go on, see `error`; what it has done stays.
     Failed,

@@ -7,9 +7,9 @@ use crate::bad_request::{BadRequest, shown_bytes};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 
-/// A number has at most so many digits. Readers refuse longer ones or take seconds for them.
+/// How many digits a number has at most. Readers refuse longer ones or take seconds for them.
 const DIGITS_MAX: usize = 1_000;
-/// A path in a refusal has about so many bytes at most.
+/// How many bytes a path in a refusal has at most, about.
 const PATH_BYTES_MAX: usize = 256;
 
 /// What is wrong with a text that is JSON by the grammar.

@@ -183,7 +183,7 @@ impl ListQuery {
 pub struct QueuesQuery {
     /// Only queues whose name begins with this: at most 200 bytes of the alphabet of queue names; empty: all.
     pub prefix: String,
-    /// At most so many on the page: 1 to 1,000; `None`: all there are.
+    /// How many the page has at most: 1 to 1,000; `None`: all there are.
     pub limit: Option<usize>,
     /// Where the page before ended, as its `next_cursor` said.
     pub cursor: Option<String>,

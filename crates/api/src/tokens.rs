@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// Tokens in one call: as many as one lease call hands out.
 pub const TOKENS_MAX: usize = 1_000;
-/// A token has so many characters of `[A-Za-z0-9_-]`.
+/// How many characters of `[A-Za-z0-9_-]` a token has.
 pub const TOKEN_CHARS: usize = 32;
 /// A nack's reason has at most 1 KiB.
 const REASON_BYTES_MAX: usize = 1_024;

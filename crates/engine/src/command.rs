@@ -474,7 +474,7 @@ pub const SCHEDULES_PAGE_MAX: usize = 500;
 pub struct ListAllSchedules {
     /// Those behind this one.
     pub after: Option<(QueueName, ScheduleName)>,
-    /// At most so many, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.
+    /// How many the page has at most, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.
     pub max: usize,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "limit",
             Query,
             integer(1, LIST_LIMIT_MAX as u64),
-            "At most so many on the page. Default: 100; in the list of all queues, as many as there are.",
+            "How many the page has at most. Default: 100; in the list of all queues, as many as there are.",
         ),
         of(
             "cursor",

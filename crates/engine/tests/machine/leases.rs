@@ -20,7 +20,7 @@ fn wall_ns(now: Now) -> i128 {
     i128::from(now.wall.as_ms()) * 1_000_000 + i128::from(now.wall_sub_ns)
 }
 
-/// Both clocks go on until the wall clock shows so many nanoseconds before this instant.
+/// Both clocks go on until the wall clock shows this many nanoseconds before the instant.
 fn pass_until(world: &mut World, at: Timestamp, before_ns: i128) {
     let by_ns = i128::from(at.as_ms()) * 1_000_000 - before_ns - wall_ns(world.now);
     let wall_ns = wall_ns(world.now) + by_ns;

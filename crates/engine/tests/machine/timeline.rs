@@ -59,7 +59,7 @@ fn the_ack_of_an_instant_is_remembered_until_the_next_is_acked() {
     assert_eq!(world.ack(first[0].token), TokenAnswer::Expired, "that lease ran out");
     let mut world = world.crash();
     assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);
-    // Also when the next is in somebody's hands, or was changed or put anew.
+    // Also when a worker has the next, or when it was changed or put anew.
     world.pass_ms(10);
     let second = world.lease(1, 1_000);
     assert_eq!(world.ack(again[0].token), TokenAnswer::Acked);

@@ -157,7 +157,7 @@ impl<T> DelayQueue<T> {
     /// assert_eq!(queue.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use = "what was taken is dropped unless somebody looks after it"]
+    #[must_use = "what was taken is dropped with this list"]
     pub fn drain_due(&self, max: usize) -> Vec<T> {
         let now = self.shared.now();
         self.shared.with(|state, called| state.change(called, |elements| elements.take_all_due(now, max)))

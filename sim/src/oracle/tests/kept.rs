@@ -404,7 +404,7 @@ fn a_second_ack_must_be_told_what_the_first_was() {
         play.ack("t1", TokenAnswer::Acked)?;
         Ok(play.ack("t1", TokenAnswer::Expired))
     });
-    // Somebody else had the task by then.
+    // Another worker had the task by then.
     breaks("P4", |play| {
         delivered(play)?;
         play.pass(1_000);
