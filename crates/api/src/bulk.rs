@@ -77,7 +77,8 @@ impl BulkCancelBody {
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &CANCEL)?;
         let filter = filter_of(&members)?;
-        Ok(Self { filter, dry_run: flag(&members, "dry_run")?, revoke: flag(&members, "revoke")? })
+        let Flags { dry_run, revoke } = Flags::read(&members)?;
+        Ok(Self { filter, dry_run, revoke })
     }
 
     /// The body as [`parse`](Self::parse) reads it.
@@ -90,8 +91,7 @@ impl Serialize for BulkCancelBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("filter", &written(&self.filter))?;
-        map.serialize_entry("dry_run", &self.dry_run)?;
-        map.serialize_entry("revoke", &self.revoke)?;
+        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
         map.end()
     }
 }
@@ -134,7 +134,8 @@ impl BulkMoveBody {
             return Err(BadRequest::member("filter.state", "`dead` tasks have no time to move", hint));
         }
         let to = MoveTo::of(&members)?;
-        Ok(Self { filter, to, dry_run: flag(&members, "dry_run")?, revoke: flag(&members, "revoke")? })
+        let Flags { dry_run, revoke } = Flags::read(&members)?;
+        Ok(Self { filter, to, dry_run, revoke })
     }
 
     /// The body as [`parse`](Self::parse) reads it.
@@ -152,8 +153,7 @@ impl Serialize for BulkMoveBody {
             MoveTo::At(ms) => map.serialize_entry("at_ms", &ms)?,
             MoveTo::By(ms) => map.serialize_entry("by", &duration::format_signed(ms))?,
         }
-        map.serialize_entry("dry_run", &self.dry_run)?;
-        map.serialize_entry("revoke", &self.revoke)?;
+        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
         map.end()
     }
 }
@@ -210,7 +210,8 @@ impl PurgeBody {
     /// Text that is no JSON object; unknown or repeated members; values of the wrong kind.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         let members = Members::read(bytes, &PURGE)?;
-        Ok(Self { dry_run: flag(&members, "dry_run")?, revoke: flag(&members, "revoke")? })
+        let Flags { dry_run, revoke } = Flags::read(&members)?;
+        Ok(Self { dry_run, revoke })
     }
 
     /// The body as [`parse`](Self::parse) reads it.
@@ -222,8 +223,7 @@ impl PurgeBody {
 impl Serialize for PurgeBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("dry_run", &self.dry_run)?;
-        map.serialize_entry("revoke", &self.revoke)?;
+        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
         map.end()
     }
 }
@@ -233,8 +233,22 @@ fn written(filter: &TaskFilter) -> BTreeMap<&'static str, String> {
     filter.parameters().into_iter().collect()
 }
 
-fn flag(members: &Members<'_>, name: &'static str) -> Result<bool, BadRequest> {
-    members.get(name).map_or(Ok(false), |raw| value::boolean(name, raw))
+/// The members that all these bodies have.
+struct Flags {
+    dry_run: bool,
+    revoke: bool,
+}
+
+impl Flags {
+    fn read(members: &Members<'_>) -> Result<Self, BadRequest> {
+        let flag = |name| members.get(name).map_or(Ok(false), |raw| value::boolean(name, raw));
+        Ok(Self { dry_run: flag("dry_run")?, revoke: flag("revoke")? })
+    }
+
+    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("dry_run", &self.dry_run)?;
+        map.serialize_entry("revoke", &self.revoke)
+    }
 }
 
 fn filter_of(members: &Members<'_>) -> Result<TaskFilter, BadRequest> {

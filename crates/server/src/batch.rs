@@ -11,9 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use hyper::body::Frame;
-use tickwheel_api::{
-    BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery, no_query,
-};
+use tickwheel_api::{BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, sleep_until, timeout};
@@ -27,7 +25,7 @@ use crate::header::Trace;
 use crate::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::path::QueueAt;
 use crate::problem::{self, Refusal};
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::quota::Quota;
 use crate::translate;
 
@@ -52,12 +50,11 @@ const ROWS_PER_PIECE: usize = 256;
 pub(crate) async fn batch(
     caller: Caller,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     Trace(trace): Trace,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     check_type(&headers, &NDJSON_TYPES)?;
     check_length(&headers, STREAM_BYTES_MAX as u64)?;
     caller.quota().map_or(Ok(()), Quota::body)?;

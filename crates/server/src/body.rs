@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
-use tickwheel_api::{BadRequest, Problem};
+use tickwheel_api::{BadRequest, Problem, no_body};
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -84,6 +84,18 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, places, quota));
         let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
         body.map_err(Refusal::from)
+    }
+}
+
+/// The body of a call that needs none: nothing, or `{}`.
+pub(crate) struct NoBody;
+
+impl<S: AsRef<App> + Sync> FromRequest<S> for NoBody {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        JsonBytes::from_request(request, state).await?.read(no_body).await?;
+        Ok(Self)
     }
 }
 

@@ -1,11 +1,13 @@
 //! `/v1/queues/{q}/cancel`, `/move` and `/purge`: work on many tasks at once, while the call waits or as a job.
 
+use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{
     BULK_MAX, BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, MoveTo,
-    Problem, PurgeAnswer, PurgeBody, TaskState, no_query,
+    Problem, PurgeAnswer, PurgeBody, TaskState,
 };
 use tickwheel_queue::{Due, Place, Queue, QueueName, Seq, TaskPage, Timestamp};
 
@@ -16,7 +18,7 @@ use crate::caller::Caller;
 use crate::header::IfMatch;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::translate;
 use crate::work::{Found, Move, Tally, Work};
 
@@ -167,12 +169,9 @@ impl Bulk {
 pub(crate) async fn cancel(
     caller: Caller,
     QueueAt(name): QueueAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
+    _: ForMany,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    no_version(version)?;
     Bulk::new(name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).run(&caller).await
 }
 
@@ -180,12 +179,9 @@ pub(crate) async fn cancel(
 pub(crate) async fn moving(
     caller: Caller,
     QueueAt(name): QueueAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
+    _: ForMany,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    no_version(version)?;
     let mut body = body.read(BulkMoveBody::parse).await?;
     if let MoveTo::After(ms) = body.to {
         // One instant for all, though a job may take long.
@@ -203,19 +199,27 @@ pub(crate) async fn moving(
 pub(crate) async fn purge(
     caller: Caller,
     QueueAt(name): QueueAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
+    _: ForMany,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    no_version(version)?;
     Bulk::new(name, Work::Purge(body.read(PurgeBody::parse).await?)).run(&caller).await
 }
 
-fn no_version(version: Option<Seq>) -> Result<(), BadRequest> {
-    let hint = "leave it out; each task is changed in the version in which it is found";
-    match version {
-        None => Ok(()),
-        Some(_) => Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint)),
+/// The head of a call for many tasks, which takes no parameters and names no version.
+pub(crate) struct ForMany;
+
+impl<S: Sync> FromRequestParts<S> for ForMany {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let NoQuery = NoQuery::from_request_parts(parts, state).await?;
+        let IfMatch(version) = IfMatch::from_request_parts(parts, state).await?;
+        let hint = "leave it out; each task is changed in the version in which it is found";
+        match version {
+            None => Ok(Self),
+            Some(_) => {
+                Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint).into())
+            }
+        }
     }
 }

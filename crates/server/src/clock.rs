@@ -4,22 +4,17 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{AdvanceBody, no_query};
+use tickwheel_api::AdvanceBody;
 
 use crate::answer;
 use crate::app::Shared;
 use crate::body::JsonBytes;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::translate;
 
 /// `POST`: moves the clock and answers once all that fell due is ready and committed.
-pub(crate) async fn advance(
-    app: Shared,
-    QueryText(query): QueryText,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn advance(app: Shared, _: NoQuery, mut body: JsonBytes) -> Result<Response, Refusal> {
     let by = body.read(AdvanceBody::parse).await?;
     let now = app.queue.advance(Duration::from_millis(by.by_ms)).await;
     let now = now.map_err(|error| translate::advance_refused(&error))?;

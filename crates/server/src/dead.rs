@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState, no_query,
+    Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState,
 };
 use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
 
@@ -12,7 +12,7 @@ use crate::app::{App, Shared};
 use crate::body::JsonBytes;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::translate;
 
 /// A call for all looks at so many pages at most: some seconds where there are millions.
@@ -24,10 +24,9 @@ const PAGES_MAX: usize = 1_000;
 pub(crate) async fn redrive(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let (ids, more) = match body.read(RedriveBody::parse).await? {
         RedriveBody::Id(id) => return one(&app, &queue, id).await,
         RedriveBody::Key(text) => {

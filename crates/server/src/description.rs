@@ -7,17 +7,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 use serde::Serialize;
-use tickwheel_api::{Problem, ProblemKind, no_query, openapi};
+use tickwheel_api::{Problem, ProblemKind, openapi};
 
 use crate::answer;
 use crate::aside::aside;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 
 /// `GET /openapi.json`.
-pub(crate) async fn openapi(QueryText(query): QueryText) -> Result<Response, Refusal> {
+pub(crate) async fn openapi(_: NoQuery) -> Result<Response, Refusal> {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
-    no_query(&query)?;
     // The first one is made, and that takes 10 ms.
     let text = aside(|| TEXT.clone()).await?;
     let mut response = Response::new(Body::from(text));
@@ -26,7 +25,7 @@ pub(crate) async fn openapi(QueryText(query): QueryText) -> Result<Response, Ref
 }
 
 /// `GET /problems/{kind}`, which is what the `type` of a problem leads to.
-pub(crate) async fn problem_page(uri: Uri, QueryText(query): QueryText) -> Result<Response, Refusal> {
+pub(crate) async fn problem_page(uri: Uri, _: NoQuery) -> Result<Response, Refusal> {
     #[derive(Serialize)]
     struct ProblemPage {
         r#type: &'static str,
@@ -35,7 +34,6 @@ pub(crate) async fn problem_page(uri: Uri, QueryText(query): QueryText) -> Resul
         meaning: &'static str,
         remedy: &'static str,
     }
-    no_query(&query)?;
     let kind = ProblemKind::of_type(uri.path()).ok_or_else(|| Problem::no_endpoint(uri.path()))?;
     let (meaning, remedy) = kind.explained();
     let (r#type, status, title) = (kind.type_uri(), kind.status(), kind.title());

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{DrainBody, no_body, no_query};
+use tickwheel_api::DrainBody;
 
 use crate::answer;
 use crate::app::{App, Shared};
-use crate::body::JsonBytes;
+use crate::body::NoBody;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 
 /// Tells a server to take no new tasks. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -40,25 +40,13 @@ impl Drain {
 }
 
 /// `POST /v1/drain`: no task is added, in whatever queue.
-pub(crate) async fn drain(
-    app: Shared,
-    QueryText(query): QueryText,
-    body: JsonBytes,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    no_body(&body)?;
+pub(crate) async fn drain(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
     app.draining.begin();
     Ok(show(&app))
 }
 
 /// `POST /v1/resume`: the end of it.
-pub(crate) async fn resume(
-    app: Shared,
-    QueryText(query): QueryText,
-    body: JsonBytes,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    no_body(&body)?;
+pub(crate) async fn resume(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
     app.draining.end();
     Ok(show(&app))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{JobBody, JobState, JobsBody, Problem, TaskFilter, no_query};
+use tickwheel_api::{JobBody, JobState, JobsBody, Problem, TaskFilter};
 use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue, Unavailable};
 
 use crate::answer;
@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::path::JobAt;
 use crate::problem::Refusal;
 use crate::producer::Producer;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::stopping::Stopping;
 use crate::tokens::Grant;
 use crate::translate;
@@ -340,9 +340,8 @@ fn not_kept(error: &PutError) -> Problem {
 pub(crate) async fn all(
     app: Shared,
     Extension(grant): Extension<Grant>,
-    QueryText(query): QueryText,
+    _: NoQuery,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let known = app.jobs.kept().await?.into_iter().rev().filter(|job| grant.covers(&job.bulk.queue));
     Ok(answer::json(StatusCode::OK, &JobsBody { jobs: known.map(|job| job.body).collect() }))
 }
@@ -352,9 +351,8 @@ pub(crate) async fn get(
     app: Shared,
     Extension(grant): Extension<Grant>,
     JobAt(id): JobAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id).await?.body))
 }
 
@@ -363,9 +361,8 @@ pub(crate) async fn stop(
     app: Shared,
     Extension(grant): Extension<Grant>,
     JobAt(id): JobAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let job = find(&app, &grant, &id).await?;
     app.jobs.stop(job.body.id).await?;
     Ok(answer::json(StatusCode::OK, &find(&app, &grant, &id).await?.body))

@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, TraceContext, no_query};
+use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, TraceContext};
 use tickwheel_queue::{Leased, QueueName, Timestamp};
 
 use crate::answer;
@@ -13,7 +13,7 @@ use crate::body::JsonBytes;
 use crate::header::Trace;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::span::{Attribute, Span, SpanKind};
 use crate::stream;
 use crate::translate::{self, Tokens, token_results};
@@ -27,11 +27,10 @@ pub(crate) async fn lease(
     app: Shared,
     turn: Turn,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     Trace(trace): Trace,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let request = body.read(LeaseBody::parse).await?;
     drop(body);
     // A server that stops answers at once with what is ready, if anything.
@@ -82,10 +81,9 @@ fn span(queue: &QueueName, task: &Leased, now: Timestamp, parent: Option<TraceCo
 pub(crate) async fn ack(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let tokens = Tokens::read(&body.read(AckBody::parse).await?.tokens);
     let answers = app.queue.ack(tokens.ack(&queue)).await;
     let answers = answers.map_err(|error| translate::unavailable(&error))?;
@@ -96,10 +94,9 @@ pub(crate) async fn ack(
 pub(crate) async fn nack(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let body = body.read(NackBody::parse).await?;
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.nack(tokens.nack(&queue, body.delay_ms, body.reason)).await;
@@ -111,10 +108,9 @@ pub(crate) async fn nack(
 pub(crate) async fn extend(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let body = body.read(ExtendBody::parse).await?;
     let tokens = Tokens::read(&body.tokens);
     let answers = app.queue.extend(tokens.extend(&queue, body.lease_ms)).await;

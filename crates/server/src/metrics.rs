@@ -17,7 +17,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
-use tickwheel_api::{Problem, no_query};
+use tickwheel_api::Problem;
 use tickwheel_queue::{
     COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QueueCounts, QueueName, Stats,
     Timestamp,
@@ -28,7 +28,7 @@ use crate::aside::aside;
 use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::NoQuery;
 use crate::queue_pages::QueuePages;
 use crate::translate;
 
@@ -41,8 +41,7 @@ const OTHER_QUEUES: &str = "{other}";
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// `GET`: all figures.
-pub(crate) async fn metrics(app: Shared, QueryText(query): QueryText) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn metrics(app: Shared, _: NoQuery) -> Result<Response, Refusal> {
     let mut pages = QueuePages::new(&app.queue, ListQueues::default());
     let (mut tasks, mut stats) = (TaskFigures::default(), Box::default());
     while let Some((page, figures)) =

@@ -4,18 +4,17 @@ use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody, no_body,
-    no_query,
+    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody,
 };
 use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueName, WhichQueues};
 
 use crate::answer;
 use crate::app::{App, Shared};
-use crate::body::JsonBytes;
+use crate::body::{JsonBytes, NoBody};
 use crate::hex;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::{NoQuery, QueryText};
 use crate::queue_pages::QueuePages;
 use crate::settings;
 use crate::tokens::Grant;
@@ -112,12 +111,7 @@ impl ListedQueues {
 }
 
 /// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.
-pub(crate) async fn one(
-    app: Shared,
-    QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn one(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
     show(&app, &queue).await
 }
 
@@ -125,10 +119,9 @@ pub(crate) async fn one(
 pub(crate) async fn put(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     if body.trim_ascii().is_empty() {
         // A forgotten body would give every setting its default.
         let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
@@ -143,10 +136,9 @@ pub(crate) async fn put(
 pub(crate) async fn patch(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let _one_by_one = app.settings.lock().await;
     let view = app.queue.queue(&queue).await.map_err(|error| translate::unavailable(&error))?;
     let before = settings::queue_body(&view).settings;
@@ -155,12 +147,7 @@ pub(crate) async fn patch(
 }
 
 /// `DELETE` on one that has nothing: its settings go, and it is listed no longer.
-pub(crate) async fn delete(
-    app: Shared,
-    QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn delete(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
     let _one_by_one = app.settings.lock().await;
     let deleted = app.queue.change_queue(settings::change(&queue, QueueChange::Delete)).await;
     deleted.map_err(|error| settings::change_refused(&error, &queue))?;
@@ -171,10 +158,9 @@ pub(crate) async fn delete(
 pub(crate) async fn pause(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let PauseBody { for_ms: ms } = body.read(PauseBody::parse).await?;
     change(&app, &queue, QueueChange::Pause { ms }).await
 }
@@ -183,11 +169,9 @@ pub(crate) async fn pause(
 pub(crate) async fn drain(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-    mut body: JsonBytes,
+    _: NoQuery,
+    _: NoBody,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    body.read(no_body).await?;
     change(&app, &queue, QueueChange::Drain).await
 }
 
@@ -195,11 +179,9 @@ pub(crate) async fn drain(
 pub(crate) async fn resume(
     app: Shared,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-    mut body: JsonBytes,
+    _: NoQuery,
+    _: NoBody,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
-    body.read(no_body).await?;
     change(&app, &queue, QueueChange::Resume).await
 }
 

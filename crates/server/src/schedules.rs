@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::{
     BadRequest, DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage,
-    SchedulesQuery, no_query,
+    SchedulesQuery,
 };
 use tickwheel_queue::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
@@ -20,7 +20,7 @@ use crate::body::JsonBytes;
 use crate::header::IfMatch;
 use crate::path::{QueueAt, ScheduleAt};
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::{NoQuery, QueryText};
 use crate::schedule;
 use crate::tokens::Grant;
 use crate::translate;
@@ -29,11 +29,10 @@ use crate::translate;
 pub(crate) async fn put(
     app: Shared,
     at: ScheduleAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     IfMatch(version): IfMatch,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
     let spec = body.read(app.portable(ScheduleSpec::parse, check)).await?;
     // A zone that was not asked for before is read from its file.
@@ -54,12 +53,7 @@ pub(crate) async fn put(
 }
 
 /// `GET`: what it says, and how far it has come.
-pub(crate) async fn get(
-    app: Shared,
-    at: ScheduleAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn get(app: Shared, at: ScheduleAt, _: NoQuery) -> Result<Response, Refusal> {
     Ok(show(StatusCode::OK, &find(&app, &at).await?))
 }
 
@@ -67,10 +61,9 @@ pub(crate) async fn get(
 pub(crate) async fn delete(
     app: Shared,
     at: ScheduleAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     IfMatch(version): IfMatch,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     let delete = DeleteSchedule { queue: at.queue.clone(), name: at.name.clone(), if_version: version };
     let gone = app.queue.delete_schedule(delete).await;
     gone.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;

@@ -3,7 +3,7 @@
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery, no_query};
+use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery};
 use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::answer;
@@ -15,7 +15,7 @@ use crate::cursor::Cursor;
 use crate::header::{IfMatch, Trace, idempotency_key};
 use crate::path::{QueueAt, TaskAt};
 use crate::problem::Refusal;
-use crate::query::QueryText;
+use crate::query::{NoQuery, QueryText};
 use crate::stream;
 use crate::translate;
 
@@ -47,13 +47,12 @@ pub(crate) async fn put(
 pub(crate) async fn post(
     caller: Caller,
     QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
+    _: NoQuery,
     IfMatch(version): IfMatch,
     Trace(trace): Trace,
     headers: HeaderMap,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    no_query(&query)?;
     if version.is_some() {
         return Err(no_version_yet().into());
     }
@@ -80,8 +79,7 @@ pub(crate) async fn post(
 }
 
 /// `GET`: the live task.
-pub(crate) async fn get(app: Shared, at: TaskAt, QueryText(query): QueryText) -> Result<Response, Refusal> {
-    no_query(&query)?;
+pub(crate) async fn get(app: Shared, at: TaskAt, _: NoQuery) -> Result<Response, Refusal> {
     let found = app.queue.get(translate::get(&at.queue, &at.key)).await;
     let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
     let is_long = task.body.payload_bytes() > LONG_BYTES;
