@@ -3,18 +3,16 @@
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
-use hyper::body::Frame;
 use tickwheel_api::{BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::app::App;
 use crate::aside::{LONG_BYTES, Steps, aside};
@@ -27,6 +25,7 @@ use crate::path::QueueAt;
 use crate::problem::{self, Refusal};
 use crate::query::NoQuery;
 use crate::quota::Quota;
+use crate::rows::{Row, Rows};
 use crate::translate;
 
 /// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
@@ -37,13 +36,12 @@ const UNDER_WAY_MAX: usize = 256;
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
 /// 10 min for a whole batch: 64 MiB over a slow line.
 const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
-/// Results in one piece of the answer.
-const ROWS_PER_PIECE: usize = 256;
 
 /// `POST`: NDJSON in, NDJSON out, a result for each line in their order.
 ///
 /// Not atomic: each line is a call of its own, and lines on one key apply in order. A fault that is not a line's own (the
-/// body breaks off, or is too long) is a last result without a key; the lines before it stand.
+/// body breaks off, or is too long) is a last result without a key; the lines before it stand. What the client sends behind it is read and
+/// dropped before the answer ends: the head of the answer is out and cannot say that the connection ends any more.
 ///
 /// The lines run on a task of their own, so that reading the request never waits for the client to read the answer: many
 /// clients send all before they read anything, and both sides would wait for ever.
@@ -62,9 +60,9 @@ pub(crate) async fn batch(
     let place = caller.app.slots.batches.enter(caller.producer()).await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows, place };
-    tokio::spawn(batch.run(body));
-    let mut response = Response::new(Body::new(Rows { answer, ended: false }));
+    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows };
+    tokio::spawn(batch.run(body, place));
+    let mut response = Response::new(Body::new(Rows::new(answer)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(response)
 }
@@ -85,15 +83,14 @@ struct Batch {
     /// Of the lines under way.
     bytes: usize,
     rows: mpsc::UnboundedSender<Row>,
-    place: Place,
 }
 
 impl Batch {
-    async fn run(mut self, body: Body) {
+    async fn run(mut self, body: Body, place: Place) {
         let rows = self.rows.clone();
         let mut late = pin!(sleep(BATCH_TIME_MAX));
         tokio::select! {
-            () = self.all(body) => {}
+            () = self.all(body, place) => {}
             // The client left: lines that were not submitted yet are not applied.
             () = rows.closed() => return,
             () = &mut late => self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX))),
@@ -103,15 +100,16 @@ impl Batch {
     }
 
     /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole.
-    async fn all(&mut self, body: Body) {
+    async fn all(&mut self, body: Body, place: Place) {
         let mut lines = Lines::new(body);
         let (mut count, mut charged, mut steps) = (0, 0, Steps::default());
-        let (leave, mut pace) = (self.place.leave(), Pace::from(0));
+        let (leave, mut pace) = (place.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             if !room {
-                // It is not the client that keeps this waiting.
+                // The batch waits for the server, not for its client.
                 pace = Pace::from(lines.read());
+                place.paced(false);
             }
             tokio::select! {
                 biased;
@@ -122,6 +120,7 @@ impl Batch {
                     Ok(Ok(None)) => break None,
                     Ok(Ok(Some(_))) if count == LINES_MAX => break Some(Problem::too_many_lines(LINES_MAX)),
                     Ok(Ok(Some(line))) => {
+                        let begun = Instant::now();
                         count += 1;
                         if let Some(quota) = self.caller.quota() {
                             quota.came(lines.read() - charged, 1);
@@ -132,11 +131,13 @@ impl Batch {
                         // Lines that are here already are never waited for.
                         steps.did(line.bytes()).await;
                         self.submit(line).await;
+                        // The client could not know that it was waited for.
+                        pace.put_off(begun.elapsed());
                     }
                 },
                 () = sleep_until(pace.ends()), if room => {
                     let slow = pace.is_slow(lines.read());
-                    self.place.paced(slow);
+                    place.paced(slow);
                 }
                 () = leave.notified() => break Some(made_way()),
             }
@@ -145,8 +146,17 @@ impl Batch {
             let result = first_result(&mut self.under_way).await;
             self.finish_first(&result);
         }
-        if let Some(problem) = fault {
-            self.send(&BatchResult::problem(None, problem));
+        let Some(problem) = fault else { return };
+        self.send(&BatchResult::problem(None, problem));
+        // What is dropped needs no place.
+        drop(place);
+        tokio::select! {
+            () = lines.read_away() => {}
+            // The connection ends with this answer.
+            () = self.caller.app.stopping.wait() => {}
+        }
+        if let Some(quota) = self.caller.quota() {
+            quota.came(lines.read() - charged, 0);
         }
     }
 
@@ -270,59 +280,17 @@ fn settled(result: BatchResult) -> Pin<Box<dyn Future<Output = BatchResult> + Se
     Box::pin(std::future::ready(result))
 }
 
-/// What goes from the lines to the answer.
-enum Row {
-    /// A result, with its line end.
-    Result(Vec<u8>),
-    /// There are no more. Without it an answer that was cut short would look whole.
-    End,
-}
-
-/// The answer's body.
-struct Rows {
-    answer: mpsc::UnboundedReceiver<Row>,
-    ended: bool,
-}
-
-/// The lines came to an unexpected end; the connection breaks off, so that the client sees that results are missing.
-#[derive(Debug, thiserror::Error)]
-#[error("the batch was cut short")]
-struct CutShort;
-
-impl HttpBody for Rows {
-    type Data = Bytes;
-    type Error = CutShort;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let mut rows = Vec::new();
-        if ready!(self.answer.poll_recv_many(cx, &mut rows, ROWS_PER_PIECE)) == 0 {
-            self.ended = true;
-            return Poll::Ready(Some(Err(CutShort)));
-        }
-        let mut piece = Vec::new();
-        for row in rows {
-            match row {
-                Row::Result(line) => piece.extend_from_slice(&line),
-                Row::End => self.ended = true,
-            }
-        }
-        if piece.is_empty() { Poll::Ready(None) } else { Poll::Ready(Some(Ok(Frame::data(piece.into())))) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering;
+    use std::task::{Context, Poll, ready};
 
+    use axum::body::{Bytes, HttpBody};
+    use axum::extract::FromRequestParts;
     use axum::http::Request;
+    use hyper::body::Frame;
     use tickwheel_queue::Queue;
-    use tokio::time::{Instant, Sleep};
+    use tokio::time::Sleep;
     use tower_service::Service;
 
     use super::*;
@@ -331,13 +299,16 @@ mod tests {
     use crate::body::next_piece;
     use crate::limits::Limits;
     use crate::routes::routes;
+    use crate::rows::CutShort;
     use crate::stopping::{self, Stop};
     use crate::tokens::Grant;
 
-    /// Sends its pieces so far apart, and after the last one nothing more, for ever.
+    /// Sends its pieces this far apart, and after the last one nothing more, for ever, unless it ends.
     struct Paced {
         pieces: VecDeque<&'static [u8]>,
         apart: Duration,
+        /// The last piece is its end.
+        ends: bool,
         next: Pin<Box<Sleep>>,
     }
 
@@ -350,7 +321,7 @@ mod tests {
             cx: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, CutShort>>> {
             if self.pieces.is_empty() {
-                return Poll::Pending;
+                return if self.ends { Poll::Ready(None) } else { Poll::Pending };
             }
             ready!(self.next.as_mut().poll(cx));
             let again = sleep(self.apart);
@@ -359,21 +330,26 @@ mod tests {
         }
     }
 
-    fn paced(pieces: &[&'static [u8]], apart: Duration) -> Body {
-        Body::new(Paced {
-            pieces: pieces.iter().copied().collect(),
-            apart,
-            next: Box::pin(sleep(Duration::ZERO)),
-        })
+    fn pieces(pieces: &[&'static [u8]], apart: Duration, ends: bool) -> Body {
+        let next = Box::pin(sleep(Duration::ZERO));
+        Body::new(Paced { pieces: pieces.iter().copied().collect(), apart, ends, next })
+    }
+
+    fn paced(of: &[&'static [u8]], apart: Duration) -> Body {
+        pieces(of, apart, false)
     }
 
     /// A server with one place for batches.
     fn one_place() -> (axum::Router, Stop) {
+        let (app, stop) = with_one_place();
+        (routes(app), stop)
+    }
+
+    fn with_one_place() -> (Arc<App>, Stop) {
         let (stop, stopping) = stopping::signal();
         let queue = Queue::options().open_memory().expect("a queue");
         let limits = Limits { batches: 1, ..Limits::default() };
-        let app = App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits);
-        (routes(Arc::new(app)), stop)
+        (Arc::new(App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits)), stop)
     }
 
     async fn post(routes: &axum::Router, body: Body) -> Response {
@@ -471,5 +447,59 @@ mod tests {
         let ended = lines(slow).await;
         let statuses: Vec<_> = ended.iter().map(|line| line["status"].as_u64()).collect();
         assert_eq!(statuses, [Some(400), Some(400), Some(400), Some(408)]);
+    }
+
+    /// A batch whose lines wait for the server, with the place that the server has.
+    async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
+        let mut parts = Request::new(()).into_parts().0;
+        parts.extensions.insert(Grant::everything());
+        let caller = Caller::from_request_parts(&mut parts, app).await.unwrap_or_else(|never| match never {});
+        let place = app.slots.batches.enter(caller.producer()).await.expect("a place");
+        let (rows, answer) = mpsc::unbounded_channel();
+        let known = Instant::now() + wait;
+        let late = || UnderWay {
+            bytes: 0,
+            result: Box::pin(async move {
+                sleep_until(known).await;
+                BatchResult::problem(None, made_way())
+            }),
+        };
+        let under_way = (1..UNDER_WAY_MAX).map(|_| late()).collect();
+        let name = QueueName::new("q").expect("a name");
+        let batch = Batch { caller, name, trace: None, under_way, bytes: 0, rows };
+        tokio::spawn(batch.run(body, place));
+        Response::new(Body::new(Rows::new(answer)))
+    }
+
+    /// The story: a client paused for 8 s, sent what filled its batch, and lost its place while the server was busy with its lines.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_waits_for_the_server_is_not_slow() {
+        let (app, _stop) = with_one_place();
+        let body = pieces(&[b"\n", LINE, LINE], Duration::from_secs(8), true);
+        let batch = waiting_for_the_server(&app, body, Duration::from_secs(30)).await;
+        sleep(Duration::from_secs(10)).await;
+        let refused = post(&routes(app), Body::from(LINE)).await;
+        assert_eq!(refused.status(), 429, "its place is not another's");
+        let rows = lines(batch).await;
+        assert_eq!(rows.len(), UNDER_WAY_MAX + 1, "all its lines have results");
+        assert_eq!(rows[UNDER_WAY_MAX]["status"], 400);
+    }
+
+    /// The head of the answer is out before the batch ends, so the connection has to be fit for the next call.
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_the_end_of_a_batch_is_read_away_while_it_comes() {
+        static MORE: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
+        let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
+        let (routes, _stop) = one_place();
+        for (more, ends, seconds) in [(20, true, 80), (20, false, 85), (0, false, 5)] {
+            let body = [vec![all], vec![&MORE[..]; more]].concat();
+            let begun = Instant::now();
+            let batch = post(&routes, pieces(&body, Duration::from_secs(4), ends)).await;
+            let rows = lines(batch).await;
+            assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
+            let waited = begun.elapsed().as_secs();
+            assert!((seconds..=seconds + 5).contains(&waited), "{waited} s, not {seconds}");
+            assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200);
+        }
     }
 }

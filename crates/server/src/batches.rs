@@ -239,6 +239,11 @@ impl Pace {
         Self { since: Instant::now(), bytes }
     }
 
+    /// The client was not waited for during this time.
+    pub(crate) fn put_off(&mut self, by: Duration) {
+        self.since += by;
+    }
+
     /// When the next verdict is due.
     pub(crate) fn ends(&self) -> Instant {
         self.since + PACE_TIME
@@ -416,5 +421,7 @@ mod tests {
         assert_eq!(pace.ends(), Instant::now() + PACE_TIME);
         assert!(!pace.is_slow(100 + PACE_BYTES));
         assert!(pace.is_slow(100 + PACE_BYTES + PACE_BYTES - 1));
+        pace.put_off(Duration::from_secs(3));
+        assert_eq!(pace.ends(), Instant::now() + PACE_TIME + Duration::from_secs(3));
     }
 }

@@ -59,6 +59,7 @@ mod queues;
 mod quota;
 mod refusals;
 mod routes;
+mod rows;
 mod schedule;
 mod schedules;
 mod server;

@@ -2,7 +2,9 @@
 
 use axum::body::Body;
 use tickwheel_api::Problem;
+use tokio::time::sleep_until;
 
+use crate::batches::Pace;
 use crate::body::{BODY_BYTES_MAX, next_piece};
 
 /// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
@@ -72,6 +74,25 @@ impl Lines {
                     self.ended = true;
                     self.rest.push(b'\n');
                 }
+            }
+        }
+    }
+
+    /// Reads the rest of the body and drops it, so that its connection can serve another call. Returns at the end of the body, or where that is
+    /// not worth it: beyond the length that a body may have, and when less comes than a batch has to send.
+    pub(crate) async fn read_away(&mut self) {
+        (self.rest, self.start, self.scanned) = (Vec::new(), 0, 0);
+        let mut pace = Pace::from(self.read);
+        while self.read <= STREAM_BYTES_MAX {
+            tokio::select! {
+                biased;
+                piece = next_piece(&mut self.body) => match piece {
+                    Ok(Some(piece)) => self.read += piece.len(),
+                    Ok(None) | Err(_) => return,
+                },
+                () = sleep_until(pace.ends()) => if pace.is_slow(self.read) {
+                    return;
+                },
             }
         }
     }

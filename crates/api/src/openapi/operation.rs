@@ -299,7 +299,7 @@ fn tasks() -> Vec<Operation> {
             )
             .headers(&["traceparent", "tracestate"])
             .gives_other(
-                "A result for each line, in order; the lines are not atomic together.",
+                "A result for each line, in order; the lines are not atomic together. A batch that ends early, such as at its line 10,001, has a last result without a key. What the client still sends then is read and dropped, so the connection can be used again; beyond 64 MiB in all, or below 1 KiB/s, the connection is closed behind the answer.",
                 Content::Lines("BatchResult"),
             )
             .writes()

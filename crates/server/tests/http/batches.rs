@@ -158,3 +158,53 @@ fn what_a_batch_leaves_unread_does_not_stand_in_the_way_of_the_next_call() {
     connection.request("GET", "/healthz", &[], b"");
     assert_eq!(connection.reply().status, 200);
 }
+
+/// Many clients send head and body apart, and all of the body before they read. The connection closed over what was left of it without a word.
+#[test]
+fn a_batch_that_ends_early_leaves_its_connection_fit_for_the_next_call() {
+    let served = Served::memory();
+    let line = "{\"op\":\"cancel\",\"key\":\"a\"}\n";
+    let body = line.repeat(50_000);
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    for (framing, body) in [(length.as_str(), &body), ("Transfer-Encoding: chunked\r\n", &chunked)] {
+        let mut connection = served.connect();
+        connection
+            .send(format!("POST {BATCH} HTTP/1.1\r\nHost: {}\r\n{framing}\r\n", served.addr).as_bytes());
+        assert!(connection.try_send(body.as_bytes()), "the server takes it all");
+        let reply = connection.reply();
+        let results = reply.lines();
+        assert_eq!((results.len(), &results[10_000]["status"]), (10_001, &json!(413)));
+        for _ in 0..3 {
+            connection.request("GET", "/healthz", &[], b"");
+            let next = connection.reply();
+            assert_eq!((next.status, next.header("connection")), (200, None), "{framing}");
+        }
+    }
+}
+
+/// A body that is longer than a batch may be is not read to its end. The answer is whole all the same.
+#[test]
+fn a_batch_of_too_many_bytes_has_all_its_results() {
+    let served = Served::memory();
+    let mut connection = served.connect();
+    connection.send(
+        format!("POST {BATCH} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n", served.addr)
+            .as_bytes(),
+    );
+    let line = "{\"op\":\"cancel\",\"key\":\"a\"}\n";
+    connection.send(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes());
+    assert_eq!(connection.head().status, 200);
+    let blank = [b"100000\r\n".as_slice(), &[b'\n'; 1 << 20], b"\r\n"].concat();
+    for _ in 0..66 {
+        connection.send(&blank);
+    }
+    let mut body = Vec::new();
+    while connection.chunk(&mut body) {}
+    let text = String::from_utf8(body).expect("UTF-8");
+    let statuses: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["status"].clone())
+        .collect();
+    assert_eq!(statuses, [404, 413]);
+}
