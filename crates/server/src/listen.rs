@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -89,13 +89,46 @@ impl ListenAt {
 /// A door that is bound, and opens when it is told to.
 pub(crate) enum Bound {
     Tcp(TcpSocket),
-    Unix(UnixListener, PathBuf),
+    Unix(OwnPath, UnixListener),
 }
 
 /// A door that is open. Dropping it closes it and removes its path.
 pub(crate) enum Opened {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    Unix(OwnPath, UnixListener),
+}
+
+/// A path that this server listens at. Dropping it removes the path, unless another server has it by then.
+///
+/// It is dropped before its listener: as long as that is open, no other socket has the number of its file.
+pub(crate) struct OwnPath {
+    path: PathBuf,
+    file: Option<FileId>,
+}
+
+/// The device and the number of a file.
+type FileId = (u64, u64);
+
+impl OwnPath {
+    /// Of a socket that was just made there.
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: socket_at(path) }
+    }
+}
+
+impl Drop for OwnPath {
+    fn drop(&mut self) {
+        if self.file.is_some() && socket_at(&self.path) == self.file {
+            // The next server makes a new one.
+            let _gone = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The socket at a path, if there is one.
+fn socket_at(path: &Path) -> Option<FileId> {
+    let file = std::fs::symlink_metadata(path).ok()?;
+    file.file_type().is_socket().then(|| (file.dev(), file.ino()))
 }
 
 /// A connection that came in.
@@ -109,12 +142,13 @@ impl Bound {
     ///
     /// # Errors
     /// The place cannot be had.
-    pub(crate) fn take(at: &ListenAt) -> io::Result<Self> {
+    pub(crate) async fn take(at: &ListenAt) -> io::Result<Self> {
         match at {
             ListenAt::Tcp(address) => bind(*address).map(Self::Tcp),
             ListenAt::Unix(path) => {
-                remove_dead(path)?;
-                UnixListener::bind(path).map(|listener| Self::Unix(listener, path.clone()))
+                remove_dead(path).await?;
+                let listener = UnixListener::bind(path)?;
+                Ok(Self::Unix(OwnPath::new(path), listener))
             }
         }
     }
@@ -126,7 +160,7 @@ impl Bound {
     pub(crate) fn open(self) -> io::Result<Opened> {
         match self {
             Self::Tcp(socket) => socket.listen(BACKLOG).map(Opened::Tcp),
-            Self::Unix(listener, path) => Ok(Opened::Unix(listener, path)),
+            Self::Unix(path, listener) => Ok(Opened::Unix(path, listener)),
         }
     }
 }
@@ -139,7 +173,7 @@ impl Opened {
     pub(crate) fn place(&self) -> io::Result<ListenAt> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(ListenAt::Tcp),
-            Self::Unix(_, path) => Ok(ListenAt::Unix(path.clone())),
+            Self::Unix(own, _) => Ok(ListenAt::Unix(own.path.clone())),
         }
     }
 
@@ -155,16 +189,7 @@ impl Opened {
                 let _as_it_was = socket.set_nodelay(true);
                 Ok(Came::Tcp(socket, from))
             }
-            Self::Unix(listener, _) => listener.accept().await.map(|(socket, _)| Came::Unix(socket)),
-        }
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // The next server makes a new one.
-            let _gone = std::fs::remove_file(path);
+            Self::Unix(_, listener) => listener.accept().await.map(|(socket, _)| Came::Unix(socket)),
         }
     }
 }
@@ -175,13 +200,17 @@ pub(crate) fn keep_alive(socket: &TcpStream) {
 }
 
 /// A socket that nobody listens on any more is in the way of a new one.
-fn remove_dead(path: &Path) -> io::Result<()> {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    match std::os::unix::net::UnixStream::connect(path) {
-        Err(error) if is_socket && error.kind() == io::ErrorKind::ConnectionRefused => {
+///
+/// # Errors
+/// Another server listens there.
+async fn remove_dead(path: &Path) -> io::Result<()> {
+    let Some(found) = socket_at(path) else { return Ok(()) };
+    // It does not wait: a server whose backlog is full is another answer than one that is gone.
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && socket_at(path) == Some(found) => {
             std::fs::remove_file(path)
         }
-        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
         Err(_) => Ok(()),
     }
 }
@@ -192,4 +221,56 @@ fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
     socket.set_reuseaddr(true)?;
     socket.bind(listen)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixSocket;
+
+    use super::*;
+
+    async fn opened(path: &Path) -> io::Result<Opened> {
+        Bound::take(&ListenAt::Unix(path.to_owned())).await?.open()
+    }
+
+    /// The story: a path was cleaned up by hand, a second server took it, and the end of the first one removed it.
+    #[tokio::test]
+    async fn a_path_that_another_server_has_by_now_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("http");
+        let first = opened(&path).await.expect("bound");
+        std::fs::remove_file(&path).expect("removed");
+        let second = opened(&path).await.expect("bound");
+        drop(first);
+        assert!(UnixStream::connect(&path).await.is_ok(), "the second is still there");
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_start_that_fails_later_leaves_no_path() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("http");
+        let bound = Bound::take(&ListenAt::Unix(path.clone())).await.expect("bound");
+        assert!(path.exists());
+        drop(bound);
+        assert!(!path.exists());
+    }
+
+    /// The story: a start asked a server that was busy whether it is there, and waited for the answer as long as that was busy.
+    #[tokio::test]
+    async fn a_server_that_takes_no_connection_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("http");
+        let socket = UnixSocket::new_stream().expect("a socket");
+        socket.bind(&path).expect("bound");
+        let _busy = socket.listen(1).expect("it listens");
+        let mut waiting = Vec::new();
+        while let Ok(client) = UnixStream::connect(&path).await {
+            waiting.push(client);
+        }
+        let refused = opened(&path).await.err().expect("the path is taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        assert!(path.exists());
+    }
 }

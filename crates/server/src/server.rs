@@ -92,9 +92,11 @@ impl Server {
         let guard = Guard::open(config.tokens, config.token_file);
         let guard = Arc::new(guard.map_err(|source| StartError::Tokens { place, source })?);
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
-        let bound = Bound::take(&listen).map_err(refused)?;
+        let bound = Bound::take(&listen).await.map_err(refused)?;
         let door = match &config.beanstalk {
-            Some(door) => Some((Bound::take(&door.listen).map_err(|source| no_door(door, source))?, door)),
+            Some(door) => {
+                Some((Bound::take(&door.listen).await.map_err(|source| no_door(door, source))?, door))
+            }
             None => None,
         };
         let directory = match &config.store {
