@@ -51,7 +51,8 @@ impl Caller {
         self.grant.quota()
     }
 
-    /// Counts the tasks that it has, if it may have only so many and they were not counted just now.
+    /// Counts the tasks that it has, if their number is limited and they were not counted just now. Cost: a look at each queue of its scope, or
+    /// at all queues without one.
     ///
     /// # Errors
     /// 503 if the queue cannot be looked at.
@@ -60,10 +61,13 @@ impl Caller {
         let of = |counts: &QueueCounts| counts.live() + counts.dead;
         let known =
             |counts: &&QueueCounts| counts.queue.as_str() != job::QUEUE && self.grant.covers(&counts.queue);
-        let mut pages = QueuePages::new(&self.app.queue, ListQueues::default());
         let mut count = 0;
-        while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
-            count += page.iter().filter(known).map(of).sum::<u64>();
+        for prefix in self.grant.prefixes() {
+            let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
+            let mut pages = QueuePages::new(&self.app.queue, list);
+            while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+                count += page.iter().filter(known).map(of).sum::<u64>();
+            }
         }
         quota.counted(count);
         Ok(())

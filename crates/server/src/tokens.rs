@@ -265,6 +265,22 @@ impl Grant {
         self.quota.as_deref()
     }
 
+    /// What the names of its queues begin with. No queue has two of these prefixes, but a queue with one may still be outside of its scope.
+    pub(crate) fn prefixes(&self) -> Vec<&str> {
+        let Some(scopes) = &self.scopes else { return vec![""] };
+        let mut all: Vec<&str> = scopes
+            .iter()
+            .map(|scope| match scope {
+                Scope::Queue(name) => name.as_str(),
+                Scope::Namespace(prefix) => prefix.as_str(),
+            })
+            .collect();
+        all.sort_unstable();
+        // Of those that continue one another the shortest comes first.
+        all.dedup_by(|longer, shorter| longer.starts_with(*shorter));
+        all
+    }
+
     /// Whether it holds for this queue.
     pub(crate) fn covers(&self, queue: &QueueName) -> bool {
         let Some(scopes) = &self.scopes else { return true };
@@ -403,6 +419,17 @@ mod tests {
         assert_eq!(covered, [true, true, true, false, false, false]);
         assert!(!grant.is_unscoped());
         assert_eq!(grant.quota(), None);
+    }
+
+    #[test]
+    fn each_queue_of_a_scope_has_one_of_its_prefixes() {
+        let prefixes = |line: &str| {
+            let grant = Tokens::parse(line).expect("a token").grant(b"t").expect("it is known");
+            grant.prefixes().into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(prefixes("t"), [""]);
+        assert_eq!(prefixes("t scope=shop/,close,shop/a,shop/a/b"), ["close", "shop/"]);
+        assert_eq!(prefixes("t scope=ab,a,b/"), ["a", "b/"]);
     }
 
     #[test]
