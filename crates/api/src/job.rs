@@ -91,7 +91,7 @@ pub struct JobBody {
     pub of: u64,
     /// How many of them it has looked at.
     pub looked_at: u64,
-    /// How many the filter found.
+    /// How many it found. A task that is put off, or dies, while the job is at work may be found twice.
     pub matched: u64,
     /// For how many of those it is done; on the wire `cancelled`, `moved` or `purged`, by the action.
     pub done: u64,

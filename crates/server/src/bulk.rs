@@ -20,7 +20,7 @@ use crate::path::QueueAt;
 use crate::problem::Refusal;
 use crate::query::NoQuery;
 use crate::translate;
-use crate::work::{Found, Move, Tally, Work};
+use crate::work::{Found, FoundOnce, Move, Tally, Work};
 
 /// Tasks on a page, and changes that go out together and share commits.
 pub(crate) const PAGE: usize = 1_000;
@@ -143,15 +143,16 @@ impl Bulk {
     /// Does it while the call waits, or lets a job do it where there is much to do.
     async fn run(mut self, caller: &Caller) -> Result<Response, Refusal> {
         let app = &*caller.app;
-        let (mut found, mut next) = (Vec::new(), Some(Position::default()));
+        let (mut found, mut next) = (FoundOnce::default(), Some(Position::default()));
         for _ in 0..PAGES_MAX {
-            let Some(at) = next.filter(|_| found.len() <= BULK_MAX) else { break };
+            let Some(at) = next.filter(|_| found.tasks().len() <= BULK_MAX) else { break };
             let step = self.look(&app.queue, at).await?;
-            found.extend(step.found);
+            found.add(step.found);
             next = step.next;
         }
+        let found = found.tasks();
         if next.is_none() && found.len() <= BULK_MAX {
-            let tally = self.act(&app.queue, &found).await?;
+            let tally = self.act(&app.queue, found).await?;
             return Ok(self.answer(found.len() as u64, tally));
         }
         let of = self.extent(&app.queue).await?;

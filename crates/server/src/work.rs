@@ -1,5 +1,8 @@
 //! What is done to each of many tasks: it is cancelled, moved or purged.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use tickwheel_api::{
     BulkCancelBody, BulkMoveBody, JobAction, MoveTo, Problem, PurgeBody, SkippedBody, TaskFilter, TaskState,
 };
@@ -34,6 +37,33 @@ pub(crate) struct Found {
     version: Seq,
     due_at: Timestamp,
     dead: bool,
+}
+
+/// Tasks of several pages, each of them once.
+#[derive(Default)]
+pub(crate) struct FoundOnce {
+    tasks: Vec<Found>,
+    /// Where a task stands among them, by its id.
+    places: BTreeMap<u64, usize>,
+}
+
+impl FoundOnce {
+    /// Adds a page. A task that was on an earlier page and has moved since, or died, counts once, as it was found last.
+    pub(crate) fn add(&mut self, page: Vec<Found>) {
+        for found in page {
+            match self.places.entry(found.id) {
+                Entry::Occupied(place) => self.tasks[*place.get()] = found,
+                Entry::Vacant(place) => {
+                    place.insert(self.tasks.len());
+                    self.tasks.push(found);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn tasks(&self) -> &[Found] {
+        &self.tasks
+    }
 }
 
 /// What becomes of one task, when it is known.
@@ -206,6 +236,23 @@ mod tests {
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_ms(ms).expect("not negative")
+    }
+
+    /// The story: a task died between the two lists of a purge, stood in both, and was counted twice.
+    #[test]
+    fn a_task_that_is_found_twice_counts_once_as_it_was_found_last() {
+        let found = |id, version, dead| Found {
+            key: Key::from_id(id),
+            id,
+            version: Seq(version),
+            due_at: at(0),
+            dead,
+        };
+        let mut once = FoundOnce::default();
+        once.add(vec![found(1, 1, false), found(2, 2, false)]);
+        once.add(vec![found(3, 3, true), found(2, 9, true)]);
+        let seen: Vec<_> = once.tasks().iter().map(|task| (task.id, task.version.0, task.dead)).collect();
+        assert_eq!(seen, [(1, 1, false), (2, 9, true), (3, 3, true)]);
     }
 
     #[test]

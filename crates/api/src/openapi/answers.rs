@@ -323,7 +323,11 @@ fn job() -> Schema {
             has("dry_run", boolean(), "Whether it only counts."),
             has("of", count(), "Tasks that the queue had at its start."),
             has("looked_at", count(), "Those of them that it has looked at."),
-            has("matched", count(), "Tasks that it found."),
+            has(
+                "matched",
+                count(),
+                "Tasks that it found. A task that is put off, or dies, while the job is at work may be found twice.",
+            ),
             may("cancelled", count(), "Those of them that it ended, if it cancels."),
             may("moved", count(), "Those of them that it moved, if it moves."),
             may("purged", count(), "Those of them that it removed, if it purges."),
