@@ -25,9 +25,9 @@ pub(crate) struct App {
     pub(crate) refusals: Arc<Refusals>,
     /// What clients of beanstalkd ask, if there is a door for them.
     pub(crate) beanstalk: Arc<beanstalk::Counters>,
-    /// Whoever changes the settings of a queue holds it.
+    /// Held while the settings of a queue are changed.
     pub(crate) settings: tokio::sync::Mutex<()>,
-    /// Whoever asks for a forecast holds it.
+    /// Held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,

@@ -9,7 +9,7 @@ use tokio::task::{spawn_blocking, yield_now};
 
 /// 16 KiB of input: the worst text takes some 0.3 ms. What is longer is worked on aside.
 pub(crate) const LONG_BYTES: usize = 16 << 10;
-/// As much work for a line, a task or a token as for so many bytes, beside its own.
+/// A line, a task or a token is as much work as 256 bytes, beside its own bytes.
 pub(crate) const ONE_BYTES: usize = 256;
 
 /// Works aside at one time: no more than there are processors. More would only take turns on them, and take them from the threads that serve.
@@ -47,7 +47,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// One more was done that has so many bytes.
+    /// One more was done, with this many bytes.
     pub(crate) async fn did(&mut self, bytes: usize) {
         self.bytes += ONE_BYTES + bytes;
         if self.bytes >= LONG_BYTES {

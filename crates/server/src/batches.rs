@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_than_so_many_wait() {
+    async fn the_line_has_an_end() {
         let batches = Batches::new(1, 1);
         let _held = places(&batches, Producer::Local, 1).await;
         let mut waiting = Vec::new();

@@ -25,7 +25,7 @@ use crate::work::{Found, FoundOnce, Move, Tally, Work};
 /// Tasks on a page, and changes that go out together and share commits.
 pub(crate) const PAGE: usize = 1_000;
 
-/// A call looks at so many pages before a job takes over: about a second.
+/// A call looks at 200 pages before a job takes over: about a second.
 const PAGES_MAX: usize = 200;
 
 /// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.

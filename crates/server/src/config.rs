@@ -19,18 +19,18 @@ use crate::tokens::Tokens;
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;
 
-/// The port of the door for clients of beanstalkd, unless somebody says otherwise: theirs.
+/// The port of the door for clients of beanstalkd, unless it is configured: the port of beanstalkd itself.
 pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
 
-/// A job of that door may have so many bytes, whatever is configured: 16 MiB.
+/// A job of that door has at most 16 MiB, whatever is configured.
 pub const JOB_BYTES_MAX: u32 = 16 << 20;
 
-/// The door for clients of beanstalkd. Their protocol has no tokens: whoever comes in may do everything there, in its namespace if it has one.
+/// The door for clients of beanstalkd. Their protocol has no tokens: each client that comes in may do everything there, in the namespace if there is one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beanstalk {
     /// Where it is. Default: `127.0.0.1:11300`.
     pub listen: ListenAt,
-    /// A job may have so many bytes, at most [`JOB_BYTES_MAX`]; a longer one is answered `JOB_TOO_BIG`. Default: 65,535.
+    /// Bytes that a job may have, at most [`JOB_BYTES_MAX`]; a longer job is answered `JOB_TOO_BIG`. Default: 65,535.
     pub job_bytes_max: u32,
     /// The tubes are the queues of this namespace, whose names begin with it and a slash: tube `close` is queue `shop/close`. Ids and figures
     /// of others are absent. Default: none, and each queue is a tube.
@@ -87,8 +87,8 @@ pub struct Config {
     pub ack_level: AckLevel,
     /// Speak TLS, with this certificate. Default: none, and plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Listen on an address that is not loopback without tokens, and so for everybody, or without TLS, and so that whoever is on the way
-    /// reads everything, tokens too. Default: off, and such an address needs both.
+    /// Listen on an address that is not loopback without tokens, and so for everybody, or without TLS, and so that anybody on the way
+    /// can read everything, tokens too. Default: off, and such an address needs both.
     pub insecure: bool,
     /// Who may do what. Default: none, and everybody who reaches the port may do everything.
     pub tokens: Tokens,
@@ -167,7 +167,7 @@ impl Config {
         let missing = match (self.has_tokens(), self.tls.is_some()) {
             (false, false) => "are no tokens and no TLS: everybody may do everything, and read everything",
             (false, true) => "are no tokens: everybody may do everything",
-            (true, false) => "is no TLS: whoever is on the way reads everything, tokens too",
+            (true, false) => "is no TLS: anybody on the way can read everything, tokens too",
             (true, true) => return Ok(()),
         };
         if self.insecure || is_loopback(&listen.ip()) {

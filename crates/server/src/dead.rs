@@ -15,7 +15,7 @@ use crate::problem::Refusal;
 use crate::query::NoQuery;
 use crate::translate;
 
-/// A call for all looks at so many pages at most: some seconds where there are millions.
+/// A call for all looks at no more than 1,000 pages: some seconds where there are millions of tasks.
 const PAGES_MAX: usize = 1_000;
 
 /// `POST redrive`: dead tasks get another life, one, some, or all of them.

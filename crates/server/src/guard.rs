@@ -39,7 +39,7 @@ pub enum TokenFileError {
 /// What a request needs.
 #[derive(PartialEq, Eq, Debug)]
 enum Need {
-    /// Nothing: whoever watches over a server has no token.
+    /// Nothing: programs that watch over a server have no token.
     Nothing,
     /// Any token.
     Token,

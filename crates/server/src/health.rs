@@ -75,7 +75,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// Where the server has tokens, a caller without one is told whether, and not why: reasons may hold names of files.
 ///
 /// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
-/// whoever were to keep its workers away would keep it from ever being empty.
+/// without its workers it would never be empty.
 pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
     // One queue is enough of an answer.
     let question = ListQueues { max: 1, ..ListQueues::default() };

@@ -29,10 +29,10 @@ const WORKING_MAX: usize = 4;
 /// Jobs that are over and can still be looked at.
 const OVER_MAX: usize = 100;
 
-/// So often it is tried again to keep the end of a job on a full disk.
+/// The time between two tries to keep the end of a job on a full disk.
 const ROOM_ASKED: Duration = Duration::from_secs(1);
 
-/// Whoever changes a job holds it until the change is kept.
+/// A job, held while it is changed and until the change is kept.
 type Held = Arc<tokio::sync::Mutex<Job>>;
 
 /// Starts jobs and knows those that are under way; those that are over stand in the queue `$jobs` alone.

@@ -207,7 +207,7 @@ impl State {
         true
     }
 
-    /// Closes up to so many connections, those that are idle the longest first; gives how many. Their places are free then.
+    /// Closes connections, up to `count`, those that are idle the longest first, and says how many it closed. Their places are free then.
     /// Cost: a look at each connection.
     fn close_idle(&mut self, kept: bool, count: usize) -> usize {
         let of_this_kind = self.open.iter().filter(|(_, open)| open.seat.is_kept() == kept);

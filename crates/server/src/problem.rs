@@ -51,7 +51,7 @@ pub(crate) fn response(problem: &Problem) -> Response {
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let Some(kind) = problem.kind() {
-        // For whoever counts them.
+        // The front counts them.
         response.extensions_mut().insert(kind);
     }
     let headers = response.headers_mut();

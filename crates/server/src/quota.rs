@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::problem::Refusal;
 
-/// A count of tasks is believed for so long; what is put meanwhile is added to it.
+/// A count of tasks is believed for 1 s; what is put meanwhile is added to it.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// What a line of the token file lays down. Nothing named, nothing limited.
@@ -132,7 +132,7 @@ impl Quota {
         self.allowed.tasks.is_some() && self.used().tasks.is_none_or(stale)
     }
 
-    /// So many tasks there are.
+    /// The tasks were counted, and this is their number.
     pub(crate) fn counted(&self, tasks: u64) {
         self.used().tasks = Some((Instant::now(), tasks));
     }
@@ -191,7 +191,7 @@ fn over(what: &str, wait: Duration) -> Refusal {
         format!("the token has {what}, and they are used up"),
         u32::try_from(seconds).unwrap_or(u32::MAX),
     );
-    problem.with_hint("send more slowly, or ask whoever runs the server for more").into()
+    problem.with_hint("send more slowly, or ask the operator of the server for more").into()
 }
 
 #[cfg(test)]

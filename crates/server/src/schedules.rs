@@ -124,7 +124,7 @@ pub(crate) async fn all(
     Ok(answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor }))
 }
 
-/// The first so many behind a place whose queues the bearer of a token may know of.
+/// The first schedules behind a place, up to a number, whose queues the bearer of a token may know of.
 async fn known(
     app: &App,
     grant: &Grant,

@@ -1,4 +1,4 @@
-//! What is told of requests and deliveries to whoever traces work through several programs.
+//! What is told of requests and deliveries to programs that trace work through several others.
 
 use std::fmt;
 use std::sync::Arc;

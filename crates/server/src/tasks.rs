@@ -19,9 +19,9 @@ use crate::query::{NoQuery, QueryText};
 use crate::stream;
 use crate::translate;
 
-/// For one page of a list about so many tasks are looked at, those of other queues among them. Behind them it ends, full or not, with a cursor.
+/// One page of a list looks at about 100,000 tasks, those of other queues among them. Behind them the page ends, full or not, with a cursor.
 const LOOKED_AT_MAX: usize = 100_000;
-/// So often the queue is asked for one page.
+/// One page asks the queue at most 2,000 times.
 const ROUNDS_MAX: usize = 2_000;
 
 /// `PUT`: schedules the task of this key, or changes the one that is live.

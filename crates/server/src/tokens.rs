@@ -12,7 +12,7 @@ use crate::quota::{Allowed, Quota};
 
 /// A token of fewer bytes is too easy to guess: 22 of base64 are 128 bits.
 pub const TOKEN_BYTES_ADVISED: usize = 22;
-/// So many tokens a server takes: all are compared with each request.
+/// A server takes 1,000 tokens: all are compared with each request.
 const TOKENS_MAX: usize = 1_000;
 
 /// The tokens of a server. None at all: everybody may do everything.
@@ -183,7 +183,7 @@ impl Tokens {
         self.known.is_empty()
     }
 
-    /// How many stood in the text themselves, and not their hashes: whoever reads the text has them.
+    /// How many stood in the text themselves, and not their hashes: each reader of the text has them.
     pub(crate) fn plain(&self) -> usize {
         self.plain
     }
@@ -193,8 +193,8 @@ impl Tokens {
         self.short
     }
 
-    /// The lines (from 1) with 64 hex digits and without `sha256:`. They are tokens, such as `openssl rand -hex 32` makes; but somebody
-    /// may have meant the hash of one.
+    /// The lines (from 1) with 64 hex digits and without `sha256:`. They are tokens, such as `openssl rand -hex 32` makes; but the
+    /// hash of one may have been meant.
     pub(crate) fn like_hashes(&self) -> &[usize] {
         &self.like_hashes
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// So often the file is looked at.
+/// The time between two looks at the file.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What was last read from it.

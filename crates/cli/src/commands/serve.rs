@@ -290,7 +290,7 @@ impl Serve {
             tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
         }
         if *insecure && config.tls.is_none() {
-            tracing::warn!("there is no TLS: whoever is on the way to {listen} reads everything, tokens too");
+            tracing::warn!("there is no TLS: anybody on the way to {listen} can read everything, tokens too");
         }
     }
 
@@ -324,7 +324,7 @@ impl Serve {
         {
             tracing::warn!(
                 %listen,
-                "there is no TLS at the door for clients of beanstalkd: whoever is on the way reads everything"
+                "there is no TLS at the door for clients of beanstalkd: anybody on the way can read everything"
             );
         }
     }

@@ -78,12 +78,12 @@ impl Drop for Counted<'_> {
 }
 
 impl Counters {
-    /// Somebody asked this.
+    /// A client asked this.
     pub(super) fn count(&self, command: &Command) {
         self.verbs[verb(command)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Somebody asked to put what cannot be put.
+    /// A client asked to put what cannot be put.
     pub(super) fn count_put(&self) {
         self.verbs[PUT].fetch_add(1, Ordering::Relaxed);
     }

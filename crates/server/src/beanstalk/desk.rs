@@ -18,11 +18,11 @@ use crate::stopping::Stopping;
 /// What may be chosen about this door.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DeskOptions {
-    /// A job may have so many bytes.
+    /// Bytes that a job may have.
     pub(crate) job_bytes_max: u32,
     /// The tubes are the queues of this namespace, which no tube's name shows.
     pub(crate) namespace: Option<String>,
-    /// All connections together may watch tubes that take so many bytes.
+    /// Bytes that the tubes may take which all connections together watch.
     pub(crate) watched_bytes_max: usize,
 }
 

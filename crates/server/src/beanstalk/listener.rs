@@ -18,7 +18,7 @@ use crate::tls::{Begun, Tls};
 /// After a failed accept, as at the HTTP door.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Of so many connections one is left to the other door.
+/// One of 16 connections is left to the other door.
 const LEFT_TO_OTHERS: usize = 16;
 
 /// A door that is open.
@@ -26,7 +26,7 @@ pub(crate) struct Listener {
     door: Opened,
     tls: Option<Tls>,
     places: Places,
-    /// So many of them are not for this door.
+    /// How many of them are not for this door.
     left_to_others: usize,
     addresses: Addresses,
 }
@@ -69,7 +69,7 @@ impl Listener {
         }
     }
 
-    /// Serves whoever came, or closes if there are too many: the protocol has no word for that.
+    /// Serves a connection, or closes it if there are too many: the protocol has no word for that.
     fn take(&self, connections: &mut JoinSet<()>, came: Came, desk: &Arc<Desk>) {
         let desk = Arc::clone(desk);
         let from = match &came {

@@ -56,7 +56,7 @@ pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
     let own = u64::from(tube.as_str() == DEFAULT);
     let now = desk.queue.now();
     let left_s = view.paused_until.map(|until| match until {
-        // Until somebody resumes it.
+        // Until it is resumed.
         Timestamp::MAX => u64::from(u32::MAX),
         until => left_s(now, until),
     });

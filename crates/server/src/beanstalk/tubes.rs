@@ -90,7 +90,7 @@ impl Tubes {
         self.tubes().get(name).map(|tube| tube.users).unwrap_or_default()
     }
 
-    /// A client has paused it for so long.
+    /// A client has paused it for `pause_s` seconds.
     pub(super) fn paused(&self, name: &QueueName, pause_s: u32, now: Timestamp) {
         let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         pauses.retain(|_, (_, until)| now < *until);

@@ -4,10 +4,10 @@ use std::io;
 
 use super::head::is_token_byte;
 
-/// `ffffffff`: bodies are limited far below, and more digits are only a way to overflow somebody's parser.
+/// `ffffffff`: bodies are limited far below, and more digits are only a way to overflow another parser.
 const SIZE_DIGITS_MAX: u32 = 8;
 
-/// Extensions of all chunks of a body have so many bytes at most, and so have its trailers: 8 KiB. They mean nothing here.
+/// The extensions of all chunks of a body have at most 8 KiB, and its trailers as much again. They mean nothing here.
 const IGNORED_BYTES_MAX: u32 = 8 << 10;
 
 /// Follows a chunked body byte by byte, as RFC 9112 section 7.1 has it. Extensions and trailers are skipped; their bytes are
@@ -22,7 +22,7 @@ pub(crate) struct Chunks {
 /// Where in a chunked body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum At {
-    /// In the size, after so many digits.
+    /// In the size, after this number of digits.
     Size { digits: u32, value: u64 },
     /// In white space behind the size; an extension has to follow.
     SizeSpace { value: u64 },
@@ -30,7 +30,7 @@ enum At {
     Extension { value: u64 },
     /// After the CR behind the size and its extensions.
     SizeLf { value: u64 },
-    /// In the data, so many bytes before its end.
+    /// In the data, with this number of bytes left.
     Data { left: u64 },
     /// Behind the data, before CR.
     DataCr,

@@ -139,7 +139,7 @@ mod tests {
     };
     const GET: &[u8] = b"GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-    /// The client's end of a connection being served, over pipes of so many bytes.
+    /// The client's end of a connection being served, over pipes that hold this many bytes.
     fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
         connect_at(&Places::new(1, 0), pipe_bytes)
     }

@@ -61,7 +61,7 @@ pub(crate) struct Gate<S> {
     timeouts: Timeouts,
     /// Read, and not yet handed out.
     inbox: Vec<u8>,
-    /// The first so many bytes of `inbox` may be handed out.
+    /// How many bytes of `inbox`, from its start, may be handed out.
     cleared: usize,
     stage: Stage,
     wait: Wait,

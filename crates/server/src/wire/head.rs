@@ -21,7 +21,7 @@ const EMPTY_LINES_MAX: usize = 2;
 /// Where the body of a request ends.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// After the last chunk.
     Chunked,

@@ -207,7 +207,7 @@ fn how_late_its_workers_get_their_jobs_stands_in_the_figures() {
     assert_eq!(served.metric("tickwheel_delivery_lateness_seconds_count"), 1.0);
 }
 
-/// Somebody who signs, and what they signed.
+/// An authority that signs certificates, with its own certificate.
 struct Signer {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -315,7 +315,7 @@ fn a_socket_of_the_file_system_is_one_servers_and_goes_with_it() {
     served.stop();
     assert_eq!(rest(&socket), "");
     assert!(!path.exists(), "the next one makes its own");
-    // A file that is no socket is somebody's.
+    // A file that is no socket has an owner.
     std::fs::write(&path, "kept").expect("written");
     assert!(matches!(Served::start(at()), Err(StartError::ListenBeanstalk { .. })));
     assert_eq!(std::fs::read_to_string(&path).expect("read"), "kept");

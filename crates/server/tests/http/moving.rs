@@ -142,7 +142,7 @@ fn put_a_row(served: &Served) {
     assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).status, 200);
 }
 
-/// Holds each task of the row against where it was put, so many hours later.
+/// Compares each task of the row with where it was put, `hours` later.
 #[track_caller]
 fn assert_row_is(served: &Served, hours: u64) {
     let (mut seen, mut cursor) = (0, String::new());

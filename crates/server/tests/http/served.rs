@@ -143,7 +143,7 @@ impl Served {
         line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().expect("a number")
     }
 
-    /// Asks again until so many lease calls wait. An event of its own would be better; a scrape is what there is.
+    /// Asks again until this number of lease calls wait. An event of its own would be better; a scrape is what there is.
     pub(crate) fn await_waiting(&self, count: f64) {
         until("as many leases wait", || self.metric("tickwheel_waiting_leases") == count);
     }

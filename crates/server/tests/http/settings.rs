@@ -90,7 +90,7 @@ fn the_download_centre_hands_out_so_many_at_a_time() {
     assert_eq!(keys, ["a1", "b1"], "one for each user, and two in all");
     assert_eq!(served.counts("exports"), [0, 2, 2]);
     assert!(leased_keys(&served, 10).is_empty());
-    // A worker that takes long is not a reason to hand its task to somebody else.
+    // A worker that takes long is not a reason to hand its task to another.
     served.advance("9m");
     assert_eq!(served.say("exports", "ack", &[&first[1]["token"]]), ["acked"]);
     assert_eq!(leased_keys(&served, 10), ["c1"], "ann has one already");

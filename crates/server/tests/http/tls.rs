@@ -72,7 +72,7 @@ fn others_are_served_with_tokens_and_tls_and_not_with_less() {
     let tokens = || Tokens::parse("a-token-of-more-than-22-bytes").expect("a token");
     for (config, what) in [
         (Config { tls: Some(files.clone()), ..open() }, "there are no tokens: everybody"),
-        (Config { tokens: tokens(), ..open() }, "there is no TLS: whoever"),
+        (Config { tokens: tokens(), ..open() }, "there is no TLS: anybody"),
         (open(), "there are no tokens and no TLS"),
     ] {
         match Served::start(config) {

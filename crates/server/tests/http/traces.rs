@@ -23,7 +23,7 @@ fn it_comes_back_with_the_task_and_is_that_of_the_last_put() {
     assert_eq!(served.call_with("PUT", TASK, &headers, r#"{"delay":"1s"}"#).status, 201);
     let traced = (&json!(PARENT), &json!(STATE));
     assert_eq!(shown(&served.expect(200, "GET", TASK, "")), traced);
-    // Neither a patch nor whoever sends it makes it another's work.
+    // Neither a patch nor its sender makes the task another's work.
     let other = [("traceparent", "00-11111111111111111111111111111111-2222222222222222-00")];
     assert_eq!(served.call_with("PATCH", TASK, &other, r#"{"delay":"0s"}"#).status, 200);
     assert_eq!(shown(&served.lease("close", 1)[0]), traced);

@@ -15,9 +15,9 @@ use crate::beanstalk::wire::Wire;
 
 /// Reserves that are carried out together, at most.
 const RESERVES_MAX: usize = 64;
-/// Jobs of this door that are given together have so many bytes, or are one: a client that reads slowly has them all wait for it.
+/// Jobs that are given together have at most 16 MiB, or are one: a client that reads slowly has them all wait for it.
 const GIVEN_BYTES_MAX: usize = 16 << 20;
-/// Instants are rounded up to the millisecond, so that nothing is early; whoever waits is not to lose by it.
+/// Instants are rounded up to the millisecond, so that nothing is early; a client that waits must not lose by it.
 const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
@@ -133,7 +133,7 @@ impl Session<'_> {
         })
     }
 
-    /// So many jobs may be given together.
+    /// How many jobs may be given together.
     fn given_max(&self) -> usize {
         let longest = usize::try_from(self.desk.job_bytes_max).unwrap_or(usize::MAX).max(1);
         (GIVEN_BYTES_MAX / longest).clamp(1, TOGETHER_MAX)
