@@ -1,15 +1,23 @@
-//! The file that knows both languages, with `settings` and `schedule`: requests of the API become commands of the queue, and what the queue answers
-//! becomes bodies and problems. It decides nothing.
+//! The file that knows both languages, with `refused`, `settings` and `schedule`: requests of the API become commands of the queue, and what the queue
+//! answers becomes bodies and problems. It decides nothing.
+
+mod refused;
 
 use std::time::Duration;
 
 use tickwheel_api as api;
-use tickwheel_api::{BadRequest, CancelOutcome, Problem};
+use tickwheel_api::{BadRequest, CancelOutcome};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
 
 use crate::health::{ClockReport, Ready};
 use crate::problem::Refusal;
+
+use refused::cancel_refusal;
+pub(crate) use refused::{
+    advance_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused, post_refused,
+    put_refused, redrive_refused, unavailable, unknown,
+};
 
 // Requests.
 
@@ -170,16 +178,6 @@ pub(crate) fn redrive_outcome(
         Err(queue::RedriveError::BacklogFull { .. }) => Ok(api::RedriveOutcome::BacklogFull),
         Err(queue::RedriveError::Unavailable(why)) => Err(unavailable(&why).into()),
         Err(other) => Err(unknown(&other).into()),
-    }
-}
-
-pub(crate) fn redrive_refused(error: &queue::RedriveError, queue: &QueueName, id: u64) -> Problem {
-    match error {
-        queue::RedriveError::NotFound => Problem::not_dead(queue.as_str(), &format!("the id {id}")),
-        queue::RedriveError::Live { version, .. } => Problem::key_is_live(queue.as_str(), version.0),
-        queue::RedriveError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
-        queue::RedriveError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -454,166 +452,4 @@ pub(crate) fn cancel_line(
         },
     };
     api::BatchResult::cancel(key.as_str(), outcome)
-}
-
-// Refusals.
-
-pub(crate) fn name_refused(error: &queue::NameError) -> Problem {
-    let hint = match error {
-        queue::NameError::Empty { .. } => "put a name between the slashes",
-        queue::NameError::TooLong { .. } => "shorten it, or keep the long name in the payload",
-        _ => {
-            "leave that character out; percent-encoding gets a character through a URL, not through this rule"
-        }
-    };
-    Problem::bad_name(error.to_string(), hint)
-}
-
-pub(crate) fn put_refused(
-    error: &queue::PutError,
-    queue: &QueueName,
-    key: &Key,
-    version: Option<Seq>,
-) -> Problem {
-    let (queue, key) = (queue.as_str(), key.as_str());
-    match error {
-        queue::PutError::Live { version, .. } => Problem::live(queue, key, version.0),
-        queue::PutError::NotFound => Problem::not_found(queue, key),
-        queue::PutError::Done => Problem::done(queue, key),
-        queue::PutError::Leased => Problem::leased(queue, key),
-        queue::PutError::VersionMismatch { current } => version_mismatch(version, *current),
-        queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
-        queue::PutError::ExpiresFirst { expire_at, due_at } => {
-            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
-        }
-        queue::PutError::Draining => Problem::draining(queue),
-        queue::PutError::WouldAdd => Problem::token_full(),
-        queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
-        queue::PutError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-/// A refused put of a key that the server makes: what is about a key cannot happen.
-pub(crate) fn post_refused(error: &queue::PutError, queue: &QueueName) -> Problem {
-    match error {
-        queue::PutError::Draining => Problem::draining(queue.as_str()),
-        queue::PutError::WouldAdd => Problem::token_full(),
-        queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
-        queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
-        queue::PutError::ExpiresFirst { expire_at, due_at } => {
-            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
-        }
-        queue::PutError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-pub(crate) fn get_refused(error: &queue::GetError, queue: &QueueName, key: &Key) -> Problem {
-    match error {
-        queue::GetError::NotFound => Problem::not_found(queue.as_str(), key.as_str()),
-        queue::GetError::Done => Problem::done(queue.as_str(), key.as_str()),
-        queue::GetError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-pub(crate) fn patch_refused(
-    error: &queue::PatchError,
-    queue: &QueueName,
-    key: &Key,
-    version: Option<Seq>,
-) -> Problem {
-    let (queue, key) = (queue.as_str(), key.as_str());
-    match error {
-        queue::PatchError::NotFound => Problem::not_found(queue, key),
-        queue::PatchError::Done => Problem::done(queue, key),
-        queue::PatchError::Leased => Problem::leased(queue, key),
-        queue::PatchError::VersionMismatch { current } => version_mismatch(version, *current),
-        queue::PatchError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
-        queue::PatchError::ExpiresFirst { expire_at, due_at } => {
-            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
-        }
-        queue::PatchError::Dead => Problem::dead(queue, key),
-        queue::PatchError::Timeline => Problem::timeline(queue, key),
-        queue::PatchError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-pub(crate) fn cancel_refused(
-    error: &queue::CancelError,
-    queue: &QueueName,
-    key: &Key,
-    version: Option<Seq>,
-) -> Problem {
-    if let Some(outcome) = cancel_refusal(error) {
-        return Problem::cancel(outcome, queue.as_str(), key.as_str());
-    }
-    match error {
-        queue::CancelError::VersionMismatch { current } => version_mismatch(version, *current),
-        queue::CancelError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-/// The definite answer in a refusal, if it is one.
-fn cancel_refusal(error: &queue::CancelError) -> Option<CancelOutcome> {
-    match error {
-        queue::CancelError::NotFound => Some(CancelOutcome::NotFound),
-        queue::CancelError::Done => Some(CancelOutcome::Done),
-        queue::CancelError::Leased => Some(CancelOutcome::Leased),
-        _ => None,
-    }
-}
-
-pub(crate) fn nack_refused(error: &queue::NackError) -> Problem {
-    match error {
-        queue::NackError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
-        queue::NackError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-pub(crate) fn advance_refused(error: &queue::AdvanceError) -> Problem {
-    match error {
-        queue::AdvanceError::NotVirtual => Problem::no_virtual_clock(),
-        queue::AdvanceError::Busy => Problem::busy(error.to_string(), 1),
-        queue::AdvanceError::Unavailable(why) => unavailable(why),
-        other => Problem::bad_request(&BadRequest::member("by", other.to_string(), "advance by less")),
-    }
-}
-
-pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
-    match why {
-        queue::Unavailable::Closed => Problem::stopping(),
-        queue::Unavailable::ReadOnly { why } => {
-            say_once(why);
-            Problem::read_only(why)
-        }
-        queue::Unavailable::Indeterminate { why } => {
-            say_once(why);
-            Problem::indeterminate(why)
-        }
-        queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
-        other => unknown(other),
-    }
-}
-
-/// The log hears of a failed store once, and not with each call that is refused for it.
-fn say_once(why: &str) {
-    static SAID: std::sync::Once = std::sync::Once::new();
-    SAID.call_once(|| {
-        tracing::error!(why, "the store has failed, or the queue was closed: nothing is changed any more");
-    });
-}
-
-fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
-    Problem::version_mismatch(wanted.map_or(0, |wanted| wanted.0), current.map(|current| current.0))
-}
-
-/// An answer of the queue that this file does not know: our mistake, for both come out of one workspace.
-pub(crate) fn unknown(error: &dyn std::error::Error) -> Problem {
-    tracing::error!(%error, "an answer of the queue has no translation");
-    Problem::internal(error.to_string())
 }
