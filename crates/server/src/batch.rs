@@ -301,7 +301,7 @@ mod tests {
     use crate::routes::routes;
     use crate::rows::CutShort;
     use crate::stopping::{self, Stop};
-    use crate::tokens::Grant;
+    use crate::tokens::{Grant, Tokens};
 
     /// Sends its pieces this far apart, and after the last one nothing more, for ever, unless it ends.
     struct Paced {
@@ -346,14 +346,21 @@ mod tests {
     }
 
     fn with_one_place() -> (Arc<App>, Stop) {
+        with(Limits { batches: 1, ..Limits::default() })
+    }
+
+    fn with(limits: Limits) -> (Arc<App>, Stop) {
         let (stop, stopping) = stopping::signal();
         let queue = Queue::options().open_memory().expect("a queue");
-        let limits = Limits { batches: 1, ..Limits::default() };
         (Arc::new(App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits)), stop)
     }
 
     async fn post(routes: &axum::Router, body: Body) -> Response {
-        let request = Request::post("/v1/queues/q/batch").extension(Grant::everything());
+        post_as(routes, Grant::everything(), body).await
+    }
+
+    async fn post_as(routes: &axum::Router, grant: Grant, body: Body) -> Response {
+        let request = Request::post("/v1/queues/q/batch").extension(grant);
         let answer = routes.clone().call(request.body(body).expect("a request")).await;
         answer.unwrap_or_else(|never| match never {})
     }
@@ -390,9 +397,24 @@ mod tests {
         );
     }
 
+    static BLANK: [u8; PACE_BYTES] = [b'\n'; PACE_BYTES];
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_takes_a_place_of_its_sender() {
+        let (app, _stop) = with(Limits { batches: 2, batches_per_caller: 1, ..Limits::default() });
+        let routes = routes(app);
+        let tokens = Tokens::parse("one\ntwo").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        let _steady = post_as(&routes, of("one"), paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let refused = post_as(&routes, of("one"), Body::from(LINE)).await;
+        let problem = lines(refused).await;
+        let detail = problem[0]["detail"].as_str().expect("a text");
+        assert!(detail.contains("--max-batches-per-caller"), "{detail}");
+        assert_eq!(post_as(&routes, of("two"), Body::from(LINE)).await.status(), 200);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_sends_enough_keeps_its_place() {
-        static BLANK: [u8; PACE_BYTES] = [b'\n'; PACE_BYTES];
         let (routes, _stop) = one_place();
         let steady = post(&routes, paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
         let begun = Instant::now();
