@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 46] = [
+pub const BUGS: [Bug; 47] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -33,6 +33,7 @@ pub const BUGS: [Bug; 46] = [
     bug("census-end-moves", &["counts"]),
     bug("replay-cancel-before-put", &["P5", "P6"]),
     bug("newest-log-not-missed", &["P8"]),
+    bug("log-before-not-missed", &["P8"]),
     // In the wheel.
     bug("early-one-tick-at-cascade", &["P2"]),
     bug("u32-deadline-wrap", &["P2"]),

@@ -8,7 +8,7 @@ static SELECTED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "reply-before-sync",
     "cancel-forgotten-at-recovery",
     "no-dir-sync",
@@ -20,6 +20,7 @@ pub const NAMES: [&str; 12] = [
     "segment-deleted-too-early",
     "tombstone-in-wrong-segment",
     "newest-log-not-missed",
+    "log-before-not-missed",
     "census-end-moves",
 ];
 

@@ -1,11 +1,12 @@
 //! A log file that somebody deletes is missed, the newest one too.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use tickwheel_engine::{Reply, TaskEffect};
 use tickwheel_store::conformance::{self, Owner, sample_task};
-use tickwheel_store::{DiskStore, FsDisk, InlineIo, OpenError, StoreOptions};
+use tickwheel_store::{AckLevel, DiskStore, FsDisk, InlineIo, OpenError, StoreOptions, Table};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -22,15 +23,27 @@ fn open(path: &Path, checkpoint_after_bytes: u64) -> Result<Store, OpenError> {
     DiskStore::open(FsDisk::new(path).expect("a directory"), InlineIo::new(), options(checkpoint_after_bytes))
 }
 
-/// Commits so many tasks one by one, and then the process is gone.
+/// Commits this number of tasks one by one, and then the process is gone.
 fn filled(path: &Path, tasks: u64, checkpoint_after_bytes: u64) {
-    let mut owner = Owner::acquire(open(path, checkpoint_after_bytes).expect("it opens"));
+    commit_each(open(path, checkpoint_after_bytes).expect("it opens"), tasks);
+}
+
+fn commit_each(store: Store, tasks: u64) {
+    let mut owner = Owner::acquire(store);
     let first = owner.next_seq();
     for n in first..first + tasks {
-        let task = sample_task(n, n, "q", &format!("k{n}"), 5);
-        let reply = owner.commit(vec![TaskEffect::Stored { task: task.into(), body_known: false }]);
-        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+        commit(&mut owner, n..n + 1);
     }
+}
+
+/// One commit of these tasks.
+fn commit(owner: &mut Owner<Store>, tasks: Range<u64>) {
+    let stored = |n| {
+        let task = sample_task(n, n, "q", &format!("k{n}"), 5);
+        TaskEffect::Stored { task: task.into(), body_known: false }
+    };
+    let reply = owner.commit(tasks.map(stored).collect());
+    assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
 }
 
 fn copy(from: &Path) -> tempfile::TempDir {
@@ -74,48 +87,117 @@ fn each_log_file_that_is_deleted_is_missed_or_was_not_needed() {
             let whole = copy(dir.path());
             let mut store = open(whole.path(), checkpoint_after_bytes).expect("it opens");
             let expected = conformance::contents(&mut store, 0).expect("it reads");
+            let story = format!("{tasks} tasks, a checkpoint after {checkpoint_after_bytes}");
             let newest = format!("shard-0000/log-{:08}", noted(dir.path()).1);
             for log in logs(dir.path()) {
-                let story =
-                    format!("{tasks} tasks, a checkpoint after {checkpoint_after_bytes}, without {log}");
-                let without = copy(dir.path());
-                fs::remove_file(without.path().join(&log)).expect("removed");
-                match open(without.path(), checkpoint_after_bytes) {
-                    Ok(mut store) => {
-                        assert_ne!(log, newest, "{story}");
-                        assert_eq!(conformance::contents(&mut store, 0).as_ref(), Ok(&expected), "{story}");
-                        harmless += 1;
-                    }
-                    Err(OpenError::Corrupt { file, what, .. }) => {
-                        if log == newest {
-                            assert!(
-                                file == log && what.contains("the file is missing"),
-                                "{story}: {file}: {what}"
-                            );
-                        }
-                        assert!(!without.path().join(&log).exists(), "{story}: nothing was made");
-                        refused += 1;
-                    }
-                    Err(error) => panic!("{story}: {error}"),
-                }
+                let is_refused = opens_without(dir.path(), &log, checkpoint_after_bytes, &expected, &story);
+                assert!(is_refused || log != newest, "{story}");
+                if is_refused { refused += 1 } else { harmless += 1 }
             }
         }
     }
     assert!(refused > 50 && harmless > 0, "{refused} refused and {harmless} harmless: not much was tried");
 }
 
+/// Whether a copy without this file is refused, by the file's name. If it is not, it has all tasks.
+fn opens_without(dir: &Path, log: &str, checkpoint_after_bytes: u64, expected: &Table, story: &str) -> bool {
+    let without = copy(dir);
+    fs::remove_file(without.path().join(log)).expect("removed");
+    match open(without.path(), checkpoint_after_bytes) {
+        Ok(mut store) => {
+            let found = conformance::contents(&mut store, 0);
+            assert_eq!(found.as_ref(), Ok(expected), "{story}, without {log}");
+            false
+        }
+        Err(OpenError::Corrupt { file, what, .. }) => {
+            let is_named = file == log && what.contains("the file is missing");
+            assert!(is_named, "{story}, without {log}: {file}: {what}");
+            assert!(!without.path().join(log).exists(), "{story}: {log} was made");
+            true
+        }
+        Err(error) => panic!("{story}, without {log}: {error}"),
+    }
+}
+
+/// The story: one commit was all that a log file had. The process was killed, and the next one was killed before its first frame. The note
+/// named the file that the next one had made ready. Then the file with the commit was deleted, and the server started without it.
 #[test]
-fn a_newest_file_that_was_emptied_or_replaced_is_missed() {
+fn the_file_before_a_new_one_without_frames_is_missed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut owner = Owner::acquire(open(dir.path(), u64::MAX).expect("it opens"));
+    // Each of these is larger than a file, and gets one of its own.
+    (0..3).for_each(|n| commit(&mut owner, 400 * n + 1..400 * n + 401));
+    drop(owner);
+    for openings in 0..3 {
+        let whole = copy(dir.path());
+        let mut store = open(whole.path(), u64::MAX).expect("it opens");
+        let expected = conformance::contents(&mut store, 0).expect("it reads");
+        let story = format!("after {openings} openings");
+        let refused = logs(dir.path())
+            .iter()
+            .filter(|log| opens_without(dir.path(), log, u64::MAX, &expected, &story))
+            .count();
+        assert!(refused >= 4, "{story}: {refused} files are missed, and four have frames");
+        drop(open(dir.path(), u64::MAX).expect("it opens"));
+    }
+}
+
+/// A commit at these levels does not wait for a sync, so its frame does not say that the one before it was synced.
+#[test]
+fn a_log_file_is_missed_at_each_level() {
+    for level in [AckLevel::Os, AckLevel::Memory] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = StoreOptions { ack_level: level, ..options(u64::MAX) };
+        let disk = FsDisk::new(dir.path()).expect("a directory");
+        let mut owner = Owner::acquire(DiskStore::open(disk, InlineIo::new(), options).expect("it opens"));
+        for n in 1..200 {
+            commit(&mut owner, n..n + 1);
+        }
+        drop(owner);
+        let whole = copy(dir.path());
+        let mut store = open(whole.path(), u64::MAX).expect("it opens");
+        let expected = conformance::contents(&mut store, 0).expect("it reads");
+        for log in logs(dir.path()) {
+            let refused = opens_without(dir.path(), &log, u64::MAX, &expected, &format!("at level {level}"));
+            assert!(refused, "at level {level} {log} is not missed");
+        }
+    }
+}
+
+/// Several at once are missed too: the one that is named is the newest of them.
+#[test]
+fn log_files_that_are_deleted_together_are_missed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    filled(dir.path(), 200, u64::MAX);
+    let all = logs(dir.path());
+    assert!(all.len() > 3, "{all:?}");
+    for from in 0..all.len() {
+        for to in from + 1..=all.len() {
+            let without = copy(dir.path());
+            all[from..to].iter().for_each(|log| fs::remove_file(without.path().join(log)).expect("removed"));
+            let OpenError::Corrupt { file, what, .. } =
+                open(without.path(), u64::MAX).expect_err("their frames are gone")
+            else {
+                panic!("another reason without {from} to {to}")
+            };
+            assert!(what.contains("missing"), "{file}: {what}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_emptied_or_replaced_is_missed() {
     let dir = tempfile::tempdir().expect("a directory");
     filled(dir.path(), 120, u64::MAX);
     let all = logs(dir.path());
-    let newest = format!("shard-0000/log-{:08}", noted(dir.path()).1);
-    let other = all.iter().find(|log| **log != newest).expect("several");
-    for content in [Vec::new(), vec![0; 16 << 10], fs::read(dir.path().join(other)).expect("readable")] {
-        let damaged = copy(dir.path());
-        fs::write(damaged.path().join(&newest), content).expect("written");
-        let error = open(damaged.path(), u64::MAX).expect_err("its frames are gone").to_string();
-        assert!(error.contains(&newest) && error.contains("generation"), "{error}");
+    for (at, log) in all.iter().enumerate() {
+        let other = fs::read(dir.path().join(&all[(at + 1) % all.len()])).expect("readable");
+        for content in [Vec::new(), vec![0; 16 << 10], other] {
+            let damaged = copy(dir.path());
+            fs::write(damaged.path().join(log), content).expect("written");
+            let error = open(damaged.path(), u64::MAX).expect_err("its frames are gone").to_string();
+            assert!(error.contains(log) && error.contains("generation"), "{error}");
+        }
     }
 }
 

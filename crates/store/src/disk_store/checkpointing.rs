@@ -62,8 +62,9 @@ enum Stage {
 pub(super) enum Came {
     /// There is more to do.
     Further,
-    /// It is durable under this name: the log up to this frame can go, and so can the segments in these slots.
-    Durable { name: Arc<str>, frame: u64, dropped: Vec<u32> },
+    /// It is durable under this name, and it begins at this place of the log. What it makes up for can go, and so can the segments in these
+    /// slots.
+    Durable { name: Arc<str>, start: Start, dropped: Vec<u32> },
     /// Memory has taken it over, and the segments in these slots can go.
     Settled { sources: Vec<u32> },
 }
@@ -231,7 +232,7 @@ impl Checkpoint {
                 let name = Arc::clone(writer.name());
                 self.output.accept(catalog);
                 self.stage = Stage::Settle { entry: 0 };
-                Came::Durable { name, frame: self.start.frame, dropped: std::mem::take(&mut self.dropped) }
+                Came::Durable { name, start: self.start, dropped: std::mem::take(&mut self.dropped) }
             }
             Stage::Flush { .. }
             | Stage::Tombstones(_)
@@ -302,11 +303,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             segment_bytes: self.options.segment_bytes,
             bounds: &self.options.bounds,
         };
-        let frame = checkpoint.start.frame;
+        let generation = checkpoint.start.generation;
         match checkpoint.step(&mut room) {
             Ok(calls) => {
                 if crate::planted::is("log-freed-before-checkpoint-durable") {
-                    self.let_go_of_log(frame);
+                    self.let_go_of_log(generation);
                 }
                 calls
             }

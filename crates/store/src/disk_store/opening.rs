@@ -14,7 +14,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
 use crate::layout::SHARD;
-use crate::log::{Files, HEAD_BYTES, Sizes, frame_bytes};
+use crate::log::{Files, HEAD_BYTES, Progress, Sizes, frame_bytes};
 use crate::meta::{self, Meta};
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
@@ -150,7 +150,7 @@ fn make_ready<D: Disk>(
     // The note may name a file that was made ready and never used. That file is about to be used again or removed, so the note must name
     // another file first.
     let kept = recovered.newest_kept();
-    if recovered.newest.is_some_and(|newest| newest.generation != kept.generation) {
+    if recovered.newest.is_some_and(|newest| newest.file != kept.file) {
         kept.write(disk, &seeds)?;
     }
     for name in &short {
@@ -166,9 +166,12 @@ fn make_ready<D: Disk>(
         Sizes { file_bytes: options.log_file_bytes, spares_max: options.bounds.spare_files },
         recovered.kept.clone(),
         spares,
-        recovered.generation,
-        recovered.log_number,
-        recovered.synced(),
+        Progress {
+            generation: recovered.generation,
+            number: recovered.log_number,
+            synced: kept.frame,
+            newest: kept.file,
+        },
     );
     while files.wants_preparation(first_frame) {
         run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX), &mut Vec::new())?;

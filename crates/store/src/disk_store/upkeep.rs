@@ -26,8 +26,8 @@ pub(super) struct Upkeep {
     removals: VecDeque<Removal>,
     /// Nothing that was listed may go.
     held: bool,
-    /// The log could go up to this frame, were it not held.
-    free_through: u64,
+    /// Log files of lower generations could go, were they not held.
+    free_below: u64,
     /// The disk was full when something was made ready.
     full: bool,
     /// The last try on a full disk was for the checkpoint.
@@ -80,7 +80,7 @@ impl Upkeep {
             undo: VecDeque::new(),
             removals: VecDeque::new(),
             held: false,
-            free_through: 0,
+            free_below: 0,
             full: false,
             checkpoint_had_turn: false,
             idle_polls: 0,
@@ -313,10 +313,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.upkeep.idle_polls = IDLE_POLLS_PER_TRY;
         let Some(checkpoint) = &mut self.upkeep.checkpoint else { return };
         let came = checkpoint.step_done(reads, &mut self.catalog);
-        let Came::Durable { name, frame, dropped } = came else { return };
+        let Came::Durable { name, start, dropped } = came else { return };
         // It is durable under its name. Only now may go what it makes up for; whether that was ever synced is of no meaning any more.
-        self.unsynced.synced_through(frame);
-        self.let_go_of_log(frame);
+        self.unsynced.synced_through(start.frame);
+        self.let_go_of_log(start.generation);
         let before = self.upkeep.standing.replace(name);
         before.into_iter().for_each(|before| self.upkeep.remove(before));
         self.remove_segments(dropped);
@@ -340,12 +340,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    pub(super) fn let_go_of_log(&mut self, frame: u64) {
-        self.upkeep.free_through = self.upkeep.free_through.max(frame);
+    /// A durable checkpoint begins in the log file of this generation.
+    pub(super) fn let_go_of_log(&mut self, generation: u64) {
+        self.upkeep.free_below = self.upkeep.free_below.max(generation);
         if self.upkeep.held {
             return;
         }
-        for file in self.files.free_through(frame) {
+        for file in self.files.free_below(generation) {
             self.upkeep.remove(file);
         }
     }
@@ -389,7 +390,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// What was held may go.
     pub(super) fn unhold(&mut self) {
         self.upkeep.held = false;
-        self.let_go_of_log(self.upkeep.free_through);
+        self.let_go_of_log(self.upkeep.free_below);
     }
 
     fn give_up_checkpoint(&mut self) {

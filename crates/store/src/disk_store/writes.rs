@@ -255,7 +255,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             } else {
                 self.unsynced.written(file, number);
             }
-            self.files.written(number, active.frame_bytes);
+            self.files.written(active.frame_bytes);
             self.end.frame = number;
             self.end.seq = seq;
             self.end.again = None;

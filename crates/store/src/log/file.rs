@@ -10,6 +10,15 @@ pub(crate) const FORMAT: u32 = 1;
 /// written for another reason.
 pub(crate) const FRAMES_AT: u64 = 4_096;
 
+/// One use of a log file.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LogUse {
+    /// The generation of the use: not 0, and higher than that of every use before it.
+    pub(crate) generation: u64,
+    /// The number in the file's name, so that an error can name the file.
+    pub(crate) number: u64,
+}
+
 /// The header of a log file. It is written and synced before the first frame of this use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogHeader {
@@ -19,11 +28,14 @@ pub(crate) struct LogHeader {
     pub(crate) len: u64,
     /// Whether all behind the header was zero when this use began. Else it has frames of an earlier use.
     pub(crate) fresh: bool,
+    /// The file that took frames before this one. `None` if there was none, or if a version wrote it that did not say so.
+    pub(crate) before: Option<LogUse>,
 }
 
 impl LogHeader {
     pub(crate) fn to_bytes(self, seeds: &Seeds) -> [u8; HEADER_BYTES] {
-        let own = [self.generation, self.len, u64::from(self.fresh), 0, 0, 0];
+        let (before, number) = self.before.map_or((0, 0), |before| (before.generation, before.number));
+        let own = [self.generation, self.len, u64::from(self.fresh), before, number, 0];
         header(MAGIC, FORMAT, seeds.of(Use::LogHeader), own)
     }
 }
@@ -31,11 +43,39 @@ impl LogHeader {
 /// What the header of a log file says; `Err` has the format if a later version wrote it.
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
     match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader)) {
-        Header::Valid([generation, len, fresh, ..]) => {
-            Ok(can_rise(&[generation]).then_some(LogHeader { generation, len, fresh: fresh != 0 }))
+        Header::Valid([generation, len, fresh, before, number, _]) => {
+            // The walk from file to file ends, because generations fall.
+            let is_possible = can_rise(&[generation, number]) && (before < generation || before == 0);
+            let before = (before > 0).then_some(LogUse { generation: before, number });
+            Ok(is_possible.then_some(LogHeader { generation, len, fresh: fresh != 0, before }))
         }
         Header::Newer(format) => Err(format),
         // The directory would have an older format as a whole.
         Header::Older(_) | Header::Bad => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_reads_as_it_was_written() {
+        let seeds = Seeds::new([4; 16]);
+        for before in [None, Some(LogUse { generation: 6, number: 2 })] {
+            let header = LogHeader { generation: 7, len: 16_384, fresh: true, before };
+            assert_eq!(read_log_header(&header.to_bytes(&seeds), &seeds), Ok(Some(header)));
+        }
+    }
+
+    /// A file that came before itself would be walked to for ever.
+    #[test]
+    fn a_file_before_that_is_not_older_does_not_check_out() {
+        let seeds = Seeds::new([4; 16]);
+        for generation in [7, 8] {
+            let before = Some(LogUse { generation, number: 2 });
+            let header = LogHeader { generation: 7, len: 16_384, fresh: true, before };
+            assert_eq!(read_log_header(&header.to_bytes(&seeds), &seeds), Ok(None));
+        }
     }
 }

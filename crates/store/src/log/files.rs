@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::file::{FRAMES_AT, LogHeader};
+use super::file::{FRAMES_AT, LogHeader, LogUse};
 use super::frame::END_MARK_BYTES;
 use crate::checksum::Seeds;
 use crate::io::Call;
 use crate::layout::{SHARD, log_file, log_number, newest_file_unfinished};
 use crate::newest::Newest;
 
-/// A file with frames that a recovery would read.
+/// A file that a recovery would read, or that the header of such a file names as the one before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     pub(crate) name: Arc<str>,
     pub(crate) len: u64,
-    pub(crate) last_frame: u64,
     pub(crate) generation: u64,
 }
 
@@ -44,7 +43,14 @@ struct Ready {
     generation: u64,
     /// Where the next frame goes.
     used: u64,
-    last_frame: Option<u64>,
+    /// The file that took frames before this one, as its header says.
+    before: Option<LogUse>,
+}
+
+impl Ready {
+    fn this_use(&self) -> LogUse {
+        LogUse { generation: self.generation, number: log_number(&self.name) }
+    }
 }
 
 /// A file on its way to be the next one.
@@ -68,6 +74,19 @@ enum Stage {
     Note,
 }
 
+/// How far the log has come.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Progress {
+    /// The last generation that was given out.
+    pub(crate) generation: u64,
+    /// The last file number that was given out.
+    pub(crate) number: u64,
+    /// The last frame that is known to be synced.
+    pub(crate) synced: u64,
+    /// The newest file that took frames.
+    pub(crate) newest: Option<LogUse>,
+}
+
 /// How large the files are, and how many stay without use.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Sizes {
@@ -81,7 +100,10 @@ pub(crate) struct Sizes {
 ///
 /// It says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and
 /// filled with zeroes in bounded steps, or a spare → *next*, with a header that is synced and a note that it is the newest → *current*, taking
-/// frames → *kept*, until a durable checkpoint covers its last frame → spare again, or removed.
+/// frames → *kept*, until a durable checkpoint begins in a later file → spare again, or removed.
+///
+/// The header of each file names the file that takes frames before it. So no file becomes a spare while the header of a file that a recovery
+/// may need names it: a checkpoint that begins in a later file needs neither of the two.
 #[derive(Debug)]
 pub(crate) struct Files {
     seeds: Seeds,
@@ -91,12 +113,7 @@ pub(crate) struct Files {
     next: Option<Ready>,
     preparing: Option<Preparing>,
     spares: Vec<Spare>,
-    /// The last generation that was given out.
-    generation: u64,
-    /// The last file number that was given out.
-    number: u64,
-    /// The last frame that is known to be synced, as far as the files were told.
-    synced: u64,
+    progress: Progress,
     /// Bytes of log since the last checkpoint began, rests of full files included.
     since_checkpoint: u64,
 }
@@ -107,9 +124,7 @@ impl Files {
         sizes: Sizes,
         kept: VecDeque<Kept>,
         spares: Vec<Spare>,
-        generation: u64,
-        number: u64,
-        synced: u64,
+        progress: Progress,
     ) -> Self {
         let since_checkpoint = kept.iter().map(|file| file.len).sum();
         Self {
@@ -120,9 +135,7 @@ impl Files {
             next: None,
             preparing: None,
             spares,
-            generation,
-            number,
-            synced,
+            progress,
             since_checkpoint,
         }
     }
@@ -131,7 +144,9 @@ impl Files {
     pub(crate) fn place(&mut self, bytes: u64) -> Option<Place> {
         if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
+            assert_eq!(next.before, self.progress.newest, "frames went elsewhere than {} says", next.name);
             self.retire_current();
+            self.progress.newest = Some(next.this_use());
             self.current = Some(next);
         }
         let file = self.current.as_ref()?;
@@ -139,24 +154,17 @@ impl Files {
         Some(Place { file: Arc::clone(&file.name), offset, generation, len })
     }
 
-    /// The frame that was placed last is durable.
-    pub(crate) fn written(&mut self, frame: u64, bytes: u64) {
+    /// The frame that was placed last is written.
+    pub(crate) fn written(&mut self, bytes: u64) {
         let file = self.current.as_mut().expect("a frame was placed");
         file.used += bytes;
-        file.last_frame = Some(frame);
         self.since_checkpoint += bytes;
     }
 
     fn retire_current(&mut self) {
-        let Some(file) = self.current.take() else { return };
-        match file.last_frame {
-            Some(last_frame) => {
-                self.since_checkpoint += file.len - file.used;
-                let Ready { name, len, generation, .. } = file;
-                self.kept.push_back(Kept { name, len, last_frame, generation });
-            }
-            None => self.spares.push(Spare { name: file.name, len: file.len }),
-        }
+        let Some(Ready { name, len, generation, used, .. }) = self.current.take() else { return };
+        self.since_checkpoint += len - used;
+        self.kept.push_back(Kept { name, len, generation });
     }
 
     /// Bytes that frames can take without a new file.
@@ -182,23 +190,17 @@ impl Files {
 
     /// The generation of the file that takes frames; those of all frames to come are not below it.
     pub(crate) fn current_generation(&self) -> u64 {
-        self.current.as_ref().map_or(self.generation, |file| file.generation)
+        self.current.as_ref().map_or(self.progress.generation, |file| file.generation)
     }
 
     /// All frames up to this one are synced.
     pub(crate) fn synced_through(&mut self, frame: u64) {
-        self.synced = self.synced.max(frame);
+        self.progress.synced = self.progress.synced.max(frame);
     }
 
-    /// The newest of the files that [`used`](Self::used) gives.
+    /// The newest of the files with frames, all of which [`used`](Self::used) gives.
     pub(crate) fn newest(&self) -> Newest {
-        let current = self.current.as_ref().map(|file| (file.generation, &file.name));
-        let kept = || self.kept.back().map(|file| (file.generation, &file.name));
-        let frame = self.synced;
-        match current.or_else(kept) {
-            Some((generation, name)) => Newest { generation, number: log_number(name), frame },
-            None => Newest { generation: 0, number: self.number, frame },
-        }
+        Newest { file: self.progress.newest, frame: self.progress.synced }
     }
 
     /// Whether the step under way writes the note.
@@ -234,8 +236,7 @@ impl Files {
         let len = preparing.file.len;
         if preparing.stage == Stage::Header {
             preparing.stage = Stage::Note;
-            let (generation, number) = (preparing.file.generation, log_number(&name));
-            let newest = Newest { generation, number, frame: self.synced };
+            let newest = Newest { file: Some(preparing.file.this_use()), frame: self.progress.synced };
             self.preparing = Some(preparing);
             return newest.calls(&seeds);
         }
@@ -260,7 +261,8 @@ impl Files {
         if finishing {
             preparing.stage = Stage::Header;
             let fresh = preparing.zeroed.is_some();
-            let header = LogHeader { generation: preparing.file.generation, len, fresh };
+            let Ready { generation, before, .. } = preparing.file;
+            let header = LogHeader { generation, len, fresh, before };
             let mut bytes = header.to_bytes(&seeds).to_vec();
             bytes.resize(FRAMES_AT as usize + END_MARK_BYTES, 0);
             calls.push(Call::Write { file: Arc::clone(&name), offset: 0, bytes });
@@ -278,16 +280,18 @@ impl Files {
         let len = self.sizes.file_bytes.max(needed);
         // Files are used in the order of their generations, so one that was prepared and is too small starts anew later.
         let too_small = self.next.take();
-        self.generation += 1;
+        self.progress.generation += 1;
         let spare = self.spares.iter().position(|spare| spare.len >= len).map(|at| self.spares.remove(at));
         let (name, len, zeroed) = match spare {
             Some(spare) => (spare.name, spare.len, None),
             None => {
-                self.number += 1;
-                (log_file(self.number), len, Some(0))
+                self.progress.number += 1;
+                (log_file(self.progress.number), len, Some(0))
             }
         };
-        let file = Ready { name, len, generation: self.generation, used: FRAMES_AT, last_frame: None };
+        let Progress { generation, newest, .. } = self.progress;
+        // No frame goes to another file before this one is ready, so this will still be true then.
+        let file = Ready { name, len, generation, used: FRAMES_AT, before: newest };
         Preparing { file, zeroed, stage: Stage::Filling, too_small }
     }
 
@@ -318,11 +322,20 @@ impl Files {
         None
     }
 
-    /// A durable checkpoint covers all frames up to this one. Returns the files that are to be removed.
-    pub(crate) fn free_through(&mut self, frame: u64) -> Vec<Arc<str>> {
-        while self.kept.front().is_some_and(|file| file.last_frame <= frame) {
-            self.spares.extend(self.kept.pop_front().map(|file| Spare { name: file.name, len: file.len }));
-        }
+    /// A durable checkpoint begins in the file of this generation, so it covers all files of lower ones. Returns the files that are to be
+    /// removed.
+    ///
+    /// A file whose frames the checkpoint covers stays if the checkpoint begins in it: the header of the next file names it, and a recovery
+    /// may need that.
+    pub(crate) fn free_below(&mut self, generation: u64) -> Vec<Arc<str>> {
+        let spares = &mut self.spares;
+        self.kept.retain(|file| {
+            let keep = file.generation >= generation;
+            if !keep {
+                spares.push(Spare { name: Arc::clone(&file.name), len: file.len });
+            }
+            keep
+        });
         let mut kept = 0;
         let mut removed = Vec::new();
         self.spares.retain(|spare| {
@@ -347,9 +360,7 @@ mod tests {
             Sizes { file_bytes: 16_384, spares_max: 4 },
             VecDeque::new(),
             Vec::new(),
-            0,
-            0,
-            0,
+            Progress { generation: 0, number: 0, synced: 0, newest: None },
         )
     }
 
@@ -369,12 +380,12 @@ mod tests {
         assert_eq!(files.place(100), None, "there is no file yet");
         assert_eq!(prepare(&mut files, Some(100)), 5, "four steps of zeroes, and the note");
         let mut used = Vec::new();
-        for frame in 1..=30 {
+        for _ in 1..=30 {
             prepare(&mut files, None);
             let place = files.place(4_096).expect("a file was prepared");
-            files.written(frame, 4_096);
+            files.written(4_096);
             used.push((place.generation, place.file.to_string(), place.offset));
-            let removed = files.free_through(frame);
+            let removed = files.free_below(place.generation);
             assert_eq!(removed, Vec::<Arc<str>>::new());
         }
         let generations: Vec<u64> = used.iter().map(|(generation, ..)| *generation).collect();
@@ -391,16 +402,16 @@ mod tests {
         let mut files = files();
         prepare(&mut files, None);
         files.place(100).expect("a file was prepared");
-        files.written(1, 100);
+        files.written(100);
         prepare(&mut files, Some(50_000));
         let place = files.place(50_000).expect("a file was prepared");
-        files.written(2, 50_000);
+        files.written(50_000);
         assert_eq!(place.offset, FRAMES_AT);
         prepare(&mut files, Some(8_000));
-        files.place(8_000).expect("a file was prepared");
-        files.written(3, 8_000);
-        assert_eq!(files.free_through(1), Vec::<Arc<str>>::new());
-        assert_eq!(files.free_through(3), [place.file]);
+        let last = files.place(8_000).expect("a file was prepared");
+        files.written(8_000);
+        assert_eq!(files.free_below(place.generation), Vec::<Arc<str>>::new());
+        assert_eq!(files.free_below(last.generation), [place.file]);
     }
 
     /// The story: a file was made ready and noted as the newest, and a larger one was needed. Had the small one been removed or used again
@@ -413,7 +424,7 @@ mod tests {
         let wanted = Some(50_000);
         while files.wants_preparation(wanted) {
             files.preparation_step(wanted, 4_096);
-            assert!(files.spares.is_empty() && files.free_through(9).is_empty(), "{small} is still noted");
+            assert!(files.spares.is_empty() && files.free_below(9).is_empty(), "{small} is still noted");
             files.step_done();
         }
         assert_eq!(files.spares.iter().map(|spare| &spare.name).collect::<Vec<_>>(), [&small]);

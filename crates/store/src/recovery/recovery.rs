@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
+use super::chain::Chain;
 use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
 use super::segments::load_segments;
@@ -15,9 +16,10 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
-use crate::layout::{SHARD, checkpoint_file, log_file, log_number, segment_file};
+use crate::layout::{SHARD, checkpoint_file, log_number, segment_file};
 use crate::log::{
-    Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, Spare, find_frame, find_proof, read_frame,
+    Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
+    read_frame,
 };
 use crate::meta::Meta;
 use crate::newest::{self, Newest};
@@ -46,8 +48,10 @@ pub(crate) struct Recovered {
     /// The change that the checkpoint covers.
     pub(crate) body_floor: Seq,
     pub(crate) last: Last,
-    /// Log files that are needed, oldest first.
+    /// Log files that are needed.
     pub(crate) kept: VecDeque<Kept>,
+    /// The file with the last frame; `None` if no file has a frame that is needed.
+    pub(crate) last_file: Option<LogUse>,
     /// What the directory's note says of its newest log file.
     pub(crate) newest: Option<Newest>,
     /// Log files that are not.
@@ -88,7 +92,8 @@ pub(crate) fn recover<D: Disk>(
     let found = Found::read(disk, seeds, bounds)?;
     let empty = Catalog::new(secret, history, bounds);
     let base = read_base(disk, &found, seeds, empty)?;
-    check_newest(&found, newest, base.generation)?;
+    let chain = Chain::new(&found.logs, base.generation);
+    chain.check(newest, base.damage.as_ref())?;
     let mut log = Log {
         seeds,
         replay: base.replay,
@@ -123,7 +128,7 @@ pub(crate) fn recover<D: Disk>(
         if file.first >= void_from {
             // All of it was taken back. It is not used again before a checkpoint: the frame that takes it back may not be durable, and
             // then a power cut brings this one to the front once more.
-            kept.push_back(file.kept(log.replay.number));
+            kept.push_back(file.kept());
             continue;
         }
         if file.first > log.replay.number + 1 {
@@ -141,7 +146,7 @@ pub(crate) fn recover<D: Disk>(
             break;
         }
         log.read(disk, file, void_from)?;
-        kept.push_back(file.kept(log.replay.number));
+        kept.push_back(file.kept());
     }
 
     idle.append(&mut cut_off);
@@ -150,7 +155,17 @@ pub(crate) fn recover<D: Disk>(
     log.check_end(disk, &idle, must_reach, base.damage.as_ref())?;
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
-    let spares = idle.into_iter().map(|file| Spare { name: file.name, len: file.len }).collect();
+    let last_file = log.end.as_ref().map(End::this_use);
+    // A power cut may have taken all frames of a file that was never synced. The header of the next file names it still.
+    let in_chain = chain.back_from(last_file);
+    let is_in_chain = |header: &LogHeader| in_chain.contains(&header.generation);
+    let mut spares = Vec::new();
+    for LogFile { name, len, header, .. } in idle {
+        match header.filter(is_in_chain) {
+            Some(LogHeader { generation, .. }) => kept.push_front(Kept { name, len, generation }),
+            None => spares.push(Spare { name, len }),
+        }
+    }
     let others = found.checkpoints.iter().map(|number| checkpoint_file(*number));
     let removable = found.unfinished.iter().cloned().chain(base.unlisted);
     let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
@@ -176,6 +191,7 @@ pub(crate) fn recover<D: Disk>(
         segment_generation: found.segments.iter().copied().max().unwrap_or(0),
         body_floor: base.seq,
         kept,
+        last_file,
         newest,
         spares,
         removable,
@@ -196,9 +212,9 @@ struct Used {
 }
 
 impl Used {
-    fn kept(&self, last_frame: u64) -> Kept {
+    fn kept(&self) -> Kept {
         let LogFile { name, len, .. } = &self.file;
-        Kept { name: Arc::clone(name), len: *len, last_frame, generation: self.header.generation }
+        Kept { name: Arc::clone(name), len: *len, generation: self.header.generation }
     }
 }
 
@@ -210,33 +226,8 @@ impl Recovered {
 
     /// The newest log file with frames that are needed.
     pub(crate) fn newest_kept(&self) -> Newest {
-        let frame = self.synced();
-        match self.kept.back() {
-            Some(file) => Newest { generation: file.generation, number: log_number(&file.name), frame },
-            None => Newest { generation: 0, number: self.log_number, frame },
-        }
+        Newest { file: self.last_file, frame: self.synced() }
     }
-}
-
-/// Checks that the log file which the note names is there. If it is gone, no other file tells of its frames.
-fn check_newest(found: &Found, newest: Option<Newest>, base_generation: u64) -> Result<(), OpenError> {
-    let Some(Newest { generation, number, .. }) = newest else { return Ok(()) };
-    let is_in_checkpoint = generation < base_generation;
-    let is_it = |file: &LogFile| file.header.is_some_and(|header| header.generation == generation);
-    if generation == 0
-        || is_in_checkpoint
-        || found.logs.iter().any(is_it)
-        || crate::planted::is("newest-log-not-missed")
-    {
-        return Ok(());
-    }
-    let file = log_file(number);
-    let what = if found.logs.iter().any(|log| log.name == file) {
-        format!("it is the newest log file (generation {generation}), and its header does not say so")
-    } else {
-        format!("the file is missing, and it is the newest of the log (generation {generation})")
-    };
-    Err(OpenError::corrupt(&*file, 0, what))
 }
 
 fn check_generations(used: &[Used]) -> Result<(), OpenError> {
@@ -325,6 +316,12 @@ struct End {
     offset: usize,
     bytes: Vec<u8>,
     header: LogHeader,
+}
+
+impl End {
+    fn this_use(&self) -> LogUse {
+        LogUse { generation: self.header.generation, number: log_number(&self.file) }
+    }
 }
 
 impl Log<'_> {

@@ -1,0 +1,87 @@
+//! The chain of the log: the note names the newest file, and the header of each file names the one before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::found::LogFile;
+use crate::checkpoint::Damage;
+use crate::error::OpenError;
+use crate::layout::log_file;
+use crate::log::LogUse;
+use crate::newest::Newest;
+
+/// The log files that were found, each with the one before it. `newest.rs` says why a file of the chain is never missing in a whole directory.
+#[derive(Debug)]
+pub(super) struct Chain {
+    /// By generation: the file, and the one before it.
+    files: BTreeMap<u64, (Arc<str>, Option<LogUse>)>,
+    /// The names of all files, those whose header does not check out too.
+    names: Vec<Arc<str>>,
+    /// Files of lower generations are in the checkpoint.
+    floor: u64,
+}
+
+impl Chain {
+    pub(super) fn new(logs: &[LogFile], floor: u64) -> Self {
+        let names = logs.iter().map(|file| Arc::clone(&file.name)).collect();
+        let headers = logs.iter().filter_map(|file| file.header.map(|header| (file, header)));
+        let files =
+            headers.map(|(file, header)| (header.generation, (Arc::clone(&file.name), header.before)));
+        Self { files: files.collect(), names, floor }
+    }
+
+    /// Checks that no file is missing from the noted one back to the one in which the checkpoint begins. `damage` is of a newer checkpoint:
+    /// the log was needed because of it.
+    ///
+    /// # Errors
+    /// [`OpenError::Corrupt`] with the name of the file that is missing, or of the damaged checkpoint.
+    pub(super) fn check(&self, newest: Option<Newest>, damage: Option<&Damage>) -> Result<(), OpenError> {
+        let mut wanted = newest.and_then(|newest| newest.file);
+        let mut after: Option<&Arc<str>> = None;
+        while let Some(file) = wanted.filter(|file| file.generation >= self.floor) {
+            let Some((name, before)) = self.files.get(&file.generation) else {
+                return if may_miss(after) { Ok(()) } else { Err(self.missing(file, after, damage)) };
+            };
+            (wanted, after) = (*before, Some(name));
+        }
+        Ok(())
+    }
+
+    /// The generations of the chain from this file back.
+    pub(super) fn back_from(&self, file: Option<LogUse>) -> Vec<u64> {
+        let known = |file: LogUse| self.files.get(&file.generation).map(|(_, before)| (file, *before));
+        let step =
+            |wanted: Option<LogUse>| wanted.filter(|file| file.generation >= self.floor).and_then(known);
+        let walk = std::iter::successors(step(file), |(_, before)| step(*before));
+        walk.map(|(file, _)| file.generation).collect()
+    }
+
+    fn missing(&self, wanted: LogUse, after: Option<&Arc<str>>, damage: Option<&Damage>) -> OpenError {
+        let LogUse { generation, number } = wanted;
+        let file = log_file(number);
+        if let Some(Damage { file: checkpoint, offset, what }) = damage.filter(|_| after.is_some()) {
+            let what = format!(
+                "{what}, and {file} (generation {generation}) does not make up for it: it is missing"
+            );
+            return OpenError::corrupt(checkpoint.clone(), *offset, what);
+        }
+        let place = match after {
+            None => "the newest log file".to_owned(),
+            Some(after) => format!("the log file before {after}"),
+        };
+        let what = if self.names.contains(&file) {
+            format!("it is {place} (generation {generation}), and its header does not say so")
+        } else {
+            format!("the file is missing, and it is {place} (generation {generation})")
+        };
+        OpenError::corrupt(&*file, 0, what)
+    }
+}
+
+/// Whether a planted bug makes the store blind for a missing file: the newest one, or one before another.
+fn may_miss(after: Option<&Arc<str>>) -> bool {
+    match after {
+        None => crate::planted::is("newest-log-not-missed"),
+        Some(_) => crate::planted::is("log-before-not-missed") || crate::planted::is("newest-log-not-missed"),
+    }
+}
