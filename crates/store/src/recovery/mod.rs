@@ -1,5 +1,6 @@
 //! From files to a catalog: the latest checkpoint, what its segments say of themselves, then the log behind it.
 
+mod base;
 mod chain;
 mod found;
 #[expect(

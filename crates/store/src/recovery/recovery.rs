@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
+use super::base::read_base;
 use super::chain::Chain;
 use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
-use super::segments::load_segments;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Damage, load};
+use crate::checkpoint::Damage;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
-use crate::layout::{SHARD, checkpoint_file, log_number, segment_file};
+use crate::layout::{SHARD, checkpoint_file, log_number};
 use crate::log::{
     Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
     read_frame,
@@ -238,64 +238,6 @@ fn check_generations(used: &[Used]) -> Result<(), OpenError> {
             Err(OpenError::corrupt(&*pair[1].file.name, 0, what))
         }
     }
-}
-
-/// What the log is read on top of.
-struct Base {
-    replay: Replay,
-    name: Option<Arc<str>>,
-    frame: u64,
-    seq: Seq,
-    generation: u64,
-    /// Segments that it does not have.
-    unlisted: Vec<Arc<str>>,
-    /// The log must reach this frame.
-    last_frame: u64,
-    /// A newer checkpoint that is of no use.
-    damage: Option<Damage>,
-}
-
-fn read_base<D: Disk>(
-    disk: &mut D,
-    found: &Found,
-    seeds: &Seeds,
-    mut catalog: Catalog,
-) -> Result<Base, OpenError> {
-    let mut damage = None;
-    for number in found.checkpoints.iter().rev() {
-        match load(disk, *number, seeds)? {
-            Err(found) => damage = damage.or(Some(found)),
-            Ok(loaded) => {
-                let start = loaded.start;
-                let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
-                // The rules say how many of the ends are remembered.
-                loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
-                loaded.ended.iter().for_each(|ended| catalog.end(ended));
-                catalog.raise_counters(loaded.counters);
-                return Ok(Base {
-                    replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
-                    name: Some(checkpoint_file(*number)),
-                    frame: start.frame,
-                    seq: start.seq,
-                    unlisted,
-                    generation: start.generation,
-                    last_frame: loaded.last_frame,
-                    damage,
-                });
-            }
-        }
-    }
-    let unlisted = found.segments.iter().map(|generation| segment_file(*generation)).collect();
-    Ok(Base {
-        replay: Replay::new(catalog, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
-        name: None,
-        frame: 0,
-        seq: Seq::ZERO,
-        unlisted,
-        generation: 0,
-        last_frame: 0,
-        damage,
-    })
 }
 
 /// The log as far as it was read.

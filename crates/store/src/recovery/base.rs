@@ -1,0 +1,74 @@
+//! What the log is read on top of: the newest checkpoint that checks out, or nothing.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Epoch, Seq, Timestamp};
+
+use super::found::Found;
+use super::replay::Replay;
+use super::segments::load_segments;
+use crate::catalog::Catalog;
+use crate::checkpoint::{Damage, load};
+use crate::checksum::Seeds;
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::layout::{checkpoint_file, segment_file};
+
+/// What the log is read on top of.
+pub(super) struct Base {
+    pub(super) replay: Replay,
+    pub(super) name: Option<Arc<str>>,
+    pub(super) frame: u64,
+    pub(super) seq: Seq,
+    pub(super) generation: u64,
+    /// Segments that it does not have.
+    pub(super) unlisted: Vec<Arc<str>>,
+    /// The log must reach this frame.
+    pub(super) last_frame: u64,
+    /// A newer checkpoint that is of no use.
+    pub(super) damage: Option<Damage>,
+}
+
+/// Loads the newest checkpoint that checks out, and its segments.
+pub(super) fn read_base<D: Disk>(
+    disk: &mut D,
+    found: &Found,
+    seeds: &Seeds,
+    mut catalog: Catalog,
+) -> Result<Base, OpenError> {
+    let mut damage = None;
+    for number in found.checkpoints.iter().rev() {
+        match load(disk, *number, seeds)? {
+            Err(found) => damage = damage.or(Some(found)),
+            Ok(loaded) => {
+                let start = loaded.start;
+                let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
+                // The rules say how many of the ends are remembered.
+                loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
+                loaded.ended.iter().for_each(|ended| catalog.end(ended));
+                catalog.raise_counters(loaded.counters);
+                return Ok(Base {
+                    replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
+                    name: Some(checkpoint_file(*number)),
+                    frame: start.frame,
+                    seq: start.seq,
+                    unlisted,
+                    generation: start.generation,
+                    last_frame: loaded.last_frame,
+                    damage,
+                });
+            }
+        }
+    }
+    let unlisted = found.segments.iter().map(|generation| segment_file(*generation)).collect();
+    Ok(Base {
+        replay: Replay::new(catalog, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
+        name: None,
+        frame: 0,
+        seq: Seq::ZERO,
+        unlisted,
+        generation: 0,
+        last_frame: 0,
+        damage,
+    })
+}
