@@ -17,6 +17,7 @@ mod output;
 mod printable;
 mod remote;
 mod replay;
+mod top;
 mod values;
 
 use std::process::ExitCode;

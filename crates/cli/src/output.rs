@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     /// The files that write to a terminal by themselves, and what they write.
-    const PRINT: [(&str, &str); 11] = [
+    const PRINT: [(&str, &str); 12] = [
         ("output.rs", "everything else, by the functions of this file"),
         ("commands/completions.rs", "a script of our own"),
         ("commands/config.rs", "a page of our own"),
@@ -205,7 +205,8 @@ mod tests {
             "addresses that the server listens at, and the log, which `log.rs` makes printable",
         ),
         ("commands/token.rs", "a token that was just made"),
-        ("commands/top.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
+        ("commands/top.rs", "JSON that passed `json_line`"),
+        ("top/watch.rs", "lines that passed `one_line`"),
         ("commands/purge.rs", "a question with numbers and the name that the caller gave"),
         ("commands/replay.rs", "deliveries of the caller's own file, as data"),
         ("demo/report.rs", "figures"),

@@ -13,6 +13,8 @@ mod otlp;
 mod replay;
 mod rogue;
 mod run;
+mod screen;
 mod serve;
 mod server;
 mod tls;
+mod top;

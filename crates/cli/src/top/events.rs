@@ -1,0 +1,149 @@
+//! What a watch waits for: keys, signals, and answers of the server. Each has its thread.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tickwheel_api::client::Client;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::key::{Decoder, Key};
+use super::look::Seen;
+use super::terminal::Terminal;
+
+/// Something happened.
+pub(crate) enum Event {
+    /// The server was looked at.
+    Looked(Result<Seen>),
+    /// A key was pressed.
+    Key(Key),
+    /// The screen has another size.
+    Resized,
+    /// A signal with this number asks the program to end.
+    Stopped(u8),
+    /// The thread that does this has ended, and nothing more comes of it.
+    Ended(&'static str),
+}
+
+/// 50 ms from an ESC to the rest of its sequence: terminals send both together, and nobody presses two keys so fast.
+const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// 1 s from a signal to the end of the process. A terminal that takes no output can hold up the thread that draws for ever.
+const STOP_WAIT: Duration = Duration::from_secs(1);
+
+/// Tells that a thread has ended, also by a panic.
+struct Ending(Sender<Event>, &'static str);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _nobody_waits = self.0.send(Event::Ended(self.1));
+    }
+}
+
+/// Looks at the server again and again, for the first time after `every`.
+pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Event>) {
+    thread::spawn(move || {
+        let _ending = Ending(events.clone(), "asks the server");
+        loop {
+            thread::sleep(every);
+            if events.send(Event::Looked(Seen::look(&client))).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Reads keys until the terminal is gone.
+pub(crate) fn read_keys(input: OwnedFd, events: Sender<Event>) {
+    thread::spawn(move || {
+        let _ending = Ending(events.clone(), "reads keys");
+        let mut decoder = Decoder::default();
+        while let Ok(keys) = next_keys(&input, &mut decoder) {
+            for key in keys {
+                if events.send(Event::Key(key)).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Waits for keys. None may come, for a part of a sequence or an interrupted wait.
+///
+/// # Errors
+/// The terminal is gone.
+fn next_keys(input: &OwnedFd, decoder: &mut Decoder) -> Result<Vec<Key>, Errno> {
+    let wait = decoder.is_open().then_some(&ESCAPE_WAIT);
+    match poll(&mut [PollFd::new(input, PollFlags::IN)], wait) {
+        Ok(0) => return Ok(decoder.end().into_iter().collect()),
+        Err(Errno::INTR) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+        Ok(_) => {}
+    }
+    let mut bytes = [0; 256];
+    match rustix::io::read(input, &mut bytes) {
+        Ok(0) => Err(Errno::IO),
+        Ok(count) => Ok(decoder.take(&bytes[..count])),
+        Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The signals that concern a terminal.
+pub(crate) struct Signals {
+    runtime: Runtime,
+    ends: Vec<(u8, Signal)>,
+    resized: Signal,
+}
+
+impl Signals {
+    /// From now on they do not end the process by themselves.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn take() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (ends, resized) = {
+            let _inside = runtime.enter();
+            // SIGHUP, SIGINT, SIGQUIT, SIGTERM, as every system numbers them.
+            let ends = [1_u8, 2, 3, 15]
+                .map(|number| Ok((number, signal(SignalKind::from_raw(number.into()))?)))
+                .into_iter()
+                .collect::<io::Result<_>>()?;
+            (ends, signal(SignalKind::window_change())?)
+        };
+        Ok(Self { runtime, ends, resized })
+    }
+
+    /// Tells them, until the process ends. A signal that asks for the end ends it in any case, at the latest after [`STOP_WAIT`].
+    pub(crate) fn tell(self, terminal: Arc<Terminal>, events: Sender<Event>) {
+        let Self { runtime, ends, mut resized } = self;
+        thread::spawn(move || {
+            let _ending = Ending(events.clone(), "waits for signals");
+            runtime.block_on(async {
+                for (number, mut signal) in ends {
+                    let (terminal, events) = (Arc::clone(&terminal), events.clone());
+                    tokio::spawn(async move {
+                        signal.recv().await;
+                        let _nobody_waits = events.send(Event::Stopped(number));
+                        tokio::time::sleep(STOP_WAIT).await;
+                        terminal.give_settings_back();
+                        process::exit(128 + i32::from(number));
+                    });
+                }
+                while resized.recv().await.is_some() {
+                    if events.send(Event::Resized).is_err() {
+                        return;
+                    }
+                }
+            });
+        });
+    }
+}

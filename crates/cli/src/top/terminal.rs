@@ -1,0 +1,223 @@
+//! The terminal: taken for the time of a watch, and given back as it was.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+
+use super::page::Size;
+
+/// To the alternate screen, which leaves what a person had on the other one, and no cursor.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+const CLEAR: &str = "\x1b[2J";
+
+/// A terminal. Dropping it gives it back, after an error and in a panic, too. What writes to it takes no lock, so that a panic that comes
+/// while something is written can still give it back.
+pub(crate) struct Terminal {
+    output: File,
+    keyboard: Option<Keyboard>,
+    is_taken: AtomicBool,
+}
+
+struct Keyboard {
+    input: OwnedFd,
+    /// Its settings as they were.
+    before: Termios,
+}
+
+impl Terminal {
+    /// Takes it, so that each key is read at once and is not shown. Without an `input` that is a terminal nothing is changed that would
+    /// have to be given back.
+    ///
+    /// # Errors
+    /// The terminal is none, or is gone.
+    pub(crate) fn take(input: Option<OwnedFd>, output: OwnedFd) -> io::Result<Self> {
+        let keyboard = match input {
+            Some(input) => Some(Keyboard { before: tcgetattr(&input)?, input }),
+            None => None,
+        };
+        let terminal = Self { output: output.into(), keyboard, is_taken: AtomicBool::new(false) };
+        terminal.enter()?;
+        Ok(terminal)
+    }
+
+    /// Takes it again.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        self.is_taken.store(true, Ordering::SeqCst);
+        let Some(Keyboard { input, before }) = &self.keyboard else { return self.write(CLEAR) };
+        tcsetattr(input, OptionalActions::Now, &key_by_key(before))?;
+        self.write(ENTER)
+    }
+
+    /// Gives it back, if it is taken. It is as good as possible: a terminal that is gone needs nothing.
+    pub(crate) fn leave(&self) {
+        if self.is_taken.swap(false, Ordering::SeqCst) && self.keyboard.is_some() {
+            // The settings go first, because writing may block.
+            self.give_settings_back();
+            let _gone = self.write(LEAVE);
+        }
+    }
+
+    /// Gives its settings back and does not wait for anything, not even for a terminal that takes no output.
+    pub(crate) fn give_settings_back(&self) {
+        if let Some(Keyboard { input, before }) = &self.keyboard {
+            let _gone = tcsetattr(input, OptionalActions::Now, before);
+        }
+    }
+
+    /// Gives it back before a panic of any thread is told, so that a person can read what is told.
+    pub(crate) fn give_back_in_a_panic(self: &Arc<Self>) {
+        let (terminal, usual) = (Arc::clone(self), panic::take_hook());
+        panic::set_hook(Box::new(move |panic| {
+            terminal.leave();
+            usual(panic);
+        }));
+    }
+
+    /// Shows a picture. After [`leave`](Self::leave) it shows nothing, because the screen is somebody else's.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn show(&self, picture: &str) -> io::Result<()> {
+        if self.is_taken.load(Ordering::SeqCst) { self.write(picture) } else { Ok(()) }
+    }
+
+    /// Clears the screen.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        self.show(CLEAR)
+    }
+
+    /// The size of the screen now. A terminal that does not know its size is taken for one of 80 by 24, as by most programs.
+    pub(crate) fn size(&self) -> Size {
+        let known = tcgetwinsize(&self.output).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
+        known.map_or(Size { rows: 24, columns: 80 }, |size| Size {
+            rows: size.ws_row.into(),
+            columns: size.ws_col.into(),
+        })
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        (&self.output).write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// The settings with which a key is read at once and is not shown. Ctrl-C still makes a signal. Ctrl-Z is read as a key, because the
+/// terminal has to be given back before the process stops. Ctrl-S is read as a key, too: a terminal that takes no output would hold up
+/// everything else.
+fn key_by_key(before: &Termios) -> Termios {
+    let mut settings = before.clone();
+    settings.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+    settings.input_modes.remove(InputModes::IXON);
+    settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+    settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+    // 0 switches it off.
+    settings.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+    use std::sync::mpsc;
+
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+
+    use super::*;
+
+    /// A pseudo-terminal: the side of the screen, and that of the program.
+    fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let screen = openpt(flags).expect("a pseudo-terminal");
+        grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");
+        let program = ioctl_tiocgptpeer(&screen, flags).expect("its other side");
+        (screen, program)
+    }
+
+    fn settings(of: &OwnedFd) -> String {
+        format!("{:?}", tcgetattr(of).expect("it is a terminal"))
+    }
+
+    fn taken(program: &OwnedFd) -> Terminal {
+        let copy = || program.try_clone().expect("a copy");
+        Terminal::take(Some(copy()), copy()).expect("a terminal")
+    }
+
+    #[test]
+    fn it_is_given_back_when_it_is_dropped_and_can_be_taken_again() {
+        let (_screen, program) = pseudo_terminal();
+        let before = settings(&program);
+        let terminal = taken(&program);
+        assert_ne!(settings(&program), before);
+        terminal.leave();
+        assert_eq!(settings(&program), before);
+        terminal.enter().expect("take it again");
+        assert_ne!(settings(&program), before);
+        drop(terminal);
+        assert_eq!(settings(&program), before);
+    }
+
+    #[test]
+    fn it_is_given_back_in_a_panic() {
+        let (_screen, program) = pseudo_terminal();
+        let before = settings(&program);
+        let terminal = taken(&program);
+        let unwound = panic::catch_unwind(AssertUnwindSafe(move || {
+            let _terminal = terminal;
+            panic!("in the thread that draws");
+        }));
+        assert!(unwound.is_err());
+        assert_eq!(settings(&program), before);
+    }
+
+    #[test]
+    fn it_is_given_back_before_a_panic_of_another_thread_is_told() {
+        const TEXT: &str = "in the thread that asks";
+        let (_screen, program) = pseudo_terminal();
+        let before = settings(&program);
+        let terminal = Arc::new(taken(&program));
+        let usual = panic::take_hook();
+        let (tell, told) = mpsc::channel();
+        let looked_at = program.try_clone().expect("a copy");
+        panic::set_hook(Box::new(move |panic| {
+            // Tests of other threads may panic meanwhile.
+            if panic.payload_as_str() == Some(TEXT) {
+                tell.send(settings(&looked_at)).expect("the test waits for it");
+            }
+        }));
+        terminal.give_back_in_a_panic();
+        std::thread::spawn(|| panic!("{TEXT}")).join().expect_err("it panicked");
+        panic::set_hook(usual);
+        assert_eq!(told.recv().expect("it was told"), before);
+        assert_eq!(settings(&program), before);
+        assert!(!terminal.is_taken.load(Ordering::SeqCst), "no picture is drawn over what was told");
+    }
+
+    #[test]
+    fn without_a_keyboard_nothing_is_changed() {
+        let (_screen, program) = pseudo_terminal();
+        let before = settings(&program);
+        let terminal = Terminal::take(None, program.try_clone().expect("a copy")).expect("a terminal");
+        assert_eq!(settings(&program), before);
+        drop(terminal);
+        assert_eq!(settings(&program), before);
+    }
+}

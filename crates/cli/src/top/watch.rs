@@ -1,0 +1,212 @@
+//! A watch: looks at a server, draws what it said, and does what keys ask for.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::isatty;
+use tickwheel_api::client::Client;
+use tickwheel_api::duration;
+
+use super::events::{Event, Signals, look_repeatedly, read_keys};
+use super::look::Seen;
+use super::order::Order;
+use super::page::{Content, Size, picture, text};
+use super::terminal::Terminal;
+use super::view::{Step, View};
+use crate::output::STDOUT;
+
+/// What to watch.
+pub(crate) struct Plan {
+    pub(crate) client: Client,
+    /// The time between two looks (ms).
+    pub(crate) every_ms: u64,
+    pub(crate) order: Order,
+    /// End after this many pictures with rates.
+    pub(crate) times: Option<u64>,
+}
+
+/// Watches until a key, a signal or the plan ends it. Stdout is a terminal; if stdin is one, too, there are keys.
+///
+/// # Errors
+/// No server at the start, or the terminal is gone.
+pub(crate) fn watch(plan: Plan) -> Result<ExitCode> {
+    // A server that cannot be reached is told on the usual screen.
+    let first = Seen::look(&plan.client)?;
+    let (sender, events) = channel();
+    look_repeatedly(plan.client.clone(), Duration::from_millis(plan.every_ms), sender.clone());
+    let (terminal, has_keys) = take_terminal(sender).context("take the terminal")?;
+    let mut watch = Watch::new(plan, first, terminal, has_keys);
+    watch.draw()?;
+    let end = if watch.plan.times == Some(0) { End::Counted } else { watch.follow(&events)? };
+    watch.terminal.leave();
+    match end {
+        End::Asked(code) => Ok(code),
+        End::Counted => watch.print_last().map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Takes the terminal, and its keys if stdin is a terminal.
+fn take_terminal(events: Sender<Event>) -> io::Result<(Arc<Terminal>, bool)> {
+    let copy = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned();
+    let output = copy(&io::stdout())?;
+    if !isatty(io::stdin()) {
+        return Ok((Arc::new(Terminal::take(None, output)?), false));
+    }
+    // First the signals: one that came in between would end the process before the terminal is given back.
+    let signals = Signals::take()?;
+    let (input, keys): (OwnedFd, OwnedFd) = (copy(&io::stdin())?, copy(&io::stdin())?);
+    let terminal = Arc::new(Terminal::take(Some(input), output)?);
+    terminal.give_back_in_a_panic();
+    signals.tell(Arc::clone(&terminal), events.clone());
+    read_keys(keys, events);
+    Ok((terminal, true))
+}
+
+/// What ended a watch.
+enum End {
+    /// A key or a signal, with the code that the program ends with.
+    Asked(ExitCode),
+    /// The last picture of the plan.
+    Counted,
+}
+
+struct Watch {
+    plan: Plan,
+    terminal: Arc<Terminal>,
+    has_keys: bool,
+    view: View,
+    /// The last look that was answered. Its queues are in the order of the view.
+    seen: Seen,
+    figures: Vec<String>,
+    /// In its first line: the server does not answer.
+    trouble: Option<String>,
+    /// Pictures with rates that were drawn.
+    count: u64,
+}
+
+impl Watch {
+    fn new(plan: Plan, seen: Seen, terminal: Arc<Terminal>, has_keys: bool) -> Self {
+        let figures = match &seen.figures {
+            Ok(figures) => figures.first_lines().to_vec(),
+            Err(why) => vec![no_figures(why)],
+        };
+        let view = View::new(plan.order);
+        let mut watch = Self { plan, terminal, has_keys, view, seen, figures, trouble: None, count: 0 };
+        watch.sort();
+        watch
+    }
+
+    /// Does what events ask for, one after the other, and draws once for all that have come.
+    fn follow(&mut self, events: &Receiver<Event>) -> Result<End> {
+        loop {
+            let mut next = Some(events.recv().context("every thread has ended")?);
+            while let Some(event) = next {
+                if let Some(end) = self.take(event)? {
+                    return Ok(end);
+                }
+                next = events.try_recv().ok();
+            }
+            self.draw()?;
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<Option<End>> {
+        match event {
+            Event::Looked(Ok(seen)) => return self.looked(seen),
+            Event::Looked(Err(error)) => {
+                // A person who watches wants to see the server come back.
+                let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
+                self.trouble = Some(format!("no answer for {silent}: {error}"));
+            }
+            Event::Key(key) => {
+                let extent = self.content().extent(self.size());
+                match self.view.press(key, extent) {
+                    Step::Draw => {}
+                    Step::Sort => self.sort(),
+                    Step::Clear => self.terminal.clear().context(STDOUT)?,
+                    Step::Suspend => self.suspend()?,
+                    Step::Leave => return Ok(Some(End::Asked(ExitCode::SUCCESS))),
+                }
+            }
+            Event::Resized => self.terminal.clear().context(STDOUT)?,
+            Event::Stopped(signal) => return Ok(Some(End::Asked(ExitCode::from(128 + signal)))),
+            Event::Ended(what) => bail!("the thread that {what} has ended, or the terminal is gone"),
+        }
+        Ok(None)
+    }
+
+    fn looked(&mut self, seen: Seen) -> Result<Option<End>> {
+        match (&seen.figures, seen.rates_since(&self.seen)) {
+            (Ok(figures), Some(rates)) => self.figures = vec![rates.line(), figures.line(&rates)],
+            (Ok(figures), None) => self.figures = figures.first_lines().to_vec(),
+            (Err(why), _) => self.figures = vec![no_figures(why)],
+        }
+        (self.seen, self.trouble) = (seen, None);
+        self.sort();
+        self.count += 1;
+        if self.plan.times.is_none_or(|times| self.count < times) {
+            return Ok(None);
+        }
+        self.draw()?;
+        Ok(Some(End::Counted))
+    }
+
+    fn sort(&mut self) {
+        self.view.order.sort(&mut self.seen.queues);
+    }
+
+    /// Stops like a program that knows nothing of Ctrl-Z, and goes on when a shell says so. Where no shell could, the system does not stop it.
+    fn suspend(&self) -> Result<()> {
+        self.terminal.leave();
+        kill_current_process_group(Signal::TSTP).context("suspend")?;
+        self.terminal.enter().context(STDOUT)
+    }
+
+    fn size(&self) -> Size {
+        let mut size = self.terminal.size();
+        if !self.has_keys {
+            // The cursor stays on the screen, below the picture: a shell goes on there.
+            size.rows = size.rows.saturating_sub(1).max(1);
+        }
+        size
+    }
+
+    fn content(&self) -> Content<'_> {
+        Content {
+            server: self.plan.client.address(),
+            every_ms: self.plan.every_ms,
+            has_keys: self.has_keys,
+            trouble: self.trouble.as_deref(),
+            figures: &self.figures,
+            queues: &self.seen.queues,
+        }
+    }
+
+    fn draw(&self) -> Result<()> {
+        let size = self.size();
+        let lines = self.content().lines(&self.view, size);
+        self.terminal.show(&picture(&lines, self.terminal.size())).context(STDOUT)
+    }
+
+    /// Leaves the last picture on the usual screen.
+    fn print_last(&self) -> Result<()> {
+        if !self.has_keys {
+            // It stands there already.
+            return Ok(());
+        }
+        let size = self.size();
+        let content = Content { has_keys: false, ..self.content() };
+        let lines = content.lines(&View::new(self.view.order), size);
+        io::stdout().lock().write_all(text(&lines, size.columns).as_bytes()).context(STDOUT)
+    }
+}
+
+fn no_figures(why: &str) -> String {
+    format!("no figures: {why}")
+}
