@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It is under way.
+    /// It is under way, or waits for its turn among the jobs.
     Running,
     /// It has looked at all there is.
     Done,

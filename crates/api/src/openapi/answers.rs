@@ -319,7 +319,11 @@ fn job() -> Schema {
             has("id", count(), "Its number."),
             has("queue", text(200), "The queue."),
             has("action", one_of(&JobAction::ALL.map(JobAction::name)), "What it does."),
-            has("state", one_of(&JobState::ALL.map(JobState::name)), "How it goes."),
+            has(
+                "state",
+                one_of(&JobState::ALL.map(JobState::name)),
+                "How it goes. A job that waits for its turn is `running`, too.",
+            ),
             has("dry_run", boolean(), "Whether it only counts."),
             has("of", count(), "Tasks that the queue had at its start."),
             has("looked_at", count(), "Those of them that it has looked at."),
