@@ -16,13 +16,12 @@ use crate::queue_pages::QueuePages;
 use crate::quota::Quota;
 use crate::tokens::{Grant, Right};
 use crate::translate;
-use crate::wire::Peer;
 
 /// The bearer of a token, in front of the application.
 pub(crate) struct Caller {
     pub(crate) app: Arc<App>,
     grant: Grant,
-    peer: Peer,
+    producer: Producer,
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
@@ -31,8 +30,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
         let grant =
             parts.extensions.get().cloned().expect("the front grants something to each that it lets in");
-        let peer = parts.extensions.get().copied().unwrap_or_default();
-        Ok(Self { app: Arc::clone(app), grant, peer })
+        Ok(Self { app: Arc::clone(app), grant, producer: Producer::of(&parts.extensions) })
     }
 }
 
@@ -44,7 +42,7 @@ impl Caller {
 
     /// Who it is, for what callers have shares of.
     pub(crate) fn producer(&self) -> Producer {
-        Producer::new(self.grant.token(), self.peer.0)
+        self.producer
     }
 
     pub(crate) fn quota(&self) -> Option<&Quota> {

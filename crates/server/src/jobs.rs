@@ -380,11 +380,16 @@ async fn find(app: &App, grant: &Grant, id: &str) -> Result<Job, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use tickwheel_api::{BulkCancelBody, JobBody};
+    use axum::body::Body;
+    use axum::http::Request;
+    use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody, Levels};
     use tickwheel_queue::{Key, QueueName};
+    use tower_service::Service;
 
     use super::*;
+    use crate::routes::routes;
     use crate::stopping::{self, Stop};
+    use crate::tokens::Tokens;
     use crate::turns::Turn;
     use crate::work::Work;
 
@@ -453,6 +458,36 @@ mod tests {
         over(&jobs, started(&jobs, A).await).await;
     }
 
+    #[tokio::test]
+    async fn a_job_takes_a_place_of_its_sender() {
+        let (_stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let keys: Vec<_> = (0..=BULK_MAX as u64).map(Key::from_id).collect();
+        for keys in keys.chunks(PAGE) {
+            let puts: Vec<_> = keys.iter().map(|key| queue.put(Put::new(&name(), key.clone()))).collect();
+            for put in puts {
+                put.await.expect("stored");
+            }
+        }
+        let limits = Limits { jobs_per_caller: 1, ..Limits::default() };
+        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
+        let mut turns = Vec::new();
+        for _ in 0..WORKING_MAX {
+            turns.push(app.jobs.turns.take(None).await);
+        }
+        let tokens = Tokens::parse("one\ntwo").expect("tokens");
+        let mut routes = routes(Arc::clone(&app));
+        let mut statuses = Vec::new();
+        for token in ["one", "one", "two"] {
+            let grant = tokens.grant(token.as_bytes()).expect("it is known");
+            let request = Request::post("/v1/queues/q/cancel").extension(grant);
+            let request = request.body(Body::from(r#"{"filter":{},"dry_run":true}"#)).expect("a request");
+            let answer = routes.call(request).await.unwrap_or_else(|never| match never {});
+            statuses.push(answer.status().as_u16());
+        }
+        assert_eq!(statuses, [202, 429, 202]);
+    }
+
     /// All clients of a proxy on this machine have one address.
     #[tokio::test]
     async fn callers_of_this_machine_share_all_jobs() {
@@ -484,6 +519,8 @@ mod tests {
         while !jobs.running().is_empty() {
             tokio::task::yield_now().await;
         }
+        let kept = jobs.get(id).await.expect("it answers").expect("it is kept").body;
+        assert_eq!((kept.state, kept.looked_at), (JobState::Running, 0), "it had no turn");
         let (_stop, stopping) = stopping::signal();
         let next = Jobs::new(jobs.queue.clone(), stopping, &Limits::default());
         next.resume().await.expect("it goes on");
