@@ -126,6 +126,15 @@ impl Connection {
         text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()).collect()
     }
 
+    /// Whether the server has closed by now, and said nothing.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let stream = self.stream.get_ref();
+        stream.set_nonblocking(true).expect("set");
+        let ended = matches!(stream.peek(&mut [0]), Ok(0));
+        stream.set_nonblocking(false).expect("set");
+        ended
+    }
+
     /// Whether the server has closed and sent nothing more.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
