@@ -378,8 +378,10 @@ fn a_connection_that_dies_amid_its_commands_leaves_its_jobs_to_others() {
         .expect("said");
     hear(&dying, "INSERTED 1\r\n");
     drop(dying);
-    let worker = connect(&served);
+    // All jobs are ready before the first of its reserves, too.
+    until("it is gone", || served.metric("tickwheel_beanstalk_connections") == 0.0);
     until("all jobs are ready", || served.expect(200, "GET", "/v1/queues/default", "")["ready"] == 100);
+    let worker = connect(&served);
     // What was said before it left is done, and what was reserved for it goes back, in the order of before.
     for id in 1..=100 {
         ask(&worker, "reserve\r\n", &format!("RESERVED {id} 3\r\nxyz\r\n"));
