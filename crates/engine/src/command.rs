@@ -421,7 +421,7 @@ pub struct GetSchedule {
     pub name: ScheduleName,
 }
 
-/// A page of queues holds 500: to count them takes about 0.1 ms, and other calls are served between two pages.
+/// A page of queues holds 500 at most: other calls are served between two pages.
 pub const QUEUES_PAGE_MAX: usize = 500;
 
 /// Which queues a list names.

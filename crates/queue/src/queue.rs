@@ -240,8 +240,8 @@ impl Queue {
         })
     }
 
-    /// One page of the queues with exact counts of their tasks, in the order of their names. Cost: about 0.2 us for each queue that is looked at,
-    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) at most.
+    /// One page of the queues with exact counts of their tasks, in the order of their names. Cost: it looks at
+    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) queues at most, whatever is in them.
     ///
     /// ```
     /// use tickwheel_queue::{ListQueues, Put, Queue, QueueName};

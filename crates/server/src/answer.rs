@@ -1,76 +1,40 @@
 //! Answers that are no problems.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 use tickwheel_api::etag;
 use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
-/// 64 KiB of a long body are sent at a time.
-const PIECE_BYTES: usize = 64 << 10;
+use crate::pieces::Pieces;
 
 /// An answer with a body of JSON.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     let bytes = serde_json::to_vec(body).expect("our own types have string keys and no failing parts");
-    json_bytes(status, bytes)
+    json_body(status, bytes.into())
+}
+
+/// An answer whose JSON may be long: it is written in pieces.
+pub(crate) fn json_in_pieces<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    let mut pieces = Pieces::default();
+    serde_json::to_writer(&mut pieces, body).expect("our own types have string keys, and memory takes all");
+    json_pieces(status, pieces)
 }
 
 /// An answer whose JSON is written already.
-pub(crate) fn json_bytes(status: StatusCode, bytes: Vec<u8>) -> Response {
-    let mut response = Response::new(body(bytes));
+pub(crate) fn json_pieces(status: StatusCode, pieces: Pieces) -> Response {
+    json_body(status, pieces.into_body())
+}
+
+fn json_body(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
-}
-
-/// A body of these bytes. A long one is sent piece by piece, and others have their turn between two; its length is in its head.
-pub(crate) fn body(bytes: Vec<u8>) -> Body {
-    match bytes.len() {
-        ..=PIECE_BYTES => Body::from(bytes),
-        _ => Body::new(Long { left: bytes.into(), yielded: true }),
-    }
-}
-
-/// A long body under way.
-struct Long {
-    left: Bytes,
-    /// Others had their turn since the last piece.
-    yielded: bool,
-}
-
-impl HttpBody for Long {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.yielded = !self.yielded;
-        if self.yielded && !self.left.is_empty() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let length = self.left.len().min(PIECE_BYTES);
-        let piece = self.left.split_to(length);
-        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left.len() as u64)
-    }
 }
 
 /// An answer about one task, with its version as the `ETag`.
@@ -109,26 +73,7 @@ fn encoded(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use super::*;
-    use crate::aside::tests::turns;
-    use crate::body::next_piece;
-
-    #[tokio::test]
-    async fn a_long_body_is_sent_in_pieces_and_others_have_their_turn_between_them() {
-        let bytes: Vec<u8> = (0..=255).cycle().take(10 * PIECE_BYTES + 1).collect();
-        let mut body = body(bytes.clone());
-        assert_eq!(body.size_hint().exact(), Some(bytes.len() as u64));
-        let (turns, mut sent) = (turns(), Vec::new());
-        while let Some(piece) = next_piece(&mut body).await.expect("it does not fail") {
-            assert!(piece.len() <= PIECE_BYTES);
-            sent.extend_from_slice(&piece);
-        }
-        assert!(sent == bytes, "{} bytes came", sent.len());
-        let turns = turns.load(Ordering::Relaxed);
-        assert!(turns >= 10, "{turns} turns");
-    }
 
     #[test]
     fn a_location_leads_back_to_its_task() {

@@ -5,12 +5,17 @@ use std::sync::{Arc, LazyLock};
 
 use tickwheel_api::Problem;
 use tokio::sync::Semaphore;
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::spawn_blocking;
+
+use crate::others::let_others;
 
 /// 16 KiB of input: the worst text takes some 0.3 ms. What is longer is worked on aside.
 pub(crate) const LONG_BYTES: usize = 16 << 10;
 /// A line, a task or a token is as much work as 256 bytes, beside its own bytes.
 pub(crate) const ONE_BYTES: usize = 256;
+
+/// 2 MiB: what is longer is freed aside.
+const DISCARDED_BYTES: usize = 2 << 20;
 
 /// Works aside at one time: no more than there are processors. More would only take turns on them, and take them from the threads that serve.
 static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
@@ -40,6 +45,14 @@ pub(crate) async fn aside<T: Send + 'static>(
     })
 }
 
+/// Frees these bytes, aside if there are very many: to free 16 MiB takes 1 ms.
+pub(crate) fn discard(bytes: Vec<u8>) {
+    if bytes.len() > DISCARDED_BYTES {
+        // Nobody waits for that; where the server stops they are freed at once.
+        drop(spawn_blocking(move || drop(bytes)));
+    }
+}
+
 /// Work that is cut in steps: others have their turn between two.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
@@ -49,33 +62,26 @@ pub(crate) struct Steps {
 impl Steps {
     /// One more was done, with this many bytes.
     pub(crate) async fn did(&mut self, bytes: usize) {
-        self.bytes += ONE_BYTES + bytes;
+        self.worked(ONE_BYTES + bytes).await;
+    }
+
+    /// As much work was done as for so many bytes.
+    pub(crate) async fn worked(&mut self, bytes: usize) {
+        self.bytes += bytes;
         if self.bytes >= LONG_BYTES {
             self.bytes = 0;
-            yield_now().await;
+            let_others().await;
         }
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
     use super::*;
-
-    /// Counts its turns on a runtime of one thread.
-    pub(crate) fn turns() -> Arc<AtomicUsize> {
-        let turns = Arc::<AtomicUsize>::default();
-        let counted = Arc::clone(&turns);
-        tokio::spawn(async move {
-            loop {
-                counted.fetch_add(1, Ordering::Relaxed);
-                yield_now().await;
-            }
-        });
-        turns
-    }
+    use crate::others::tests::turns;
 
     #[tokio::test]
     async fn others_have_their_turn_between_two_steps() {

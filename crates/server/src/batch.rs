@@ -36,6 +36,9 @@ const UNDER_WAY_MAX: usize = 256;
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
 /// 10 min for a whole batch: 64 MiB over a slow line.
 const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
+/// A result takes as much work as so many bytes, and a refusal with its hint as so many.
+const RESULT_BYTES: usize = 64;
+const REFUSED_BYTES: usize = 1 << 10;
 
 /// `POST`: NDJSON in, NDJSON out, a result for each line in their order.
 ///
@@ -113,7 +116,12 @@ impl Batch {
             }
             tokio::select! {
                 biased;
-                result = first_result(&mut self.under_way), if !self.under_way.is_empty() => self.finish_first(&result),
+                result = first_result(&mut self.under_way), if !self.under_way.is_empty() => {
+                    let begun = Instant::now();
+                    self.finish_first(&result);
+                    steps.worked(work_of(&result)).await;
+                    pace.put_off(begun.elapsed());
+                }
                 line = timeout(BODY_TIME_MAX, lines.next()), if room => match line {
                     Err(_) => break Some(problem::body_too_slow(BODY_TIME_MAX)),
                     Ok(Err(problem)) => break Some(problem),
@@ -145,6 +153,7 @@ impl Batch {
         while !self.under_way.is_empty() {
             let result = first_result(&mut self.under_way).await;
             self.finish_first(&result);
+            steps.worked(work_of(&result)).await;
         }
         let Some(problem) = fault else { return };
         self.send(&BatchResult::problem(None, problem));
@@ -258,6 +267,11 @@ impl Batch {
     }
 }
 
+/// As many bytes as a result takes work.
+fn work_of(result: &BatchResult) -> usize {
+    if result.refusal().is_some() { REFUSED_BYTES } else { RESULT_BYTES }
+}
+
 /// Another batch waited, and this one was too slow to keep its place.
 fn made_way() -> Problem {
     let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
@@ -295,9 +309,9 @@ mod tests {
 
     use super::*;
     use crate::aside::ONE_BYTES;
-    use crate::aside::tests::turns;
     use crate::body::next_piece;
     use crate::limits::Limits;
+    use crate::others::tests::turns;
     use crate::routes::routes;
     use crate::rows::CutShort;
     use crate::stopping::{self, Stop};

@@ -9,6 +9,7 @@ use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, Ta
 
 use crate::answer;
 use crate::app::{App, Shared};
+use crate::aside::Steps;
 use crate::body::JsonBytes;
 use crate::path::QueueAt;
 use crate::problem::Refusal;
@@ -27,6 +28,7 @@ pub(crate) async fn redrive(
     _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
+    let mut steps = Steps::default();
     let (ids, more) = match body.read(RedriveBody::parse).await? {
         RedriveBody::Id(id) => return one(&app, &queue, id).await,
         RedriveBody::Key(text) => {
@@ -41,24 +43,33 @@ pub(crate) async fn redrive(
             let keys: Vec<Key> =
                 keys.collect::<Result<_, _>>().map_err(|error| translate::name_refused(&error))?;
             // Asked for together, too.
-            let found: Vec<_> = keys.iter().map(|key| app.queue.get(translate::get(&queue, key))).collect();
+            let mut found = Vec::with_capacity(keys.len());
+            for key in &keys {
+                found.push(app.queue.get(translate::get(&queue, key)));
+                steps.did(0).await;
+            }
             let mut ids = Vec::with_capacity(found.len());
             for pending in found {
                 ids.push(dead_id(pending.await)?);
+                steps.did(0).await;
             }
             (ids, false)
         }
         RedriveBody::All => all(&app, &queue).await?,
     };
     // Asked for together, so that they share commits.
-    let asked: Vec<Option<Pending<TaskView, RedriveError>>> =
-        ids.into_iter().map(|id| Some(app.queue.redrive(translate::redrive(&queue, id?)))).collect();
+    let mut asked: Vec<Option<Pending<TaskView, RedriveError>>> = Vec::with_capacity(ids.len());
+    for id in ids {
+        asked.push(id.map(|id| app.queue.redrive(translate::redrive(&queue, id))));
+        steps.did(0).await;
+    }
     let mut results = Vec::with_capacity(asked.len());
     for pending in asked {
         results.push(match pending {
             None => RedriveOutcome::NotFound,
             Some(pending) => translate::redrive_outcome(pending.await.map(drop))?,
         });
+        steps.did(0).await;
     }
     let redriven = results.iter().filter(|result| **result == RedriveOutcome::Redriven).count();
     Ok(answer::json(StatusCode::OK, &RedriveAnswer { matched: results.len(), redriven, results, more }))

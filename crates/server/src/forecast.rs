@@ -61,5 +61,5 @@ pub(crate) async fn forecast(
         queue: asked.queue,
     };
     // It may have ten thousand buckets.
-    Ok(aside(move || answer::json(StatusCode::OK, &body)).await?)
+    Ok(aside(move || answer::json_in_pieces(StatusCode::OK, &body)).await?)
 }

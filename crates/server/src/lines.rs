@@ -1,14 +1,21 @@
 //! The lines of a streamed body.
 
+use std::io::BufRead as _;
+
 use axum::body::Body;
 use tickwheel_api::Problem;
 use tokio::time::sleep_until;
 
+use crate::aside::{LONG_BYTES, Steps};
 use crate::batches::Pace;
 use crate::body::{BODY_BYTES_MAX, next_piece};
+use crate::others::let_others;
 
 /// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
+
+/// Others have their turn after so many blank lines.
+const BLANK_LINES: usize = 4_096;
 
 /// Cuts a body into lines as it arrives. Memory: one line and one piece of the body.
 pub(crate) struct Lines {
@@ -22,6 +29,7 @@ pub(crate) struct Lines {
     dropping: bool,
     /// Bytes of the body so far.
     read: usize,
+    steps: Steps,
     ended: bool,
 }
 
@@ -46,7 +54,16 @@ impl Line {
 
 impl Lines {
     pub(crate) fn new(body: Body) -> Self {
-        Self { body, rest: Vec::new(), start: 0, scanned: 0, dropping: false, read: 0, ended: false }
+        Self {
+            body,
+            rest: Vec::new(),
+            start: 0,
+            scanned: 0,
+            dropping: false,
+            read: 0,
+            steps: Steps::default(),
+            ended: false,
+        }
     }
 
     /// The next line that is not blank, `None` at the end. A last line needs no line end. Safe to drop and call again.
@@ -55,9 +72,18 @@ impl Lines {
     /// The body is too long in all, or breaks off: then what was read of the last line is not given out, for it may be the
     /// start of a longer one.
     pub(crate) async fn next(&mut self) -> Result<Option<Line>, Problem> {
+        let mut blank: usize = 0;
         loop {
-            if let Some(line) = self.take_line() {
-                return Ok(Some(line));
+            match self.take_line() {
+                Some(Some(line)) => return Ok(Some(line)),
+                Some(None) => {
+                    blank += 1;
+                    if blank.is_multiple_of(BLANK_LINES) {
+                        let_others().await;
+                    }
+                    continue;
+                }
+                None => {}
             }
             if self.ended {
                 return Ok(None);
@@ -68,7 +94,13 @@ impl Lines {
                     if self.read > STREAM_BYTES_MAX {
                         return Err(Problem::body_too_large(STREAM_BYTES_MAX as u64));
                     }
+                    if self.rest.len() >= LONG_BYTES && self.rest.capacity() <= BODY_BYTES_MAX {
+                        // A long line that grows is not copied again and again.
+                        self.rest.reserve(BODY_BYTES_MAX);
+                    }
                     self.rest.extend_from_slice(&piece);
+                    // A piece that is here already is not waited for.
+                    self.steps.did(piece.len()).await;
                 }
                 None => {
                     self.ended = true;
@@ -87,7 +119,10 @@ impl Lines {
             tokio::select! {
                 biased;
                 piece = next_piece(&mut self.body) => match piece {
-                    Ok(Some(piece)) => self.read += piece.len(),
+                    Ok(Some(piece)) => {
+                        self.read += piece.len();
+                        self.steps.did(piece.len()).await;
+                    }
                     Ok(None) | Err(_) => return,
                 },
                 () = sleep_until(pace.ends()) => if pace.is_slow(self.read) {
@@ -102,17 +137,30 @@ impl Lines {
         self.read
     }
 
-    fn take_line(&mut self) -> Option<Line> {
-        while let Some(found) = self.rest[self.scanned..].iter().position(|&b| b == b'\n') {
+    /// The first line, which ends here.
+    fn cut_off(&mut self, end: usize) -> Vec<u8> {
+        let behind = self.rest[end + 1..].to_vec();
+        let mut line = std::mem::replace(&mut self.rest, behind);
+        line.truncate(end);
+        (self.start, self.scanned) = (0, 0);
+        line
+    }
+
+    /// The next line that is here as a whole; of a blank one only that it was there.
+    fn take_line(&mut self) -> Option<Option<Line>> {
+        if let Some(found) = line_end(&self.rest[self.scanned..]) {
             let end = self.scanned + found;
             let line = &self.rest[self.start..end];
             (self.start, self.scanned) = (end + 1, end + 1);
             if std::mem::take(&mut self.dropping) || line.len() > BODY_BYTES_MAX {
-                return Some(Line::TooLong);
+                return Some(Some(Line::TooLong));
             }
-            if !line.trim_ascii().is_empty() {
-                return Some(Line::Text(line.to_vec()));
+            if line.trim_ascii().is_empty() {
+                return Some(None);
             }
+            // What stands behind a long line is mostly shorter, and then it alone is copied.
+            let is_most = line.len() == end && end > LONG_BYTES && end > self.rest.len() - end;
+            return Some(Some(Line::Text(if is_most { self.cut_off(end) } else { line.to_vec() })));
         }
         self.rest.drain(..self.start);
         if self.rest.len() > BODY_BYTES_MAX {
@@ -124,17 +172,27 @@ impl Lines {
     }
 }
 
+/// Where the first line end stands.
+fn line_end(mut bytes: &[u8]) -> Option<usize> {
+    let all = bytes;
+    // As fast as the machine can: byte by byte 1 MiB takes a millisecond.
+    let read = bytes.skip_until(b'\n').expect("memory does not fail");
+    all[..read].ends_with(b"\n").then(|| read - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
     use std::convert::Infallible;
     use std::pin::Pin;
+    use std::sync::atomic::Ordering;
     use std::task::{Context, Poll};
 
     use axum::body::{Bytes, HttpBody};
     use hyper::body::Frame;
 
     use super::*;
+    use crate::others::tests::turns;
 
     struct Pieces(VecDeque<Bytes>);
 
@@ -179,6 +237,41 @@ mod tests {
         }
         assert_eq!(lines(b"", 1).await, []);
         assert_eq!(lines(b"\n\n", 1).await, []);
+    }
+
+    /// A long line is cut off with its memory, and what stands behind it goes on.
+    #[tokio::test]
+    async fn long_lines_stand_among_short_ones() {
+        let long = |byte: u8, bytes: usize| [&vec![byte; bytes][..], b"\n"].concat();
+        let short = b"one\n\ntwo\n".to_vec();
+        let bytes = [
+            long(b'a', LONG_BYTES + 1),
+            short.clone(),
+            long(b'b', 900_000),
+            long(b'c', LONG_BYTES),
+            short,
+            long(b'd', 300_000),
+            long(b'e', 300_000),
+            b"end".to_vec(),
+        ]
+        .concat();
+        let texts = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let expected: Vec<_> = texts.map(text).collect();
+        for piece_bytes in [1_000, 8 << 10, 100_000, 417_792, bytes.len()] {
+            assert!(lines(&bytes, piece_bytes).await == expected, "pieces of {piece_bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_pieces_and_among_blank_lines() {
+        for (bytes, piece_bytes, least) in
+            [(vec![b'x'; 64 * LONG_BYTES], LONG_BYTES, 64), (vec![b'\n'; 64 * BLANK_LINES], 1 << 30, 64)]
+        {
+            let turns = turns();
+            lines(&bytes, piece_bytes).await;
+            let turns = turns.load(Ordering::Relaxed);
+            assert!(turns >= least, "{turns} turns, not {least}");
+        }
     }
 
     #[tokio::test]

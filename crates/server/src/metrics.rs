@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
@@ -27,6 +26,7 @@ use crate::app::Shared;
 use crate::aside::aside;
 use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
+use crate::pieces::Pieces;
 use crate::problem::Refusal;
 use crate::query::NoQuery;
 use crate::queue_pages::QueuePages;
@@ -64,11 +64,11 @@ pub(crate) async fn metrics(app: Shared, _: NoQuery) -> Result<Response, Refusal
     registry.register_collector(Box::new(figures));
     // Four figures of each of a thousand queues.
     let written = aside(move || {
-        let mut body = String::new();
+        let mut body = Pieces::default();
         text::encode(&mut body, &registry).map(|()| body)
     });
     let body = written.await?.map_err(|_| Problem::internal("the metrics cannot be written"))?;
-    let mut response = Response::new(Body::from(body));
+    let mut response = Response::new(body.into_body());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(FORMAT));
     Ok(response)
 }

@@ -1,7 +1,8 @@
 //! All queues, page by page: there may be 100,000 of them, and other calls are served between two pages.
 
 use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, Stats, Unavailable};
-use tokio::task::yield_now;
+
+use crate::others::let_others;
 
 /// Pages of queues, the next of which is asked for when it is wanted.
 pub(crate) struct QueuePages<'a> {
@@ -20,7 +21,7 @@ impl<'a> QueuePages<'a> {
         let Some(list) = self.list.take() else { return Ok(None) };
         let page = self.queue.queues(list.clone()).await?;
         // A page that is here already is not waited for.
-        yield_now().await;
+        let_others().await;
         Ok(Some(self.take(list, page)))
     }
 
@@ -30,7 +31,7 @@ impl<'a> QueuePages<'a> {
     ) -> Result<Option<(Vec<QueueCounts>, Box<Stats>)>, Unavailable> {
         let Some(list) = self.list.take() else { return Ok(None) };
         let mut stats = self.queue.stats(list.clone()).await?;
-        yield_now().await;
+        let_others().await;
         let page = core::mem::take(&mut stats.page);
         Ok(Some((self.take(list, page), stats)))
     }

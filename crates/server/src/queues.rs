@@ -13,6 +13,7 @@ use crate::app::{App, Shared};
 use crate::body::{JsonBytes, NoBody};
 use crate::hex;
 use crate::path::QueueAt;
+use crate::pieces::Pieces;
 use crate::problem::Refusal;
 use crate::query::{NoQuery, QueryText};
 use crate::queue_pages::QueuePages;
@@ -39,7 +40,7 @@ pub(crate) async fn all(
             break;
         }
     }
-    Ok(answer::json_bytes(StatusCode::OK, body.finish()))
+    Ok(answer::json_pieces(StatusCode::OK, body.finish()))
 }
 
 /// How many queues to ask the engine for at a time. A token with a scope may see few of many, so it looks at whole pages: else a page of
@@ -73,7 +74,7 @@ enum Added {
 
 /// A [`QueuesBody`](tickwheel_api::QueuesBody) that is written queue by queue.
 struct ListedQueues {
-    json: Vec<u8>,
+    json: Pieces,
     /// Places left; `None`: no end of them.
     left: Option<usize>,
     last: Option<QueueName>,
@@ -83,7 +84,9 @@ struct ListedQueues {
 
 impl ListedQueues {
     fn new(limit: Option<usize>) -> Self {
-        Self { json: b"{\"queues\":[".to_vec(), left: limit, last: None, more: false }
+        let mut json = Pieces::default();
+        json.push(b"{\"queues\":[");
+        Self { json, left: limit, last: None, more: false }
     }
 
     fn add(&mut self, counts: &QueueCounts) -> Added {
@@ -92,7 +95,7 @@ impl ListedQueues {
             return Added::Full;
         }
         if self.last.is_some() {
-            self.json.push(b',');
+            self.json.push(b",");
         }
         let counts_of = translate::queue_counts(counts);
         serde_json::to_writer(&mut self.json, &counts_of).expect("plain JSON, and memory takes it");
@@ -101,11 +104,11 @@ impl ListedQueues {
         Added::Yes
     }
 
-    fn finish(mut self) -> Vec<u8> {
-        self.json.extend_from_slice(b"],\"next_cursor\":");
+    fn finish(mut self) -> Pieces {
+        self.json.push(b"],\"next_cursor\":");
         let next = self.last.filter(|_| self.more).map(|last| cursor(&last));
         serde_json::to_writer(&mut self.json, &next).expect("plain JSON, and memory takes it");
-        self.json.push(b'}');
+        self.json.push(b"}");
         self.json
     }
 }

@@ -102,7 +102,7 @@ pub(crate) async fn list(
     // Up to 16 MiB of payloads.
     let written = aside(move || {
         let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
-        answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
+        answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
     });
     Ok(written.await?)
 }
@@ -120,8 +120,12 @@ pub(crate) async fn all(
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
-    let schedules = page.iter().map(schedule::schedule_body).collect();
-    Ok(answer::json(StatusCode::OK, &SchedulesPage { schedules, next_cursor }))
+    // Up to 16 MiB of payloads, here too.
+    let written = aside(move || {
+        let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
+        answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
+    });
+    Ok(written.await?)
 }
 
 /// The first schedules behind a place, up to a number, whose queues the bearer of a token may know of.

@@ -14,14 +14,13 @@ use hyper::body::Frame;
 use serde::Serialize;
 use tickwheel_api::Problem;
 
-use crate::answer;
 use crate::aside::{LONG_BYTES, aside};
+use crate::others::let_others;
+use crate::pieces::{PIECE_BYTES, Pieces, Sent};
 use crate::problem::Refusal;
 
 /// Up to 1 MiB of payloads an answer is made at once, with its length in its head.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
-/// 64 KiB a piece, so that small tasks share one.
-const PIECE_BYTES: usize = 64 << 10;
 /// Tasks in a piece: others are served between two pieces, and a task without a payload takes its time, too.
 const PIECE_TASKS: usize = 64;
 
@@ -40,14 +39,14 @@ where
     let bytes: usize = tasks.iter().map(payload_bytes).sum();
     let mut list = TaskList { tasks: tasks.into_iter(), one, rest, state: State::Open };
     let body = if bytes <= LONG_BYTES {
-        answer::body(list.whole().await)
+        list.whole().await.into_body()
     } else if bytes <= WHOLE_BYTES_MAX {
         match aside(move || list.whole_at_once()).await {
-            Ok(whole) => answer::body(whole),
+            Ok(whole) => whole.into_body(),
             Err(stopping) => return Refusal::from(stopping).into_response(),
         }
     } else {
-        Body::new(Streamed { making: Some(making(list)) })
+        Body::new(Streamed { sending: Pieces::default().into_sent(), making: Some(making(list)) })
     };
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -75,8 +74,8 @@ enum State {
 }
 
 impl<T, O: Serialize> TaskList<T, O> {
-    /// Writes the next piece, which ends with the task that makes it long enough. `false`: there is none.
-    fn piece(&mut self, out: &mut Vec<u8>) -> bool {
+    /// Writes the next piece, which ends with the task that makes it long enough: small tasks share one. `false`: there is none.
+    fn piece(&mut self, out: &mut Pieces) -> bool {
         let (begun, tasks_left) = (out.len(), self.tasks.len().saturating_sub(PIECE_TASKS));
         while out.len() - begun < PIECE_BYTES && self.state != State::Closed {
             self.state = self.write(out);
@@ -88,54 +87,55 @@ impl<T, O: Serialize> TaskList<T, O> {
     }
 
     /// All pieces. Others have their turn between two.
-    async fn whole(&mut self) -> Vec<u8> {
-        let mut whole = Vec::new();
+    async fn whole(&mut self) -> Pieces {
+        let mut whole = Pieces::default();
         while self.piece(&mut whole) {
-            tokio::task::yield_now().await;
+            let_others().await;
         }
         whole
     }
 
-    fn whole_at_once(&mut self) -> Vec<u8> {
-        let mut whole = Vec::new();
+    fn whole_at_once(&mut self) -> Pieces {
+        let mut whole = Pieces::default();
         while self.piece(&mut whole) {}
         whole
     }
 
-    fn write(&mut self, piece: &mut Vec<u8>) -> State {
+    fn write(&mut self, out: &mut Pieces) -> State {
         if self.state == State::Open {
-            piece.extend_from_slice(br#"{"tasks":["#);
+            out.push(br#"{"tasks":["#);
             return State::First;
         }
         let Some(task) = self.tasks.next() else {
-            piece.push(b']');
-            piece.extend_from_slice(self.rest.as_bytes());
-            piece.push(b'}');
+            out.push(b"]");
+            out.push(self.rest.as_bytes());
+            out.push(b"}");
             return State::Closed;
         };
         if self.state == State::Further {
-            piece.push(b',');
+            out.push(b",");
         }
-        serde_json::to_writer(&mut *piece, &(self.one)(&task))
-            .expect("our own types have string keys, and a vector takes all");
+        serde_json::to_writer(out, &(self.one)(&task))
+            .expect("our own types have string keys, and memory takes all");
         State::Further
     }
 }
 
-/// A list whose next piece is made aside, once the client has taken the one before.
+/// A list whose next pieces are made aside, once the client has taken those before.
 struct Streamed<T, O> {
+    sending: Sent,
     /// `None`: all is written.
     making: Option<Making<T, O>>,
 }
 
-/// A piece under way; empty at the end.
-type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Vec<u8>), Problem>> + Send>>;
+/// Pieces under way; none at the end.
+type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Pieces), Problem>> + Send>>;
 
 fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {
     Box::pin(aside(move || {
-        let mut piece = Vec::new();
-        list.piece(&mut piece);
-        (list, piece)
+        let mut pieces = Pieces::default();
+        list.piece(&mut pieces);
+        (list, pieces)
     }))
 }
 
@@ -147,18 +147,23 @@ impl<T: Send + 'static, O: Serialize + 'static> HttpBody for Streamed<T, O> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Problem>>> {
-        let Some(under_way) = &mut self.making else { return Poll::Ready(None) };
-        let made = ready!(under_way.as_mut().poll(cx));
-        self.making = None;
-        Poll::Ready(match made {
-            // The connection breaks off, so that the client sees that tasks are missing.
-            Err(stopping) => Some(Err(stopping)),
-            Ok((_, piece)) if piece.is_empty() => None,
-            Ok((list, piece)) => {
-                self.making = Some(making(list));
-                Some(Ok(Frame::data(piece.into())))
+        loop {
+            if let Some(Ok(frame)) = ready!(Pin::new(&mut self.sending).poll_frame(cx)) {
+                return Poll::Ready(Some(Ok(frame)));
             }
-        })
+            let Some(under_way) = &mut self.making else { return Poll::Ready(None) };
+            let made = ready!(under_way.as_mut().poll(cx));
+            self.making = None;
+            match made {
+                // The connection breaks off, so that the client sees that tasks are missing.
+                Err(stopping) => return Poll::Ready(Some(Err(stopping))),
+                Ok((_, pieces)) if pieces.len() == 0 => return Poll::Ready(None),
+                Ok((list, pieces)) => {
+                    self.making = Some(making(list));
+                    self.sending = pieces.into_sent();
+                }
+            }
+        }
     }
 }
 
@@ -169,8 +174,8 @@ mod tests {
     use tickwheel_api::{LeasedTask, LeasedTasks, PayloadBody, TasksPage};
 
     use super::*;
-    use crate::aside::tests::turns;
     use crate::body::next_piece;
+    use crate::others::tests::turns;
 
     fn leased(count: u64, payload_bytes: usize) -> Vec<LeasedTask> {
         let one = |id: u64| LeasedTask {
@@ -200,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_is_the_same_text_at_once_and_in_pieces() {
         for (count, payload_bytes, piece_count) in
-            [(0, 0, 1), (1, 10, 1), (3, 10, 1), (40, 40_000, 21), (3, 500_000, 4)]
+            [(0, 0, 1), (1, 10, 1), (3, 10, 1), (40, 40_000, 41), (3, 500_000, 25)]
         {
             let tasks = leased(count, payload_bytes);
             let expected = serde_json::to_vec(&LeasedTasks { tasks: tasks.clone() }).expect("JSON");
@@ -209,6 +214,7 @@ mod tests {
             let pieces = pieces(answer.into_body()).await;
             assert!(pieces.concat() == expected, "{count} of {payload_bytes}");
             assert_eq!(pieces.len(), piece_count, "{count} of {payload_bytes}");
+            assert!(pieces.iter().all(|piece| piece.len() <= PIECE_BYTES), "{count} of {payload_bytes}");
         }
     }
 

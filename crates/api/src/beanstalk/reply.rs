@@ -72,11 +72,30 @@ pub enum Reply<'a> {
 impl Reply<'_> {
     /// Writes it behind what is there.
     pub fn write(&self, out: &mut Vec<u8>) {
+        if let Some(body) = self.write_head(out) {
+            ended(out, body);
+        }
+    }
+
+    /// Writes it behind what is there, but for its body, if it has one. That is given back, to be written behind it with a line end.
+    #[must_use]
+    pub fn write_head(&self, out: &mut Vec<u8>) -> Option<&[u8]> {
         match *self {
+            Self::Reserved { id, body } => {
+                line(out, format_args!("RESERVED {id} {}", body.len()));
+                return Some(body);
+            }
+            Self::Found { id, body } => {
+                line(out, format_args!("FOUND {id} {}", body.len()));
+                return Some(body);
+            }
+            Self::Ok(text) => {
+                line(out, format_args!("OK {}", text.len()));
+                return Some(text);
+            }
             Self::Inserted(id) => line(out, format_args!("INSERTED {id}")),
             Self::Replaced(id) => line(out, format_args!("REPLACED {id}")),
             Self::Using(tube) => line(out, format_args!("USING {tube}")),
-            Self::Reserved { id, body } => job(out, "RESERVED", id, body),
             Self::ReservedBatch(count) => line(out, format_args!("RESERVED-BATCH {count}")),
             Self::IsReserved => word(out, "RESERVED"),
             Self::DeadlineSoon => word(out, "DEADLINE_SOON"),
@@ -88,15 +107,10 @@ impl Reply<'_> {
             Self::Touched => word(out, "TOUCHED"),
             Self::Watching(count) => line(out, format_args!("WATCHING {count}")),
             Self::NotIgnored => word(out, "NOT_IGNORED"),
-            Self::Found { id, body } => job(out, "FOUND", id, body),
             Self::Kicked(count) => line(out, format_args!("KICKED {count}")),
             Self::KickedOne => word(out, "KICKED"),
             Self::Paused => word(out, "PAUSED"),
             Self::NotFound => word(out, "NOT_FOUND"),
-            Self::Ok(text) => {
-                line(out, format_args!("OK {}", text.len()));
-                ended(out, text);
-            }
             Self::Draining => word(out, "DRAINING"),
             Self::OutOfMemory => word(out, "OUT_OF_MEMORY"),
             Self::InternalError => word(out, "INTERNAL_ERROR"),
@@ -105,6 +119,7 @@ impl Reply<'_> {
             Self::Fault(Fault::JobTooBig) => word(out, "JOB_TOO_BIG"),
             Self::Fault(Fault::ExpectedCrlf) => word(out, "EXPECTED_CRLF"),
         }
+        None
     }
 }
 
@@ -115,11 +130,6 @@ fn word(out: &mut Vec<u8>, word: &str) {
 fn line(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("memory takes all");
     ended(out, b"");
-}
-
-fn job(out: &mut Vec<u8>, word: &str, id: u64, body: &[u8]) {
-    line(out, format_args!("{word} {id} {}", body.len()));
-    ended(out, body);
 }
 
 fn ended(out: &mut Vec<u8>, text: &[u8]) {

@@ -7,7 +7,7 @@ use tickwheel_queue::{
 
 use super::cut::{Cut, by_id_refused, unavailable};
 use super::desk::Desk;
-
+use crate::aside::Steps;
 use crate::job;
 
 /// Looked at for one page of jobs, at most.
@@ -75,6 +75,7 @@ pub(super) async fn first_buried(desk: &Desk, queue: &QueueName) -> Found {
 
 /// Kicks so many buried jobs, or if there are none as many that are delayed.
 pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Reply<'static>, Cut> {
+    let mut steps = Steps::default();
     for state in [State::Dead, State::Scheduled] {
         let (mut kicked, mut any) = (0, false);
         let mut jobs = Jobs::new(desk, queue, state);
@@ -88,9 +89,13 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
             any |= !page.is_empty();
             // All of them are asked for at once, so that one commit covers them.
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
-            let run = |task: TaskView| desk.queue.by_id(ById { act: Act::Run, ..id(desk, task.id) });
-            let asked: Vec<_> = page.into_iter().take(wanted).map(run).collect();
+            let mut asked = Vec::with_capacity(page.len());
+            for task in page.into_iter().take(wanted) {
+                asked.push(desk.queue.by_id(ById { act: Act::Run, ..id(desk, task.id) }));
+                steps.did(0).await;
+            }
             for asked in asked {
+                steps.did(0).await;
                 match asked.await {
                     Ok(_) => kicked += 1,
                     Err(ByIdError::Unavailable(why)) => return unavailable(&why),

@@ -20,11 +20,14 @@ use super::shown::Shown;
 use super::tubes::Hold;
 use super::wire::Wire;
 use super::{look, stats};
+use crate::aside::{Steps, discard};
 
 /// Commands of one kind that are carried out together, at most.
 const TOGETHER_MAX: usize = 256;
 /// Tubes that a connection may watch: each reserve looks at all of them.
 const WATCHED_MAX: usize = 1_000;
+/// To look at one of them takes as much work as so many bytes.
+const LOOK_BYTES: usize = 4;
 /// A job may be due so far ahead: the queue takes no more, and beanstalkd's 136 years are longer than anybody waits. 100 years, in milliseconds.
 const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
 
@@ -62,6 +65,7 @@ struct Session<'a> {
     /// Of those the queues.
     queues: Arc<[QueueName]>,
     held: Held,
+    steps: Steps,
     producer: Option<Counted<'a>>,
     worker: Option<Counted<'a>>,
     #[expect(dead_code, reason = "held, not read")]
@@ -83,6 +87,7 @@ impl<'a> Session<'a> {
             queues: [used.queue.clone()].into(),
             used,
             held: Held::default(),
+            steps: Steps::default(),
             producer: None,
             worker: None,
             connection: Counted::new(&desk.counters.connections),
@@ -103,6 +108,8 @@ impl<'a> Session<'a> {
                 next = wire.next(&self.desk.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
+            // Commands that are here already are never waited for.
+            self.steps.did(self.looked_through(&event)).await;
             match event {
                 Event::Fault(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,
                 Event::Fault(fault) => {
@@ -121,6 +128,14 @@ impl<'a> Session<'a> {
                     self.carry_out(command, wire).await?;
                 }
             }
+        }
+    }
+
+    /// As many bytes as it takes work to look through all that is watched, for the commands that do so.
+    fn looked_through(&self, event: &Event) -> usize {
+        match event {
+            Event::Command(Command::Watch(_) | Command::Ignore(_)) => LOOK_BYTES * self.watched.len(),
+            _ => 0,
         }
     }
 
@@ -289,7 +304,12 @@ async fn show<S>(shown: impl Into<Shown>, wire: &mut Wire<'_, S>) -> Result<(), 
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    Ok(wire.say(&shown.into().reply()).await?)
+    let shown = shown.into();
+    let said = wire.say(&shown.reply()).await;
+    if let Shown::Text(text) = shown {
+        discard(text);
+    }
+    Ok(said?)
 }
 
 async fn bad_format<S>(wire: &mut Wire<'_, S>) -> Result<(), Cut>

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tickwheel_api::beanstalk::{Decoder, Event, Reply};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::yield_now;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::budget::{Budget, SMALL_BYTES};
 use super::counters::Counters;
+use crate::others::let_others;
 
 /// So much is read at once, and so much at most is read ahead of a command that waits.
 const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -82,7 +82,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
                     let until = (Instant::now() + STALL_MAX).min(*until);
                     timeout_at(until, poll_fn(|cx| self.poll_input(cx))).await??;
                     // What has come already is not waited for, and others have their turn between two pieces of it.
-                    yield_now().await;
+                    let_others().await;
                 }
                 None => {
                     let room = tokio::select! {
@@ -91,6 +91,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
                         // It says no more, and what it has said is read already.
                         ended = self.end() => ended.map(|()| None)?,
                     };
+                    if room.is_some() {
+                        self.decoder.make_room();
+                    }
                     self.room = room.map(|room| (room, Instant::now() + LARGE_BODY_TIME_MAX));
                 }
             }
@@ -147,8 +150,28 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
     /// Says this behind all that was said before.
     pub(super) async fn say(&mut self, reply: &Reply<'_>) -> io::Result<()> {
         self.counters.count_reply(reply);
-        reply.write(&mut self.output);
-        if self.output.len() >= OUTPUT_BYTES { self.flush().await } else { Ok(()) }
+        if let Some(body) = reply.write_head(&mut self.output) {
+            self.say_body(body).await?;
+        }
+        if self.output.len() >= OUTPUT_BYTES {
+            self.flush().await?;
+            let_others().await;
+        }
+        Ok(())
+    }
+
+    /// A long one goes out piece by piece: others have their turn between two, and there is no second copy of all of it.
+    async fn say_body(&mut self, body: &[u8]) -> io::Result<()> {
+        let mut pieces = body.chunks(OUTPUT_BYTES);
+        let last = pieces.next_back().unwrap_or_default();
+        for piece in pieces {
+            self.output.extend_from_slice(piece);
+            self.flush().await?;
+            let_others().await;
+        }
+        self.output.extend_from_slice(last);
+        self.output.extend_from_slice(b"\r\n");
+        Ok(())
     }
 
     /// Sends what is to be said.
@@ -157,7 +180,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
         while self.sent < self.output.len() {
             if self.sent > 0 {
                 // Others have their turn between two pieces of a long answer.
-                yield_now().await;
+                let_others().await;
             }
             let end = self.output.len().min(self.sent + OUTPUT_BYTES);
             let sent = timeout(STALL_MAX, self.socket.write(&self.output[self.sent..end])).await??;
@@ -184,11 +207,14 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use tickwheel_api::beanstalk::Command;
-    use tokio::io::{DuplexStream, duplex};
+    use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
     use tokio::time::{sleep, timeout};
 
     use super::*;
+    use crate::others::tests::turns;
 
     /// A client that has announced this body and sent half of it.
     async fn half_sent(counters: &Counters, bytes: usize) -> (Wire<'_, DuplexStream>, DuplexStream) {
@@ -289,6 +315,35 @@ mod tests {
             assert!(is_put(wire.next(&budget).await));
             assert_eq!(wire.next(&budget).await.expect("heard"), Some(Event::Command(Command::Quit)));
         }
+    }
+
+    /// A body that grew copied all that it held, 8 MiB in one go.
+    #[tokio::test(start_paused = true)]
+    async fn a_large_body_is_not_copied_as_it_grows() {
+        let (counters, budget) = (Counters::default(), Budget::of(1 << 20));
+        let (mut wire, client) = half_sent(&counters, 100_000).await;
+        tokio::spawn(other_half(client, 100_000));
+        let event = wire.next(&budget).await.expect("it comes");
+        let Some(Event::Command(Command::Put { body, .. })) = event else { panic!("{event:?}") };
+        assert_eq!((body.len(), body.capacity()), (100_000, 100_002));
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_goes_out_in_pieces_and_others_have_their_turn() {
+        let counters = Counters::default();
+        let (mut client, socket) = duplex(32 << 20);
+        let mut wire = Wire::new(socket, 65_535, &counters);
+        let text: Vec<u8> = (0..=255).cycle().take((4 << 20) + 1).collect();
+        let turns = turns();
+        wire.say(&tickwheel_api::beanstalk::Reply::Ok(&text)).await.expect("it is said");
+        assert!(wire.output.capacity() <= 4 * OUTPUT_BYTES, "{} bytes are kept", wire.output.capacity());
+        let turns = turns.load(Ordering::Relaxed);
+        assert!(turns >= (4 << 20) / OUTPUT_BYTES, "{turns} turns");
+        wire.flush().await.expect("it is sent");
+        drop(wire);
+        let mut said = Vec::new();
+        client.read_to_end(&mut said).await.expect("it comes");
+        assert!(said == [b"OK 4194305\r\n", &text[..], b"\r\n"].concat(), "{} bytes came", said.len());
     }
 
     /// TLS takes more than it sends.

@@ -46,6 +46,7 @@ impl Session<'_> {
                 }
                 None => (id, Deleting::Other(self.cancel(id))),
             });
+            self.steps.did(0).await;
         }
         for (id, delete) in deletes {
             let reply = self.deleted(id, delete).await?;

@@ -5,6 +5,7 @@ use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Session, TOGETHER_MAX, due_of};
+use crate::aside::discard;
 use crate::beanstalk::counters::Counted;
 use crate::beanstalk::cut::{Cut, unavailable};
 use crate::beanstalk::wire::Wire;
@@ -45,6 +46,8 @@ impl Session<'_> {
                 }
                 Event::Command(_) => unreachable!("only puts are asked for"),
             });
+            // Others have their turn, but all of these are still answered together.
+            self.steps.did(0).await;
             next =
                 if said.len() < TOGETHER_MAX && bytes < PUT_BYTES_MAX { wire.next_if(is_put) } else { None };
         }
@@ -60,6 +63,7 @@ impl Session<'_> {
 
     fn put(&self, key: Option<String>, terms: JobTerms, body: Vec<u8>) -> Said {
         if self.desk.is_draining() {
+            discard(body);
             return Said::Now(Reply::Draining);
         }
         let JobTerms { priority, when, ttr_s } = terms;

@@ -1,0 +1,128 @@
+//! A turn for all others in the midst of long work.
+
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::task::yield_now;
+
+/// Ready once all others had their turn, also those that wait for a socket or an instant.
+///
+/// [`yield_now`] alone does not do that: a task that somebody wakes meanwhile goes on at once. The task of a batch and that of its connection
+/// wake each other with each piece, and tokio looks at sockets and timers only where no task is ready, or after 61 of them: others had to wait
+/// for 61 pieces of work, 10 ms of it.
+#[derive(Debug, Default)]
+pub(crate) struct LetOthers {
+    /// `None`: it was not polled yet.
+    turn: Option<Arc<Turn>>,
+}
+
+/// Woken by tokio alone, when it has looked at sockets and timers.
+#[derive(Debug)]
+struct Turn(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    over: bool,
+    /// Of the task that waits for it.
+    waker: Waker,
+}
+
+impl Turn {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Turn {
+    fn wake(self: Arc<Self>) {
+        let waker = {
+            let mut state = self.state();
+            state.over = true;
+            state.waker.clone()
+        };
+        waker.wake();
+    }
+}
+
+impl Future for LetOthers {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(turn) = &self.turn else {
+            let turn = Arc::new(Turn(Mutex::new(State { over: false, waker: cx.waker().clone() })));
+            let waker = Waker::from(Arc::clone(&turn));
+            // Tokio keeps the waker until then; the future itself has done all it does.
+            let _pending = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
+            self.turn = Some(turn);
+            return Poll::Pending;
+        };
+        let mut state = turn.state();
+        if state.over {
+            return Poll::Ready(());
+        }
+        state.waker.clone_from(cx.waker());
+        Poll::Pending
+    }
+}
+
+/// Gives all others their turn.
+pub(crate) fn let_others() -> LetOthers {
+    LetOthers::default()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Counts how often tokio gives a turn to those that let all others go first.
+    pub(crate) fn turns() -> Arc<AtomicUsize> {
+        let turns = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&turns);
+        tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                yield_now().await;
+            }
+        });
+        turns
+    }
+
+    /// The story: a batch and its connection woke each other, and others waited for 9 ms, though each of both gave them their turn.
+    #[tokio::test]
+    async fn two_that_wake_each_other_let_others_have_their_turn() {
+        let turns = turns();
+        let (ours, theirs) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (woken, wakes) = (Arc::clone(&ours), Arc::clone(&theirs));
+        tokio::spawn(async move {
+            loop {
+                wakes.notified().await;
+                woken.notify_one();
+            }
+        });
+        let work = tokio::spawn(async move {
+            for _ in 0..1_000 {
+                // It waits for the other one, too, as a batch does for the next piece of its body.
+                let mut other = pin!(ours.notified());
+                let _pending = std::future::poll_fn(|cx| Poll::Ready(other.as_mut().poll(cx))).await;
+                theirs.notify_one();
+                let_others().await;
+            }
+        });
+        work.await.expect("it ends");
+        let turns = turns.load(Ordering::Relaxed);
+        assert!(turns >= 1_000, "{turns} turns");
+    }
+
+    #[test]
+    fn without_a_runtime_it_ends_too() {
+        let mut others = pin!(let_others());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(others.as_mut().poll(&mut cx).is_pending());
+        assert!(others.as_mut().poll(&mut cx).is_ready());
+    }
+}
