@@ -99,3 +99,9 @@ pub(super) fn batch(lines: usize, one: impl Fn(usize) -> String) -> String {
 pub(super) fn put_line(key: &str, body: &str) -> String {
     format!("{{\"op\":\"put\",\"key\":\"{key}\",{}", &body[1..])
 }
+
+/// The tokens in an answer to `lease`.
+pub(super) fn tokens_of(answer: &str) -> Vec<String> {
+    let rest = answer.split("\"token\":\"").skip(1);
+    rest.map(|rest| rest.split('"').next().unwrap_or_default().to_owned()).collect()
+}

@@ -1,35 +1,39 @@
 //! The calls, each with the largest and worst input of its kind.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 
+use super::beanstalk::Door;
 use super::bodies;
 use super::watched::Watched;
 use crate::scratch::Scratch;
 use crate::web::WebClient;
 
 /// Takes a figure: the name of the call, microseconds.
-type Take<'a> = &'a mut dyn FnMut(&str, f64);
+pub(super) type Take<'a> = &'a mut dyn FnMut(&str, f64);
 
 /// A server and a connection to it.
-struct Scene {
+pub(super) struct Scene {
     watched: Watched,
     client: WebClient,
-    rounds: u64,
+    pub(super) rounds: u64,
 }
 
 impl Scene {
-    fn new(rounds: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(rounds: u64) -> anyhow::Result<Self> {
         let watched = Watched::start(None)?;
         let client = WebClient::connect(watched.http)?;
         Ok(Self { watched, client, rounds })
     }
 
     /// Makes the call once, not measured. Its answer has to have this status.
-    fn once(&mut self, (method, path): (&str, &str), body: &str, status: u16) -> anyhow::Result<String> {
+    pub(super) fn once(
+        &mut self,
+        (method, path): (&str, &str),
+        body: &str,
+        status: u16,
+    ) -> anyhow::Result<String> {
         let answered = self.client.call(method, path, "", body.as_bytes())?;
         let answer = String::from_utf8_lossy(self.client.answer());
         ensure!(answered == status, "{method} {path} was answered {answered}, not {status}: {answer:.400}");
@@ -37,7 +41,7 @@ impl Scene {
     }
 
     /// Measures one call.
-    fn one(&mut self, call: (&str, &str), body: &str, status: u16) -> anyhow::Result<f64> {
+    pub(super) fn one(&mut self, call: (&str, &str), body: &str, status: u16) -> anyhow::Result<f64> {
         let Self { watched, client, .. } = self;
         let (method, path) = call;
         let mut answered = 0;
@@ -51,7 +55,7 @@ impl Scene {
     }
 
     /// Measures the same call in each round.
-    fn rounds(
+    pub(super) fn rounds(
         &mut self,
         take: Take<'_>,
         name: &str,
@@ -137,7 +141,7 @@ pub(super) fn many_tasks(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
                 &format!("lease-{name}"),
                 scene.one(("POST", path), "{\"max\":1000,\"lease\":\"1h\"}", 200)?,
             );
-            let tokens = bodies::tokens(&tokens_of(&String::from_utf8_lossy(scene.client.answer())));
+            let tokens = bodies::tokens(&bodies::tokens_of(&String::from_utf8_lossy(scene.client.answer())));
             let end = if *name == "tags" { "nack" } else { "ack" };
             take("extend", scene.one(("POST", "/v1/queues/lease/extend"), &tokens, 200)?);
             take(end, scene.one(("POST", &format!("/v1/queues/lease/{end}")), &tokens, 200)?);
@@ -165,12 +169,6 @@ pub(super) fn many_tasks(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
     scene.rounds(take, "jobs", ("GET", "/v1/jobs"), "", 200)
 }
 
-/// The tokens in an answer to `lease`.
-fn tokens_of(answer: &str) -> Vec<String> {
-    let rest = answer.split("\"token\":\"").skip(1);
-    rest.map(|rest| rest.split('"').next().unwrap_or_default().to_owned()).collect()
-}
-
 /// Batches: many small lines, a few large ones, and lines that are refused at once.
 pub(super) fn batches(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
     let mut scene = Scene::new(rounds)?;
@@ -185,7 +183,8 @@ pub(super) fn batches(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
     scene.rounds(take, "batch-small", path, &small, 200)?;
     scene.rounds(take, "batch-15k", path, &middle, 200)?;
     scene.rounds(take, "batch-1m", path, &large, 200)?;
-    scene.rounds(take, "batch-refused", path, &refused, 200)
+    scene.rounds(take, "batch-refused", path, &refused, 200)?;
+    scene.rounds(take, "batch-blank", path, &"\n".repeat(8 << 20), 200)
 }
 
 /// Schedules: zones that are read anew, previews, and a page of a thousand.
@@ -222,7 +221,8 @@ pub(super) fn schedules(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
         scene.once(("PUT", &format!("/v1/queues/many/schedules/{index}")), &body, 201)?;
     }
     let path = "/v1/queues/many/schedules?limit=1000";
-    scene.rounds(take, "schedules", ("GET", path), "", 200)
+    scene.rounds(take, "schedules", ("GET", path), "", 200)?;
+    scene.rounds(take, "schedules-all", ("GET", "/v1/schedules?limit=1000"), "", 200)
 }
 
 /// Very many queues.
@@ -238,53 +238,6 @@ pub(super) fn queues(rounds: u64, queues: usize, take: Take<'_>) -> anyhow::Resu
         take("stats", scene.watched.longest_us(|| door.ask("stats\r\n", 1))?);
     }
     Ok(())
-}
-
-/// The other door: the longest watch list, the largest job.
-pub(super) fn beanstalk(rounds: u64, take: Take<'_>) -> anyhow::Result<()> {
-    /// Some of them are refused: memory for them has its limit.
-    const TUBES: usize = 5_000;
-    let watched = Watched::start(None)?;
-    let mut door = Door::connect(&watched)?;
-    let watches: Vec<String> = (0..TUBES).map(|index| format!("watch {index:0>200}\r\n")).collect();
-    for watches in watches.chunks(100) {
-        door.ask(&watches.concat(), watches.len())?;
-    }
-    let job = format!("put 1 100 100 {}\r\n{}\r\n", 16 << 20, "x".repeat(16 << 20));
-    for _ in 0..rounds {
-        take("list-tubes-watched", watched.longest_us(|| door.ask("list-tubes-watched\r\n", 1))?);
-        take("reserve", watched.longest_us(|| door.ask("reserve-with-timeout 0\r\n", 1))?);
-        take("put-job", watched.longest_us(|| door.ask(&job, 1))?);
-        take("ignored", watched.longest_us(|| door.ask(&"nothing\r\n".repeat(10_000), 10_000))?);
-    }
-    Ok(())
-}
-
-/// A connection to the other door.
-struct Door(BufReader<TcpStream>);
-
-impl Door {
-    fn connect(watched: &Watched) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(watched.beanstalk).context("connect to the other door")?;
-        stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
-    }
-
-    /// Sends commands and reads so many answers.
-    fn ask(&mut self, commands: &str, answers: usize) -> anyhow::Result<()> {
-        self.0.get_mut().write_all(commands.as_bytes())?;
-        let mut line = String::new();
-        for _ in 0..answers {
-            line.clear();
-            ensure!(self.0.read_line(&mut line)? > 0, "the server closed the connection");
-            if let Some(bytes) = line.strip_prefix("OK ") {
-                let bytes: usize = bytes.trim().parse().with_context(|| line.clone())?;
-                let mut body = vec![0; bytes + 2];
-                std::io::Read::read_exact(&mut self.0, &mut body)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A call with the last of very many tokens.

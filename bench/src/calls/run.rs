@@ -2,8 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::cases;
+use clap::ValueEnum as _;
+
+use super::{beanstalk, cases, lists};
 use crate::report::Report;
+
+/// Calls that are made to one server.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Group {
+    Small,
+    OneTask,
+    ManyTasks,
+    Lists,
+    Batches,
+    Schedules,
+    Queues,
+    Beanstalk,
+    Tokens,
+}
 
 /// How often, and how much there is.
 #[derive(clap::Args, Debug)]
@@ -17,6 +33,9 @@ pub(crate) struct CallsArguments {
     /// Tokens that the server knows for the call with a token; it takes at most 1,000.
     #[arg(long, default_value_t = 1_000)]
     tokens: usize,
+    /// Make the calls of these groups alone.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "GROUPS")]
+    only: Vec<Group>,
     /// Where to put the file of tokens, a folder; by default that of the system for temporary files.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -34,14 +53,21 @@ pub(crate) fn run(arguments: &CallsArguments) -> anyhow::Result<Report> {
             None => longest.push((case.to_owned(), us)),
         }
     };
-    cases::small(arguments.rounds, &mut take)?;
-    cases::one_task(arguments.rounds, &mut take)?;
-    cases::many_tasks(arguments.rounds, &mut take)?;
-    cases::batches(arguments.rounds, &mut take)?;
-    cases::schedules(arguments.rounds, &mut take)?;
-    cases::queues(arguments.rounds, arguments.queues, &mut take)?;
-    cases::beanstalk(arguments.rounds, &mut take)?;
-    cases::tokens(arguments.rounds, arguments.tokens, &base, &mut take)?;
+    let CallsArguments { rounds, queues, tokens, only, .. } = arguments;
+    let groups = Group::value_variants().iter().filter(|group| only.is_empty() || only.contains(group));
+    for group in groups {
+        match group {
+            Group::Small => cases::small(*rounds, &mut take)?,
+            Group::OneTask => cases::one_task(*rounds, &mut take)?,
+            Group::ManyTasks => cases::many_tasks(*rounds, &mut take)?,
+            Group::Lists => lists::lists(*rounds, &mut take)?,
+            Group::Batches => cases::batches(*rounds, &mut take)?,
+            Group::Schedules => cases::schedules(*rounds, &mut take)?,
+            Group::Queues => cases::queues(*rounds, *queues, &mut take)?,
+            Group::Beanstalk => beanstalk::beanstalk(*rounds, &mut take)?,
+            Group::Tokens => cases::tokens(*rounds, *tokens, &base, &mut take)?,
+        }
+    }
     for (case, us) in longest {
         report.add(&case, "calls", 1, "longest_us", us);
     }
