@@ -68,11 +68,31 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
 /// A queue name or key as one segment of a path.
 ///
 /// `.` and `..` alone are encoded, too: bare, a proxy on the way would take them for steps in the path.
-pub(super) fn segment(name: &str) -> String {
+fn segment(name: &str) -> String {
     match name {
         "." | ".." => name.replace('.', "%2E"),
         _ => encoded(name),
     }
+}
+
+/// The path of a queue.
+pub(super) fn queue_root(queue: &str) -> String {
+    format!("/v1/queues/{}", segment(queue))
+}
+
+/// The path of something below a queue.
+pub(super) fn queue_path(queue: &str, below: &str) -> String {
+    format!("/v1/queues/{}/{below}", segment(queue))
+}
+
+/// The path of a schedule.
+pub(super) fn schedule_path(queue: &str, name: &str) -> String {
+    format!("{}/{}", queue_path(queue, "schedules"), segment(name))
+}
+
+/// The path of a task.
+pub(super) fn task_path(queue: &str, key: &str) -> String {
+    format!("/v1/queues/{}/tasks/{}", segment(queue), segment(key))
 }
 
 #[cfg(test)]
