@@ -7,12 +7,9 @@ use clap::Args;
 use serde::Serialize;
 use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobAction, SkippedBody};
 
-use super::many::{self, MANY, Many};
-use crate::cli::Cli;
-use crate::filter::Filter;
-use crate::output::{Format, Row, say};
-use crate::remote::Remote;
-use crate::values;
+use super::many::{self, Many};
+use super::which::Which;
+use crate::output::{Row, say};
 
 /// Cancel a task, with a definite answer, or all that a filter finds
 ///
@@ -27,30 +24,8 @@ Examples:
   tickwheel cancel close --tag vip --due-to 2030-01-01T00:00:00Z --dry-run
   tickwheel cancel close --all")]
 pub(crate) struct Cancel {
-    /// The queue
-    #[arg(value_parser = values::queue)]
-    queue: String,
-    /// The task's key
-    #[arg(value_parser = values::key, conflicts_with_all = MANY)]
-    key: Option<String>,
-    /// Only if the task has this version
-    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
-    if_match: Option<u64>,
-    /// Every task that is not dead, whatever it is
-    #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
-    all: bool,
     #[command(flatten)]
-    filter: Filter,
-    /// Cancel none, and say how many there are
-    #[arg(long, conflicts_with = "key")]
-    dry_run: bool,
-    /// Take the task out of a worker's hands if it is leased
-    #[arg(long)]
-    revoke: bool,
-    #[command(flatten)]
-    remote: Remote,
-    #[command(flatten)]
-    format: Format,
+    which: Which,
 }
 
 impl Cancel {
@@ -59,17 +34,10 @@ impl Cancel {
     /// # Errors
     /// No server, or another version.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let Some(key) = self.key.clone() else {
-            if !self.all && self.filter.is_empty() {
-                let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
-                Cli::misused("cancel", format!("{what} of {}", self.queue));
-            }
-            return self.many();
-        };
-        let client = self.remote.client()?;
-        let query = CancelQuery { revoke: self.revoke };
-        let outcome = client.cancel(&self.queue, &key, query, self.if_match)?;
-        self.format.print([Outcome { queue: self.queue, key, result: outcome }])?;
+        let Some(key) = self.which.key("cancel") else { return self.many() };
+        let Which { queue, if_match, revoke, remote, format, .. } = self.which;
+        let outcome = remote.client()?.cancel(&queue, &key, CancelQuery { revoke }, if_match)?;
+        format.print([Outcome { queue, key, result: outcome }])?;
         let why = match outcome {
             CancelOutcome::Cancelled | CancelOutcome::Revoked => return Ok(ExitCode::SUCCESS),
             CancelOutcome::Leased => "a worker has the task; wait for it, or take it away with --revoke",
@@ -79,24 +47,22 @@ impl Cancel {
         say(why);
         Ok(ExitCode::FAILURE)
     }
-}
 
-impl Cancel {
     /// All that the filter finds.
     fn many(self) -> Result<ExitCode> {
-        let client = self.remote.client()?;
-        let body =
-            BulkCancelBody { filter: self.filter.wanted(), dry_run: self.dry_run, revoke: self.revoke };
+        let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
+        let client = remote.client()?;
+        let body = BulkCancelBody { filter: filter.wanted(), dry_run, revoke };
         let many = |BulkCancelAnswer { matched, cancelled }| Many {
-            queue: self.queue.clone(),
+            queue: queue.clone(),
             action: JobAction::Cancel,
-            dry_run: self.dry_run,
+            dry_run,
             matched,
             done: cancelled,
             skipped: SkippedBody::default(),
         };
-        let answered = client.cancel_many(&self.queue, &body)?.map(many);
-        many::finish(&client, &self.format, answered)
+        let answered = client.cancel_many(&queue, &body)?.map(many);
+        many::finish(&client, &format, answered)
     }
 }
 

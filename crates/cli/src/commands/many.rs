@@ -11,9 +11,6 @@ use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
 
 use crate::output::{Format, Row, say};
 
-/// What stands for many tasks in the place of a key.
-pub(super) const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
-
 /// A job is looked at so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 

@@ -37,3 +37,4 @@ pub(crate) mod token;
 mod tokens;
 pub(crate) mod top;
 mod when;
+mod which;

@@ -8,11 +8,8 @@ use tickwheel_api::{
     BulkMoveAnswer, BulkMoveBody, Due, JobAction, MoveTo, PatchBody, PatchQuery, time::INSTANT_MS_MAX,
 };
 
-use super::many::{self, MANY, Many};
-use crate::cli::Cli;
-use crate::filter::Filter;
-use crate::output::Format;
-use crate::remote::Remote;
+use super::many::{self, Many};
+use super::which::Which;
 use crate::values;
 
 /// Give a task another time, or all that a filter finds; all else of them stays
@@ -29,32 +26,10 @@ Examples:
   tickwheel move close --due-to 2030-01-01T00:00:00Z --at 2030-01-02T00:00:00Z
   tickwheel move close --all --by -1h                                        the whole plan an hour earlier")]
 pub(crate) struct Move {
-    /// The queue
-    #[arg(value_parser = values::queue)]
-    queue: String,
-    /// The task's key
-    #[arg(value_parser = values::key, conflicts_with_all = MANY)]
-    key: Option<String>,
+    #[command(flatten)]
+    which: Which,
     #[command(flatten)]
     to: To,
-    /// Only if the task has this version
-    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
-    if_match: Option<u64>,
-    /// Every task that is not dead, whatever it is
-    #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
-    all: bool,
-    #[command(flatten)]
-    filter: Filter,
-    /// Move none, and say how many there are
-    #[arg(long, conflicts_with = "key")]
-    dry_run: bool,
-    /// Take the task out of a worker's hands if it is leased
-    #[arg(long)]
-    revoke: bool,
-    #[command(flatten)]
-    remote: Remote,
-    #[command(flatten)]
-    format: Format,
 }
 
 #[derive(Args, Debug)]
@@ -85,44 +60,39 @@ impl Move {
     /// # Errors
     /// No server, or a refusal.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let Some(key) = self.key.clone() else {
-            if !self.all && self.filter.is_empty() {
-                let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
-                Cli::misused("move", format!("{what} of {}", self.queue));
-            }
-            return self.many();
-        };
-        let client = self.remote.client()?;
+        let Some(key) = self.which.key("move") else { return self.many() };
+        let Which { queue, if_match: version, revoke, remote, format, .. } = self.which;
+        let client = remote.client()?;
         let (due, if_match) = match self.to.wanted() {
-            MoveTo::After(ms) => (Due::After(ms), self.if_match),
-            MoveTo::At(ms) => (Due::At(ms), self.if_match),
+            MoveTo::After(ms) => (Due::After(ms), version),
+            MoveTo::At(ms) => (Due::At(ms), version),
             MoveTo::By(ms) => {
                 // From the time that the task has now: nobody else's change may come between.
-                let task = client.get(&self.queue, &key)?;
+                let task = client.get(&queue, &key)?;
                 let at_ms = task.due_at_ms.saturating_add(ms).clamp(0, INSTANT_MS_MAX);
-                (Due::At(at_ms), self.if_match.or(Some(task.version)))
+                (Due::At(at_ms), version.or(Some(task.version)))
             }
         };
         let body = PatchBody { due: Some(due), ..PatchBody::default() };
-        let task = client.patch(&self.queue, &key, &body, PatchQuery { revoke: self.revoke }, if_match)?;
-        self.format.print([task])?;
+        let task = client.patch(&queue, &key, &body, PatchQuery { revoke }, if_match)?;
+        format.print([task])?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// All that the filter finds.
     fn many(self) -> Result<ExitCode> {
-        let client = self.remote.client()?;
-        let (to, dry_run, revoke) = (self.to.wanted(), self.dry_run, self.revoke);
-        let body = BulkMoveBody { filter: self.filter.wanted(), to, dry_run, revoke };
+        let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
+        let client = remote.client()?;
+        let body = BulkMoveBody { filter: filter.wanted(), to: self.to.wanted(), dry_run, revoke };
         let many = |BulkMoveAnswer { matched, moved, skipped }| Many {
-            queue: self.queue.clone(),
+            queue: queue.clone(),
             action: JobAction::Move,
             dry_run,
             matched,
             done: moved,
             skipped,
         };
-        let answered = client.move_many(&self.queue, &body)?.map(many);
-        many::finish(&client, &self.format, answered)
+        let answered = client.move_many(&queue, &body)?.map(many);
+        many::finish(&client, &format, answered)
     }
 }

@@ -1,0 +1,52 @@
+//! Which tasks of a queue are meant: one by its key, or all that a filter finds.
+
+use clap::Args;
+
+use crate::cli::Cli;
+use crate::filter::Filter;
+use crate::output::Format;
+use crate::remote::Remote;
+use crate::values;
+
+/// What stands for many tasks in the place of a key.
+const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
+
+/// The arguments that `cancel` and `move` share.
+#[derive(Args, Debug)]
+pub(super) struct Which {
+    /// The queue
+    #[arg(value_parser = values::queue)]
+    pub(super) queue: String,
+    /// The task's key
+    #[arg(value_parser = values::key, conflicts_with_all = MANY)]
+    key: Option<String>,
+    /// Only if the task has this version
+    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
+    pub(super) if_match: Option<u64>,
+    /// Every task that is not dead, whatever it is
+    #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
+    all: bool,
+    #[command(flatten)]
+    pub(super) filter: Filter,
+    /// Change no task, and say how many there are
+    #[arg(long, conflicts_with = "key")]
+    pub(super) dry_run: bool,
+    /// Take the task out of a worker's hands if it is leased
+    #[arg(long)]
+    pub(super) revoke: bool,
+    #[command(flatten)]
+    pub(super) remote: Remote,
+    #[command(flatten)]
+    pub(super) format: Format,
+}
+
+impl Which {
+    /// The key of the one task; `None`: all that the filter finds. Ends the program if the command line says neither.
+    pub(super) fn key(&self, subcommand: &str) -> Option<String> {
+        if self.key.is_none() && !self.all && self.filter.is_empty() {
+            let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
+            Cli::misused(subcommand, format!("{what} of {}", self.queue));
+        }
+        self.key.clone()
+    }
+}
