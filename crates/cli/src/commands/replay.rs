@@ -41,6 +41,9 @@ pub(crate) struct Replay {
     /// The operations, or `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
+    /// Take payloads that are JSON by the grammar and that some readers refuse, as `serve --lax-json` does
+    #[arg(long)]
+    lax_json: bool,
 }
 
 impl Replay {
@@ -56,7 +59,8 @@ impl Replay {
             (Box::new(BufReader::with_capacity(READ_BYTES, file)), &self.file)
         };
         let began = Instant::now();
-        let summary = play(input, stdout()).with_context(|| format!("failed to replay {name}"))?;
+        let summary =
+            play(input, stdout(), self.lax_json).with_context(|| format!("failed to replay {name}"))?;
         say(&summary.to_text(began.elapsed()));
         Ok(ExitCode::SUCCESS)
     }

@@ -10,6 +10,10 @@ use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Tag, Timestamp};
 /// 64 MiB: the largest payload as base64 and room to spare. A limit, so that a wrong file cannot fill the memory.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
+/// What to do about a payload that a server would refuse, too.
+const NOT_PORTABLE_HINT: &str = "write numbers beyond 64-bit floats as strings, whole characters, and each member once; \
+    or replay with --lax-json";
+
 /// The operations of a file, in its order. It holds one line at a time.
 pub(super) struct Lines<R> {
     input: R,
@@ -17,6 +21,8 @@ pub(super) struct Lines<R> {
     number: u64,
     /// The `at` of the last line.
     last_at_ms: i64,
+    /// Payloads that only some readers of JSON take are taken, too.
+    is_lax: bool,
 }
 
 /// One operation.
@@ -37,8 +43,8 @@ pub(super) enum Op {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), number: 0, last_at_ms: 0 }
+    pub(super) fn new(input: R, is_lax: bool) -> Self {
+        Self { input, buffer: Vec::new(), number: 0, last_at_ms: 0, is_lax }
     }
 
     /// The next operation; `None` at the end.
@@ -86,6 +92,9 @@ impl<R: BufRead> Lines<R> {
         let op = match line.op {
             ReplayOp::Cancel => Op::Cancel(Cancel::new(&queue, key)),
             ReplayOp::Put { due, payload } => {
+                if !self.is_lax {
+                    payload.check_portable().map_err(|bad| anyhow!("{bad}; {NOT_PORTABLE_HINT}"))?;
+                }
                 let due_at = due_at(at, due)?;
                 let body = Body {
                     payload: payload.bytes,

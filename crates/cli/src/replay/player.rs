@@ -28,9 +28,10 @@ const FAR_MS: u64 = 50 * 365 * 86_400_000;
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
 ///
 /// # Errors
-/// A bad line, named by its number; what fired before its instant is written.
-pub(crate) fn play(input: impl BufRead, out: impl Write) -> Result<Summary> {
-    let mut lines = Lines::new(input);
+/// A bad line, named by its number; what fired before its instant is written. Unless `is_lax`, a payload that only some readers of JSON
+/// take is bad, as in a put to a server.
+pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result<Summary> {
+    let mut lines = Lines::new(input, is_lax);
     // The clock starts with the first line: virtual time never runs back.
     let Some(first) = lines.next()? else { return Ok(Summary::default()) };
     let queue =

@@ -237,3 +237,20 @@ fn a_put_of_exactly_the_limit_is_taken_however_far_the_clock_had_to_go() {
         fired_by(&[put("10:00:00", "a", "1h"), put("10:30:00", "b", limit), cancel("10:30:00", "b")]);
     assert_eq!(fired, ["a 11:00:00.000"]);
 }
+
+/// A delivery is a line of JSON for any program, as an answer of a server is.
+#[test]
+fn a_payload_that_only_some_readers_take_is_bad_unless_it_is_asked_for() {
+    for payload in ["1e999", r#"{"a":["\ud800"]}"#, r#"{"a":1,"a":2}"#] {
+        let line = format!(
+            r#"{{"at":"2017-10-02T10:00:00Z","op":"put","queue":"q","key":"k","payload":{payload}}}"#
+        );
+        let refused = run_with(&["replay", "-"], &line);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{payload}");
+        for part in ["line 1: ", "`payload", "replay with --lax-json"] {
+            assert!(refused.err.contains(part), "{payload}: {}", refused.err);
+        }
+        let taken = run_with(&["replay", "-", "--lax-json"], &line);
+        assert!(taken.lines()[0].ends_with(&format!(r#""payload":{payload}}}"#)), "{}", taken.out);
+    }
+}
