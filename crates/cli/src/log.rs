@@ -33,12 +33,14 @@ impl<W: Write> Write for Log<W> {
     /// A line comes whole, with one call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
+        // Only the last line end is that of the line. One before it is in a field, and what follows would look like a line of its own.
+        let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
         let shown = match self.written {
-            Written::Json => printable::json(&text).into_owned(),
-            Written::Text => printable::lines(&text),
-            Written::Coloured => coloured(&text),
+            Written::Json => printable::json(text).into_owned(),
+            Written::Text => printable::one_line(text),
+            Written::Coloured => coloured(text),
         };
-        self.to.write_all(shown.as_bytes())?;
+        self.to.write_all(format!("{shown}{end}").as_bytes())?;
         Ok(line.len())
     }
 
@@ -51,14 +53,14 @@ impl<W: Write> Write for Log<W> {
 fn coloured(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut parts = text.split('\u{1b}');
-    shown.push_str(&printable::lines(parts.next().unwrap_or_default()));
+    shown.push_str(&printable::one_line(parts.next().unwrap_or_default()));
     for part in parts {
         let numbers = part
             .strip_prefix('[')
             .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
         let is_colour = numbers.is_some_and(|rest| rest.starts_with('m'));
         shown.push_str(if is_colour { "\u{1b}" } else { "\\u{1b}" });
-        shown.push_str(&printable::lines(part));
+        shown.push_str(&printable::one_line(part));
     }
     shown
 }
@@ -82,6 +84,15 @@ mod tests {
         assert_eq!(logged(Written::Json, "{\"a\":1}\n"), "{\"a\":1}\n");
     }
 
+    #[test]
+    fn a_line_end_in_a_field_does_not_make_a_second_line() {
+        let line = "WARN refused key=a\r\nWARN forged\n";
+        assert_eq!(logged(Written::Text, line), "WARN refused key=a\\r\\nWARN forged\n");
+        assert_eq!(logged(Written::Coloured, line), "WARN refused key=a\\r\\nWARN forged\n");
+        assert_eq!(logged(Written::Text, "no end"), "no end");
+        assert_eq!(logged(Written::Text, "a\n\n"), "a\\n\n");
+    }
+
     /// The subscriber writes escapes out in messages, but not in all fields.
     #[test]
     fn no_escape_of_a_field_or_message_comes_through() {
@@ -103,12 +114,13 @@ mod tests {
             .with_ansi(false)
             .with_writer(move || Log { written: Written::Text, to: to.clone() })
             .finish();
-        let evil = "a\u{1b}[2Jb\u{202e}";
+        let evil = "a\u{1b}[2Jb\u{202e}\nforged";
         tracing::subscriber::with_default(
             log,
             || tracing::warn!(shown = %evil, debug = ?evil, evil, "{evil}"),
         );
         let text = String::from_utf8(shared.0.lock().expect("one thread").clone()).expect("UTF-8");
         assert!(text.matches("[2Jb").count() == 4 && !text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        assert_eq!(text.lines().count(), 1, "one event is one line: {text}");
     }
 }
