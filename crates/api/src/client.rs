@@ -12,6 +12,8 @@ mod retries;
 mod schedules;
 mod server;
 mod tasks;
+#[cfg(unix)]
+mod unix;
 mod url;
 mod workers;
 
@@ -64,12 +66,12 @@ pub struct Stored {
 }
 
 impl Client {
-    /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`. Nothing is
-    /// sent yet.
+    /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`, or at this unix socket, such as
+    /// `unix:/run/tickwheel/http`. Nothing is sent yet.
     ///
     /// # Errors
     ///
-    /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]` and `https://HOST[:PORT]`.
+    /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]`, `https://HOST[:PORT]` and `unix:PATH`.
     pub fn new(server_url: &str) -> Result<Self, ClientError> {
         Ok(Self { exchange: Exchange::new(server_place(server_url)?) })
     }
@@ -100,13 +102,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError::BadCertificates`].
+    /// [`ClientError::BadCertificates`], and [`ClientError::NoTls`] for a unix socket.
     pub fn with_roots(mut self, pem: &[u8]) -> Result<Self, ClientError> {
         self.exchange.set_roots(pem)?;
         Ok(self)
     }
 
-    /// The `HOST:PORT` of the server.
+    /// The `HOST:PORT` of the server, or its `unix:PATH`.
     pub fn address(&self) -> &str {
         self.exchange.address()
     }

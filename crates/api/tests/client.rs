@@ -2,7 +2,7 @@
 #![cfg(feature = "client")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tickwheel_api::client::{Client, ClientError, Retries};
@@ -51,7 +51,7 @@ fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> JoinHandle<Vec<Seen>> 
     })
 }
 
-fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
+fn read_request(reader: &mut BufReader<impl Read>) -> Option<Seen> {
     let mut head = Vec::new();
     loop {
         let mut line = String::new();
@@ -280,6 +280,47 @@ fn a_connection_cut_in_the_answer_leaves_it_open() {
         assert!(error.to_string().contains(client.address()), "{error}");
         server.join().expect("the server's thread");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_carries_calls_and_a_connection_that_was_closed_is_opened_again() {
+    let directory = std::env::temp_dir().join(format!("tickwheel-client-{}", std::process::id()));
+    std::fs::create_dir(&directory).expect("a directory");
+    let path = directory.join("http");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    let server = std::thread::spawn(move || {
+        let mut seen = Vec::new();
+        for calls in [2, 1] {
+            let mut reader = BufReader::new(listener.accept().expect("a connection").0);
+            for _ in 0..calls {
+                seen.push(read_request(&mut reader).expect("a request"));
+                reader.get_mut().write_all(&answer(200, r#"{"queues":[]}"#)).expect("write");
+            }
+            drop(reader);
+            closed.send(()).expect("the test waits");
+        }
+        seen
+    });
+    let url = format!("unix:{}", path.display());
+    let client = Client::new(&url).expect("a place");
+    assert_eq!(client.address(), url);
+    // Both over one connection: the server takes no second one before it has answered twice.
+    assert_eq!((client.queues().expect("queues"), client.queues().expect("queues")), (vec![], vec![]));
+    is_closed.recv().expect("the server closes");
+    assert_eq!(client.queues().expect("by another connection"), []);
+    let seen = server.join().expect("the server's thread");
+    std::fs::remove_dir_all(&directory).expect("removed");
+    assert!(seen.iter().all(|request| request.header("host") == Some("localhost")), "{seen:?}");
+    let error = client.queues().expect_err("the socket is gone");
+    assert!(matches!(error, ClientError::NoSocket { .. }), "{error:?}");
+    assert!(
+        error.to_string().starts_with(&format!("no server answers at {url}: there is no such file; ")),
+        "{error}"
+    );
+    let error = Client::new(&url).expect("a place").with_roots(b"x").expect_err("no TLS");
+    assert!(matches!(error, ClientError::NoTls { .. }), "{error:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tickwheel_server::HASHED;
 /// Which server.
 #[derive(Args, Debug)]
 pub(crate) struct Remote {
-    /// The server's URL
+    /// The server's URL, or `unix:PATH` for one that listens at a path of this machine
     #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", default_value = SERVER_URL_DEFAULT)]
     server: String,
     /// A file with the token, for a server that wants one; without it the variable TICKWHEEL_TOKEN is looked at
@@ -39,6 +39,9 @@ impl Remote {
         let retries = Retries { calls: self.retries.saturating_add(1), ..Retries::default() };
         let mut client = Client::new(url)?.with_retries(retries);
         if let Some(path) = &self.ca_file {
+            if url.starts_with("unix:") {
+                bail!("there is no TLS at {url}; leave out --ca-file and the variable TICKWHEEL_CA_FILE");
+            }
             let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
             client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;
         }

@@ -11,7 +11,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ClientError {
     /// The URL is not one of a server. Nothing was sent.
-    #[error("`{url}` is not the URL of a server: {why}; write for example `http://127.0.0.1:8463`")]
+    #[error(
+        "`{url}` is not the URL of a server: {why}; write for example `http://127.0.0.1:8463` or `unix:/run/tickwheel/http`"
+    )]
     BadUrl {
         /// The URL.
         url: String,
@@ -23,6 +25,14 @@ pub enum ClientError {
         "there are no certificates in it, or they are malformed; they stand in PEM, with `BEGIN CERTIFICATE`"
     )]
     BadCertificates,
+    /// Roots were given for a unix socket, at which nothing is encrypted. Nothing was sent.
+    #[error(
+        "there is no TLS at {address}, which is a socket of this machine; leave the root certificates out"
+    )]
+    NoTls {
+        /// The `unix:PATH` of the server.
+        address: String,
+    },
     /// The server shows a certificate that cannot be trusted. The call had no effect.
     #[error("the server at {address} cannot be trusted: {why}; {hint}")]
     Untrusted {
@@ -45,6 +55,16 @@ pub enum ClientError {
         address: String,
         /// Why not.
         source: Box<dyn Error + Send + Sync>,
+    },
+    /// No connection to a unix socket came about. The call had no effect.
+    #[error("no server answers at {address}: {why}; {hint}")]
+    NoSocket {
+        /// The `unix:PATH` that was tried.
+        address: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        hint: String,
     },
     /// The connection broke or the time ran out before the answer was there. The call may have taken effect
     /// or not.

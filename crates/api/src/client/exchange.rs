@@ -2,6 +2,8 @@
 
 use super::error::{refusal, untrusted};
 use super::retries::Retries;
+#[cfg(unix)]
+use super::unix::{NoConnection, NoNames, ToSocket};
 use super::url::Place;
 use super::{CALL_TIMEOUT, ClientError};
 use crate::TraceContext;
@@ -144,11 +146,20 @@ impl std::fmt::Debug for Secret {
 
 impl Exchange {
     pub(super) fn new(place: Place) -> Self {
-        Self { agent: agent(RootCerts::WebPki), place, token: None, retries: Retries::NONE, trace: None }
+        Self {
+            agent: agent(&place, RootCerts::WebPki),
+            place,
+            token: None,
+            retries: Retries::NONE,
+            trace: None,
+        }
     }
 
     /// Trusts these roots in place of the usual ones.
     pub(super) fn set_roots(&mut self, pem: &[u8]) -> Result<(), ClientError> {
+        if self.place.socket.is_some() {
+            return Err(ClientError::NoTls { address: self.place.address.clone() });
+        }
         let mut roots = Vec::new();
         for item in parse_pem(pem) {
             if let PemItem::Certificate(root) = item.map_err(|_| ClientError::BadCertificates)? {
@@ -158,7 +169,7 @@ impl Exchange {
         if roots.is_empty() {
             return Err(ClientError::BadCertificates);
         }
-        self.agent = agent(RootCerts::new_with_certs(&roots));
+        self.agent = agent(&self.place, RootCerts::new_with_certs(&roots));
         Ok(())
     }
 
@@ -197,7 +208,7 @@ impl Exchange {
     fn send_once(&self, call: &Call) -> Result<Answer, ClientError> {
         let mut request = http::Request::builder()
             .method(call.method)
-            .uri(format!("{}://{}{}", self.place.scheme, self.place.address, call.path))
+            .uri(format!("{}://{}{}", self.place.scheme, self.place.host(), call.path))
             .header("accept", "application/json, application/problem+json, application/x-ndjson");
         if let Some(Secret(bearer)) = &self.token {
             request = request.header("authorization", bearer);
@@ -248,6 +259,13 @@ impl Exchange {
     /// Sorts what went wrong below HTTP by whether the request can have reached the server.
     fn failed(&self, error: ureq::Error) -> ClientError {
         let address = self.place.address.clone();
+        #[cfg(unix)]
+        if let (Some(path), ureq::Error::Other(other)) = (&self.place.socket, &error)
+            && let Some(no_connection) = other.downcast_ref::<NoConnection>()
+        {
+            let (why, hint) = no_connection.why_and_hint(path);
+            return ClientError::NoSocket { address, why, hint };
+        }
         let handshake = match &error {
             ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
             ureq::Error::Rustls(tls) => Some(tls),
@@ -289,7 +307,7 @@ impl Exchange {
     }
 }
 
-fn agent(roots: RootCerts) -> Agent {
+fn agent(place: &Place, roots: RootCerts) -> Agent {
     let config = Agent::config_builder()
         .tls_config(TlsConfig::builder().root_certs(roots).build())
         .http_status_as_error(false)
@@ -303,7 +321,11 @@ fn agent(roots: RootCerts) -> Agent {
         .max_idle_connections(IDLE_CONNECTIONS_MAX)
         .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
         .build();
-    config.new_agent()
+    match &place.socket {
+        #[cfg(unix)]
+        Some(path) => Agent::with_parts(config, ToSocket(path.clone()), NoNames),
+        _ => config.new_agent(),
+    }
 }
 
 /// The error of the socket itself if there is one: it says more to a person than its wrapping.

@@ -52,7 +52,7 @@ impl Retries {
     /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
     pub(super) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
         let had_none = match error {
-            ClientError::Unreachable { .. } => true,
+            ClientError::Unreachable { .. } | ClientError::NoSocket { .. } => true,
             ClientError::NoAnswer { .. } => twice_is_once,
             ClientError::Problem(problem) => match problem.kind()? {
                 ProblemKind::Busy

@@ -3,25 +3,45 @@
 use super::ClientError;
 use crate::bad_request::shown;
 use crate::query::encoded;
+use std::path::PathBuf;
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// `http` or `https`.
     pub(super) scheme: &'static str,
-    /// `HOST:PORT`.
+    /// `HOST:PORT`, or `unix:PATH`.
     pub(super) address: String,
+    /// The path of a unix socket.
+    pub(super) socket: Option<PathBuf>,
+}
+
+/// How the place of a unix socket begins, as in `serve --listen`.
+const UNIX: &str = "unix:";
+
+impl Place {
+    /// What stands as the host in a request. At a unix socket there is none, and every server takes this one.
+    pub(super) fn host(&self) -> &str {
+        if self.socket.is_some() { "localhost" } else { &self.address }
+    }
 }
 
 /// Reads a server's URL. Without a port it is 80, or 443 over TLS, as in every URL.
 pub(super) fn server_place(url: &str) -> Result<Place, ClientError> {
     let bad = |why| ClientError::BadUrl { url: shown(url), why };
+    if let Some(path) = url.strip_prefix(UNIX) {
+        return match path {
+            _ if cfg!(not(unix)) => Err(bad("this system has no unix sockets")),
+            "" => Err(bad("its path is empty")),
+            path => Ok(Place { scheme: "http", address: url.to_owned(), socket: Some(path.into()) }),
+        };
+    }
     let scheme_bytes = url.find("://").map(|at| at + 3).unwrap_or_default();
     let (scheme, rest) = url.split_at(scheme_bytes);
     let (scheme, port_usual) = match scheme {
         _ if scheme.eq_ignore_ascii_case("http://") => ("http", 80),
         _ if scheme.eq_ignore_ascii_case("https://") => ("https", 443),
-        _ => return Err(bad("it begins with neither `http://` nor `https://`")),
+        _ => return Err(bad("it begins with none of `http://`, `https://` and `unix:`")),
     };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains('@') {
@@ -46,7 +66,7 @@ pub(super) fn server_place(url: &str) -> Result<Place, ClientError> {
     if !named && !numbered {
         return Err(bad("its host is neither a name nor an address"));
     }
-    Ok(Place { scheme, address: format!("{host}:{port}") })
+    Ok(Place { scheme, address: format!("{host}:{port}"), socket: None })
 }
 
 /// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its
@@ -118,11 +138,26 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn sockets() {
+        for (url, path) in [("unix:/run/tickwheel/http", "/run/tickwheel/http"), ("unix:a b", "a b")] {
+            let place = server_place(url).expect(url);
+            assert_eq!((place.scheme, place.address.as_str(), place.host()), ("http", url, "localhost"));
+            assert_eq!(place.socket, Some(path.into()));
+        }
+        let error = server_place("unix:").expect_err("no path");
+        assert!(
+            error.to_string().contains("its path is empty") && error.to_string().contains("unix:/run/"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn refused() {
         for (url, why) in [
-            ("", "it begins with neither `http://` nor `https://`"),
-            ("127.0.0.1:8463", "it begins with neither `http://` nor `https://`"),
-            ("ftp://box", "it begins with neither `http://` nor `https://`"),
+            ("", "it begins with none of `http://`, `https://` and `unix:`"),
+            ("127.0.0.1:8463", "it begins with none of `http://`, `https://` and `unix:`"),
+            ("ftp://box", "it begins with none of `http://`, `https://` and `unix:`"),
             ("http://", "it has no host"),
             ("http://:80", "it has no host"),
             ("http://a@b", "it has a user name"),

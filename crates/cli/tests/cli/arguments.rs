@@ -74,7 +74,7 @@ fn bad_payloads_and_servers_are_errors_with_a_place() {
         (&["put", "q", "k", "--payload-file", "/no/such"], &["failed to open /no/such", "No such file"]),
         (&["put", "q", "k", "--payload-file", "/"], &["failed to read /", "directory"]),
         (&["put", "q", "k", "--content-type", "text/plain"], &["--content-type", "--payload-file"]),
-        (&["queues", "--server", "ftp://box"], &["`ftp://box`", "neither `http://` nor `https://`"]),
+        (&["queues", "--server", "ftp://box"], &["`ftp://box`", "none of `http://`, `https://` and `unix:`"]),
         (&["queues", "--server", "127.0.0.1:1"], &["`127.0.0.1:1`", "http://127.0.0.1:8463"]),
     ];
     for (words, expected) in cases {

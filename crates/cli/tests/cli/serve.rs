@@ -94,9 +94,41 @@ fn a_path_of_the_file_system_is_listened_at() {
     assert_eq!(line, format!("listening {place}\n"));
     let socket = UnixStream::connect(directory.path().join("http")).expect("connected");
     let answer = ask(socket, "anything.example");
+    let at_the_path = |words: &[&str]| run(&[words, &["--server", &place]].concat());
+    let put = at_the_path(&["put", "close", "order:1", "--in", "0s"]);
+    let leased = at_the_path(&["lease", "close", "--wait", "1s"]);
+    let by_variable = tickwheel(&["queues"]).env("TICKWHEEL_SERVER", &place).output().expect("run tickwheel");
+    let with_roots = at_the_path(&["queues", "--ca-file", "/roots.pem"]);
     child.kill().expect("kill the server");
     child.wait().expect("wait for the server");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert_eq!((put.lines().len(), leased.lines().len()), (1, 1), "{} {}", put.err, leased.err);
+    let queues = String::from_utf8(by_variable.stdout).expect("UTF-8");
+    assert!(by_variable.status.success() && queues.contains("\"close\""), "{queues}");
+    assert!(
+        with_roots.code == 1 && with_roots.err.contains(&format!("no TLS at {place}")),
+        "{}",
+        with_roots.err
+    );
+    // The socket of a server that was killed, a file that is none, a path at which there is nothing, and one too long for a socket.
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").expect("written");
+    let long = format!("unix:/{}", "x".repeat(200));
+    for (server, why) in [
+        (
+            place.clone(),
+            "no server listens at it, or it is no socket; start one with `tickwheel serve --listen unix:",
+        ),
+        (format!("unix:{}", file.display()), "no server listens at it, or it is no socket; start one"),
+        ("unix:/no/such/socket".to_owned(), "there is no such file; start one with"),
+        (long, "the path has 201 bytes, which is too long for a socket; listen at a shorter path"),
+    ] {
+        let refused = run(&["queues", "--server", &server]);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains(&format!("no server answers at {server}: {why}")), "{}", refused.err);
+    }
+    let empty = run(&["queues", "--server", "unix:"]);
+    assert!(empty.code == 1 && empty.err.contains("its path is empty"), "{}", empty.err);
     for (listen, what) in [("unix:", "the path is empty"), ("localhost:1", "or unix:/run/tickwheel.sock")] {
         let refused = run(&["serve", "--memory", "--listen", listen]);
         assert!(refused.code == 2 && refused.err.contains(what), "{}", refused.err);
