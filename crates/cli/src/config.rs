@@ -39,7 +39,7 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct ConfigFile(Vec<(String, String)>);
 
-/// Far more than every key takes; somebody has named another file.
+/// Far more than all keys take. A larger file is not a configuration.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Options that say how to run and not how to serve.

@@ -17,9 +17,9 @@ use tickwheel_api::TraceContext;
 use tickwheel_server::{Attribute, Span, SpanSink};
 use ureq::Agent;
 
-/// So long a collector may take for some spans.
+/// The longest time that a collector may take for some spans.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
-/// So long the end of the server waits for the last ones.
+/// The longest time that the end of the server waits for the last spans.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What sends them, from a thread of its own, some at a time. Where the collector cannot keep up they are dropped: no work waits for its tracing.

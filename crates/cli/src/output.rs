@@ -1,6 +1,6 @@
 //! What people and programs see: data on stdout as a table or as JSON, talk on stderr.
 //!
-//! Text of a server, of a file or of somebody else passes [`printable`](crate::printable) here. Whatever prints without this file is on
+//! Text of a server, of a file or of another person passes [`printable`](crate::printable) here. What prints without this file is on
 //! the list of the test below.
 
 use std::error::Error;
@@ -86,7 +86,7 @@ pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
-/// Talk: a line, or several. That nobody reads it is no reason to fail.
+/// Talk: a line, or several. It is no failure if no one reads it.
 pub(crate) fn say(text: &str) {
     let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));
 }
@@ -171,7 +171,7 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether it failed because whoever read stdout has seen enough, as in `| head`.
+/// Whether it failed because the reader of stdout has seen enough, as in `| head`.
 pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
@@ -214,7 +214,7 @@ mod tests {
         ("log.rs", "the log"),
     ];
 
-    /// Whoever prints somewhere else has to say here why that is harmless.
+    /// A file that prints by itself is listed here, with the reason why that is harmless.
     #[test]
     fn nothing_is_printed_past_this_file_unless_it_is_listed() {
         let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -20,12 +20,12 @@ pub(crate) struct Remote {
     /// A file with the root certificates to trust over https, in PEM; without it those that browsers trust
     #[arg(long, global = true, value_name = "FILE", env = "TICKWHEEL_CA_FILE")]
     ca_file: Option<PathBuf>,
-    /// Send a call so often again if the server cannot be reached or is busy, and where that is safe if its answer is lost
+    /// How many times to send a call again if the server cannot be reached or is busy, and where that is safe if its answer is lost
     #[arg(long, global = true, value_name = "N", env = "TICKWHEEL_RETRIES", default_value_t = 0)]
     retries: u32,
 }
 
-/// The variable with the token. It is no option: command lines are read by everybody on a machine.
+/// The variable with the token. It is no option, because every user of a machine can read command lines.
 pub(crate) const TOKEN_VARIABLE: &str = "TICKWHEEL_TOKEN";
 
 impl Remote {

@@ -22,9 +22,9 @@ const PART: u64 = 1_000;
 const LEAD: Duration = Duration::from_secs(3);
 /// Nothing is waited for longer.
 const SPAN_MS_MAX: u64 = 60_000;
-/// A worker waits so long for a task: longer than any span.
+/// The longest wait of a worker for a task: longer than any span.
 const WAIT_MS: u64 = 60_000;
-/// No task may be this late, or somebody else has it.
+/// No task may be this late. If one is, another worker has it.
 const LATE_MAX: Duration = Duration::from_secs(60);
 
 /// Measure a running server: how many tasks it takes and hands out in a second, and how late they come
@@ -59,7 +59,7 @@ pub(crate) struct Bench {
     /// How many tasks fall due while a worker waits; 0 leaves that out
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = |text: &str| values::number(text, 0, 1_000_000))]
     late_tasks: u64,
-    /// They fall due within so long
+    /// The time within which they fall due
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::every)]
     span: u64,
     /// The queue, which has to be empty
@@ -91,7 +91,7 @@ impl Bench {
     /// Measures and prints.
     ///
     /// # Errors
-    /// No server, a refusal, or somebody else works on the queue.
+    /// No server, a refusal, or another worker is at work on the queue.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(DoorToMeasure::Beanstalk(bench)) = self.door {
             return bench.run();
@@ -197,7 +197,7 @@ impl Bench {
         let queue = &self.queue;
         ensure!(
             !tasks.is_empty(),
-            "no task came for a minute; does somebody else work on {queue}, or is it paused?"
+            "no task came for a minute; does another worker take tasks of {queue}, or is it paused?"
         );
         let due = tasks.iter().map(|task| task.due_at_ms).collect();
         let results = client.ack(queue, tasks.into_iter().map(|task| task.token).collect())?;

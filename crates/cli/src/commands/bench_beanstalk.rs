@@ -48,7 +48,7 @@ pub(crate) struct BenchBeanstalk {
     /// How many seconds after its put a job is ready; not of cycles
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = |text: &str| values::number(text, 0, 100_000_000))]
     delay: u64,
-    /// Jobs of a round of lateness are put within so long
+    /// The time within which the jobs of a round of lateness are put
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::every)]
     span: u64,
     /// How many rounds for each server

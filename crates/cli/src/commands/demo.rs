@@ -20,7 +20,7 @@ impl Demo {
     /// Plays it.
     ///
     /// # Errors
-    /// The server does not start, or somebody pressed Ctrl-C.
+    /// The server does not start, or Ctrl-C was pressed.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let kept = demo::play()?;
         Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -25,7 +25,7 @@ pub(crate) struct Extend {
     /// The tokens that `lease` printed
     #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
     tokens: Vec<String>,
-    /// The leases end so long from now, 1s to 12h [default: as the queue's settings say, else 30s]
+    /// The time from now until the leases end, 1s to 12h [default: as the queue's settings say, else 30s]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
     lease_ms: Option<u64>,
     #[command(flatten)]

@@ -42,7 +42,7 @@ struct Line {
     most: u64,
 }
 
-/// The longest bar has so many signs.
+/// The length of the longest bar, in characters.
 const BAR_MAX: u64 = 40;
 
 impl Row for Line {

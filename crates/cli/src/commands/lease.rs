@@ -25,7 +25,7 @@ pub(crate) struct Lease {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
-    /// At most so many tasks, 1 to 1000
+    /// The most tasks to lease, 1 to 1000
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::lease_max)]
     max: usize,
     /// How long they are yours, 1s to 12h [default: as the queue's settings say, else 30s]
@@ -60,7 +60,7 @@ impl Lease {
     }
 }
 
-/// Why nothing came though there may be something, if that can be said: whoever leases need not have the right to look.
+/// Why nothing came though there may be something, if that can be said: a token that may lease need not have the right to look.
 fn held_up(client: &Client, queue: &str) -> Option<String> {
     let seen = client.queue(queue).ok()?;
     let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();

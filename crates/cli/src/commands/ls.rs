@@ -28,7 +28,7 @@ pub(crate) struct Ls {
     queue: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// At most so many tasks of each queue
+    /// The most tasks of each queue to list
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
     limit: usize,
     /// All of them

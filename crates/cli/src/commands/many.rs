@@ -11,7 +11,7 @@ use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
 
 use crate::output::{Format, Row, say};
 
-/// A job is looked at so often.
+/// The time between two looks at a job.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What was found and done.
@@ -78,7 +78,9 @@ impl Many {
             .map(|(reason, tasks)| format!("{tasks} {}", said(reason)))
             .collect();
         if why.is_empty() {
-            why.push("workers have them (--revoke takes them away), or somebody changed them".to_owned());
+            why.push(
+                "workers have them (--revoke takes them away), or they were changed meanwhile".to_owned(),
+            );
         }
         let left = self.matched.saturating_sub(self.done);
         say(&format!("{left} were not {}: {}", self.action.counted(), why.join(", ")));

@@ -35,13 +35,13 @@ pub(crate) struct Move {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct To {
-    /// Due so long from now, such as 250ms, 30m, 1h30m or 15d
+    /// The time from now until the task is due, such as 250ms, 30m, 1h30m or 15d
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
     /// Due at this time, RFC 3339 or milliseconds since 1970
     #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
     at_ms: Option<i64>,
-    /// Due so much later than before, or earlier: 1h, -1h
+    /// How much later than before, or earlier: 1h, -1h
     #[arg(long = "by", value_name = "DURATION", value_parser = values::shift, allow_hyphen_values = true)]
     by_ms: Option<i64>,
 }
@@ -67,7 +67,7 @@ impl Move {
             MoveTo::After(ms) => (Due::After(ms), version),
             MoveTo::At(ms) => (Due::At(ms), version),
             MoveTo::By(ms) => {
-                // From the time that the task has now: nobody else's change may come between.
+                // From the time that the task has now: no other change may come between.
                 let task = client.get(&queue, &key)?;
                 let at_ms = task.due_at_ms.saturating_add(ms).clamp(0, INSTANT_MS_MAX);
                 (Due::At(at_ms), version.or(Some(task.version)))

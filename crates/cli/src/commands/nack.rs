@@ -25,7 +25,7 @@ pub(crate) struct Nack {
     /// The tokens that `lease` printed
     #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
     tokens: Vec<String>,
-    /// Due again so long from now [default: as its retry policy says]
+    /// The time from now until the task is due again [default: as its retry policy says]
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
     /// Why; the task's owner sees it

@@ -77,7 +77,7 @@ struct Terms {
     /// No retry policy of its own any more: it is tried again as the queue says
     #[arg(long, conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
     no_retry: bool,
-    /// Dead so long after this patch, unless a worker has the task then or has finished it; `none`: never
+    /// The time after this patch at which the task is dead, unless a worker has it then or has finished it; `none`: never
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay))]
     expire_after: Option<Setting<u64>>,
 }

@@ -55,7 +55,7 @@ impl Purge {
             if !io::stdin().is_terminal() {
                 Cli::misused(
                     "purge",
-                    format!("it removes all tasks of {queue}, and nobody is there to be asked: add --yes"),
+                    format!("it removes all tasks of {queue}, and there is no terminal to ask at: add --yes"),
                 );
             }
             if !is_meant(&client, &queue)? {

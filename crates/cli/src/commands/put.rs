@@ -46,7 +46,7 @@ pub(crate) struct Put {
     /// What to do about a live task of that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
-    /// Of a debounced put: due so long after the first put of the row at the latest
+    /// With debounce: the longest time from the first put of the row until the task is due
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     max_wait: Option<u64>,
     /// Only if the live task has this version
@@ -75,7 +75,7 @@ pub(super) struct Given {
     group: Option<String>,
     #[command(flatten)]
     retry: TaskRetry,
-    /// Dead so long after the put (of a schedule: after the task's instant), unless a worker has the task then or has finished it
+    /// The time after the put (of a schedule: after the task's instant) at which the task is dead, unless a worker has it then or has finished it
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     expire_after: Option<u64>,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Queues {
     /// Only queues whose name begins with this
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
-    /// At most so many queues, up to 1000 [default: all]
+    /// The most queues to list, up to 1000 [default: all]
     #[arg(long, value_name = "N", value_parser = values::lease_max)]
     limit: Option<usize>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ struct Name {
 struct Pause {
     #[command(flatten)]
     name: Name,
-    /// The pause ends by itself after so long
+    /// The pause ends by itself after this time
     #[arg(long = "for", value_name = "DURATION", value_parser = values::pause, allow_hyphen_values = true)]
     for_ms: Option<u64>,
 }
@@ -79,19 +79,19 @@ struct Pause {
 struct Set {
     #[command(flatten)]
     name: Name,
-    /// So many tasks may be in workers' hands at one time
+    /// The most tasks that may be in workers' hands at one time
     #[arg(long, value_name = "N", value_parser = limit)]
     max_in_flight: Option<Setting<u64>>,
-    /// So many tasks of one group may be in workers' hands at one time
+    /// The most tasks of one group that may be in workers' hands at one time
     #[arg(long, value_name = "N", value_parser = limit)]
     max_in_flight_per_group: Option<Setting<u64>>,
     /// How many deliveries may begin in a while: 5/s, 100/m, 1/250ms
     #[arg(long, value_parser = rate)]
     rate: Option<Setting<RateBody>>,
-    /// So many deliveries may begin at once after a quiet while [default: as many as the rate has]
+    /// The most deliveries that may begin at once after a quiet while [default: as many as the rate has]
     #[arg(long, value_name = "N", value_parser = burst)]
     burst: Option<Setting<u64>>,
-    /// Refuse puts that would make a task more than so many
+    /// Refuse puts beyond this number of tasks
     #[arg(long, value_name = "N", value_parser = limit)]
     max_backlog: Option<Setting<u64>>,
     /// The lease of workers who name none
@@ -99,10 +99,10 @@ struct Set {
     default_lease_ms: Option<Setting<u64>>,
     #[command(flatten)]
     retry: QueueRetry,
-    /// So many ended tasks are remembered
+    /// How many ended tasks are remembered
     #[arg(long, value_name = "N", value_parser = history_keys)]
     history_keys: Option<Setting<u64>>,
-    /// Ended tasks are remembered for so long
+    /// How long ended tasks are remembered
     #[arg(long = "history-keep", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::history), allow_hyphen_values = true)]
     history_keep_ms: Option<Setting<u64>>,
 }

@@ -10,7 +10,7 @@ use crate::values::{self, Setting};
 /// A task's own policy, whole: whatever is not named is as it is by default, whatever the queue says.
 #[derive(Args, Debug)]
 pub(super) struct TaskRetry {
-    /// Dead after so many attempts, leases that ran out among them [default: tried for ever]
+    /// The attempts after which a task is dead, leases that ran out among them [default: tried for ever]
     #[arg(long, value_name = "N", value_parser = values::attempts, help_heading = OF_TASK)]
     max_attempts: Option<u32>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
@@ -56,7 +56,7 @@ pub(super) struct QueueRetry {
     #[arg(long, value_name = "none", value_parser = nothing, help_heading = OF_QUEUE,
         conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
     retry: Option<()>,
-    /// Dead after so many attempts, leases that ran out among them
+    /// The attempts after which a task is dead, leases that ran out among them
     #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts), help_heading = OF_QUEUE)]
     max_attempts: Option<Setting<u32>>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]

@@ -17,7 +17,7 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Put tasks again and again: by cron, at a fixed rate, or so long after the task before
+/// Put tasks again and again: by cron, at a fixed rate, or a fixed time after the end of the task before
 ///
 /// At each instant a task with the key NAME@INSTANT is put into the queue; workers lease it like any other.
 #[derive(Args, Debug)]
@@ -109,13 +109,13 @@ struct Put {
     /// Nothing after this time
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     end: Option<i64>,
-    /// So many tasks and then no more
+    /// End after this number of tasks
     #[arg(long, value_name = "N", value_parser = |text: &str| values::number(text, 1, LIMIT_MAX))]
     count: Option<u64>,
     /// Each task is due by up to so much later, by chance
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::delay)]
     jitter: u64,
-    /// What becomes of instants that nobody was there for within a minute
+    /// What becomes of instants at which no server ran, nor within a minute after
     #[arg(long, value_enum, default_value = "once")]
     catch_up: Missed,
     /// What becomes of an instant while the task of one before is still live
@@ -139,7 +139,7 @@ struct Cadence {
     /// At a fixed rate
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     every: Option<u64>,
-    /// So long after the task before has ended
+    /// The time from the end of the task before
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     fixed_delay: Option<u64>,
 }

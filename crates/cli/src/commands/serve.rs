@@ -28,10 +28,10 @@ use crate::output::{STDOUT, Told, causes};
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
-/// Signals within so long are one stop.
+/// Signals within this time are one stop.
 const ONE_STOP: Duration = Duration::from_secs(1);
 
-/// Where tasks are kept unless somebody says otherwise.
+/// Where tasks are kept if nothing else is said.
 const DATA_DEFAULT: &str = "./tickwheel-data";
 
 /// Run a server
@@ -71,8 +71,8 @@ pub(crate) struct Serve {
     ack: Ack,
     /// Where to listen; port 0 takes any free port
     ///
-    /// At a path of the file system whoever may open it gets in; who that is, the umask and the directory say. A socket that a killed server
-    /// left there is replaced
+    /// At a path of the file system every user who may open it gets in. The umask and the directory say who that is. A socket that a killed
+    /// server left there is replaced
     #[arg(long, value_name = "ADDR:PORT|unix:PATH", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
     listen: ListenAt,
     /// A name that requests may give as their host beside those of this machine, for a reverse proxy that keeps it; may be given several times
@@ -83,8 +83,8 @@ pub(crate) struct Serve {
     allow_host: Vec<String>,
     /// Where to listen for clients of beanstalkd
     ///
-    /// 127.0.0.1:11300 unless said otherwise; but if somebody has that port already, nowhere. Their protocol has no tokens: where a server has some,
-    /// the door is open only if this option or --beanstalk-client-ca asks for it
+    /// 127.0.0.1:11300 without this option, or nowhere if another program has that port already. The protocol has no tokens: if the server has
+    /// some, the door is open only if this option or --beanstalk-client-ca asks for it
     #[arg(long, value_name = "ADDR:PORT|unix:PATH|off", env = "TICKWHEEL_BEANSTALK", value_parser = values::beanstalk)]
     beanstalk: Option<Beanstalk>,
     /// The bytes that a job of a client of beanstalkd may have
@@ -101,7 +101,7 @@ pub(crate) struct Serve {
     virtual_clock: bool,
     /// A file with tokens, one a line; it is read again when it changes. `tickwheel token` makes one
     ///
-    /// A token in the variable TICKWHEEL_TOKEN is valid, too, for everything. Without both, everybody who reaches the port may do everything
+    /// A token in the variable TICKWHEEL_TOKEN is valid, too, for everything. Without both, every client that reaches the port may do everything
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// Speak TLS: a PEM file with the server's certificate, and those between it and a root. It is read again when it changes
@@ -263,7 +263,7 @@ impl Serve {
         })
     }
 
-    /// What somebody may not have meant.
+    /// Warns of options that may not be meant.
     fn warn(&self, config: &Config) {
         for unknown in environment::unknown() {
             tracing::warn!("{}", unknown.warning());
@@ -287,7 +287,7 @@ impl Serve {
         self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;
         if *insecure && !config.has_tokens() {
-            tracing::warn!("there are no tokens: everybody who reaches {listen} may do everything");
+            tracing::warn!("there are no tokens: every client that reaches {listen} may do everything");
         }
         if *insecure && config.tls.is_none() {
             tracing::warn!("there is no TLS: anybody on the way to {listen} can read everything, tokens too");
@@ -315,7 +315,7 @@ impl Serve {
         if client_ca.is_none() && config.has_tokens() {
             tracing::warn!(
                 %listen,
-                "tokens do not cover the door for clients of beanstalkd: whoever reaches it may do everything there"
+                "tokens do not cover the door for clients of beanstalkd: every client that reaches it may do everything there"
             );
         }
         if let ListenAt::Tcp(address) = listen
@@ -395,7 +395,7 @@ fn end_with_the_engine() {
     }));
 }
 
-/// Binds; `usual`: the door for clients of beanstalkd is where nobody asked for it to be, so that there is none if somebody else is there.
+/// Binds. `usual`: no option asked for the door for clients of beanstalkd, so the server does without it if another program has its port.
 async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     match Server::bind(config.clone()).await {
         Err(StartError::ListenBeanstalk { listen, source })
@@ -403,7 +403,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
         {
             tracing::warn!(
                 %listen,
-                "there is no door for clients of beanstalkd, for somebody has its port; --beanstalk says another, or off"
+                "there is no door for clients of beanstalkd, because another program has its port; --beanstalk says another, or off"
             );
             Server::bind(Config { beanstalk: None, ..config }).await
         }
@@ -411,7 +411,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     }
 }
 
-/// The line that says that the server is ready, and one for its other door. Whoever started it may wait for the first.
+/// The line that says that the server is ready, and one for its other door. The program that started it may wait for the first.
 fn announce(server: &Server) -> Result<()> {
     let mut lines = format!("listening {}\n", server.url());
     if let Some(door) = server.beanstalk() {
@@ -420,7 +420,7 @@ fn announce(server: &Server) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     match written {
-        // A server does not depend on somebody reading its first line.
+        // A server goes on if no one reads its first line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context(STDOUT),
     }
@@ -465,7 +465,7 @@ fn filter(text: &str) -> Result<String, String> {
     })
 }
 
-/// Says why the program ends, as a line of the log whatever its filter leaves out. Nobody has to say it again.
+/// Says why the program ends, as a line of the log whatever its filter leaves out. It is not said again.
 fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
     let log = tracing_subscriber::fmt()
         .with_writer(|| Written::Json.to_stderr())

@@ -11,12 +11,12 @@ use tickwheel_server::{Tokens, hashed};
 
 use crate::output::{STDOUT, say, stdout};
 
-/// 192 random bits: nobody guesses them, and they are 32 characters.
+/// 192 random bits: they cannot be guessed, and they are 32 characters.
 const RANDOM_BYTES: usize = 24;
 
 /// Make a token for a server that asks for one
 ///
-/// The token goes to stdout, for whoever is to use it; the line for the server's token file goes to stderr, and has only its hash. Several lines of a file
+/// The token goes to stdout, for the client that is to use it; the line for the server's token file goes to stderr, and has only its hash. Several lines of a file
 /// are valid at once: to replace a token add a line, hand the new token out, and take the old line away.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -34,16 +34,16 @@ pub(crate) struct Token {
     /// Where: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// So many calls, such as 100/s; each line of a batch is one [default: no limit]
+    /// The most calls, such as 100/s; each line of a batch is one [default: no limit]
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// So many bytes of bodies, such as 1000000/s [default: no limit]
+    /// The most bytes of bodies, such as 1000000/s [default: no limit]
     #[arg(long, value_name = "RATE")]
     bytes: Option<String>,
-    /// So many tasks in the queues of the scope [default: no limit]
+    /// The most tasks in the queues of the scope [default: no limit]
     #[arg(long, value_name = "N")]
     tasks: Option<String>,
-    /// Puts are due so long ahead at most, such as 30d [default: as the server]
+    /// The longest time from a put until its task is due, such as 30d [default: as the server]
     #[arg(long, value_name = "DURATION")]
     max_delay: Option<String>,
 }

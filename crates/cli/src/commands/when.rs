@@ -12,7 +12,7 @@ use crate::values;
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub(super) struct When {
-    /// Due so long from now, such as 250ms, 30m, 1h30m or 15d
+    /// The time from now until the task is due, such as 250ms, 30m, 1h30m or 15d
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
     /// Due at this time, RFC 3339 or milliseconds since 1970

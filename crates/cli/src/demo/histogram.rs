@@ -22,7 +22,7 @@ impl Histogram {
         self.values_ms.iter().copied().max()
     }
 
-    /// The value that so many percent do not exceed (nearest rank).
+    /// The value that this percentage of the values does not exceed (nearest rank).
     pub(super) fn percentile_ms(&self, percent: usize) -> Option<i64> {
         let mut sorted = self.values_ms.clone();
         sorted.sort_unstable();

@@ -14,7 +14,7 @@ pub(super) const ORDERS: usize = 2_000;
 /// What the customer does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Payment {
-    /// Pays so long after placing the order.
+    /// The time from the order to its payment.
     After(Duration),
     Never,
 }

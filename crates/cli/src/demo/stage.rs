@@ -26,7 +26,7 @@ const CLIENTS: usize = 8;
 const WORKERS: usize = 4;
 /// The server is killed at this time of the play: orders are being placed, paid and closed.
 const KILL_AT: Duration = Duration::from_millis(4_500);
-/// A kill waits so long for a moment with calls under way.
+/// The longest wait for a moment with calls under way, at which the server is killed.
 const KILL_PATIENCE: Duration = Duration::from_millis(200);
 /// Nothing more is planned after this: the last order, its close, and a late payment for it.
 const PLAN: Duration = Duration::from_millis(10_200);

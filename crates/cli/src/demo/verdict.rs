@@ -46,7 +46,7 @@ impl Verdict {
     }
 
     fn judge(&mut self, page: &Page, outage: &Outage) {
-        // What was never acknowledged is nobody's promise.
+        // A task that was never acknowledged was not promised.
         let Some(due_at_ms) = page.due_at_ms else { return };
         self.placed += 1;
         self.duplicates += page.deliveries.len().saturating_sub(1);

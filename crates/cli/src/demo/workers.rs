@@ -34,7 +34,7 @@ pub(super) fn run(client: &Client, ledger: &Ledger) {
         }
         let results = insist(ledger, |_| client.ack(QUEUE, tokens.clone())).unwrap_or_default();
         for (number, result) in numbers.into_iter().zip(results) {
-            // `expired`: the answer to an earlier ack was lost, or somebody else has the task now and will ack it.
+            // `expired`: the answer to an earlier ack was lost, or another worker has the task now and will ack it.
             if result == TokenResult::Acked || is_gone(client, ledger, number) {
                 ledger.note(number, |page| page.acked = true);
             }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Nothing is answered for so long: somebody else has the jobs, or the server hangs.
+/// The longest wait for an answer. After it, another program has the jobs, or the server hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// So often whoever waits looks whether it is still worth it.
+/// How often a waiting thread looks whether another one has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 << 10;
 
@@ -159,7 +159,7 @@ impl Pipe {
                     }
                     if begun.elapsed() >= SILENCE_MAX {
                         bail!(
-                            "{} has answered nothing for {} s; is somebody else at work on its tubes, or does it hang?",
+                            "{} has answered nothing for {} s; does another program work on its tubes, or does it hang?",
                             self.address,
                             SILENCE_MAX.as_secs()
                         );

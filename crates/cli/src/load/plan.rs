@@ -18,12 +18,12 @@ pub(crate) enum Mode {
 pub(crate) struct Plan {
     pub(crate) mode: Mode,
     pub(crate) connections: usize,
-    /// Commands under way on each; of cycles, so many cycles.
+    /// Commands under way on each connection; for cycles, the number of cycles.
     pub(crate) depth: usize,
     pub(crate) jobs: u64,
     pub(crate) payload_bytes: usize,
     pub(crate) delay_s: u32,
-    /// Jobs of a round of lateness are put, and so due, within so long.
+    /// The time within which the jobs of a round of lateness are put, and so fall due.
     pub(crate) span_ms: u64,
     /// Leave the jobs there that a round of puts has put.
     pub(crate) keep: bool,

@@ -26,7 +26,7 @@ impl Round {
         self.micros.len() as f64 / self.took.as_secs_f64()
     }
 
-    /// What so many of a thousand do not exceed, milliseconds.
+    /// Quantiles, by parts of a thousand (ms).
     pub(crate) fn permille_ms(&self, permille: usize) -> f64 {
         let at = (self.micros.len() * permille).div_ceil(1_000).max(1) - 1;
         self.micros.get(at).map_or(0.0, |micros| f64::from(*micros) / 1_000.0)
@@ -47,14 +47,14 @@ pub(crate) fn greet(address: &str) -> Result<()> {
 /// No server, an answer that was not to come, or none for a minute.
 pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
     let (start, zero) = (Barrier::new(plan.connections), Instant::now());
-    // Whoever waits for jobs that another cannot put waits in vain.
+    // A worker would wait in vain for jobs that another thread cannot put.
     let failed = AtomicBool::new(false);
     let work = |connection: usize| -> Result<(Duration, Vec<u32>)> {
         let own = format!("{tube}-{connection}");
         // Workers and those that put meet in one tube.
         let tube = if plan.mode == Mode::Lateness { tube } else { &own };
         let opened = Pipe::open(address, tube, plan.payload_bytes);
-        // Whoever fails must not keep the others waiting.
+        // A thread that fails must not keep the others waiting.
         start.wait();
         let mut pipe = opened?;
         let begun = Instant::now();
@@ -117,7 +117,7 @@ fn puts(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<(Duration, Vec<u32>)>
     Ok((took, micros))
 }
 
-/// Puts, reserves and deletes, so many jobs at one time.
+/// Puts, reserves and deletes a number of jobs at one time.
 fn cycles(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<Vec<u32>> {
     let mut left = jobs;
     // What was sent, and when its cycle began: answers come in this order.

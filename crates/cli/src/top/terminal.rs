@@ -84,7 +84,7 @@ impl Terminal {
         }));
     }
 
-    /// Shows a picture. After [`leave`](Self::leave) it shows nothing, because the screen is somebody else's.
+    /// Shows a picture. After [`leave`](Self::leave) it shows nothing, because the screen belongs to the shell again.
     ///
     /// # Errors
     /// The terminal is gone.
