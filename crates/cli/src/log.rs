@@ -1,8 +1,21 @@
 //! The log of the server, on stderr.
 
-use std::io::{self, Stderr, Write};
+use std::io::{self, IsTerminal, Stderr, Write};
 
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::output::{Told, causes};
 use crate::printable;
+
+/// The forms of a log.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
 
 /// How a line of the log is made printable.
 #[derive(Copy, Clone, Debug)]
@@ -63,6 +76,59 @@ fn coloured(text: &str) -> String {
         shown.push_str(&printable::one_line(part));
     }
     shown
+}
+
+/// Reads a filter of the log: a level, or what `RUST_LOG` takes.
+pub(crate) fn filter(text: &str) -> Result<String, String> {
+    // An empty variable is how a shell says that it is not set.
+    let text = if text.is_empty() { "warn" } else { text };
+    // A bare word that is no level is a module's name to the filter, and all others fall silent.
+    let bare = text.split(',').map(str::trim).find(|part| {
+        let is_level = part.parse::<LevelFilter>().is_ok();
+        !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")
+    });
+    if let Some(word) = bare {
+        return Err(format!("`{word}` is no level; write error, warn, info, debug or trace"));
+    }
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| {
+        format!(
+            "{error}; write error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`"
+        )
+    })
+}
+
+/// Says why the program ends, as a line of the log whatever its filter leaves out. It is not said again.
+pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
+    let log = tracing_subscriber::fmt()
+        .with_writer(|| Written::Json.to_stderr())
+        .json()
+        .flatten_event(true)
+        .finish();
+    tracing::subscriber::with_default(log, || match causes(error) {
+        why if why.is_empty() => tracing::error!("{error}"),
+        why => tracing::error!(error = why, "{error}"),
+    });
+    Told.into()
+}
+
+/// Sets up the log of the process.
+///
+/// # Errors
+/// The filter makes no sense, or there is a log already.
+pub(crate) fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
+    let filter = EnvFilter::try_new(filter).context("read the log filter")?;
+    let colours = io::stderr().is_terminal();
+    let written = match format {
+        LogFormat::Text if colours => Written::Coloured,
+        LogFormat::Text => Written::Text,
+        LogFormat::Json => Written::Json,
+    };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || written.to_stderr());
+    let set_up = match format {
+        LogFormat::Text => log.with_ansi(colours).try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
+    set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
 }
 
 #[cfg(test)]

@@ -17,14 +17,12 @@ use tickwheel_server::{
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 use crate::commands::limits::LimitOptions;
 use crate::environment;
-use crate::log::Written;
+use crate::log::{LogFormat, filter, log_to_stderr, told_as_json};
 use crate::otlp;
-use crate::output::{STDOUT, Told, causes};
+use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
@@ -135,13 +133,6 @@ pub(crate) struct Serve {
     /// A delivery is linked to the put that scheduled it
     #[arg(long, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
     otlp_endpoint: Option<String>,
-}
-
-/// The forms of a log.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum LogFormat {
-    Text,
-    Json,
 }
 
 /// What the variable holds, if it is set.
@@ -445,54 +436,6 @@ impl Stop {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
-}
-
-fn filter(text: &str) -> Result<String, String> {
-    // An empty variable is how a shell says that it is not set.
-    let text = if text.is_empty() { "warn" } else { text };
-    // A bare word that is no level is a module's name to the filter, and all others fall silent.
-    let bare = text.split(',').map(str::trim).find(|part| {
-        let is_level = part.parse::<LevelFilter>().is_ok();
-        !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")
-    });
-    if let Some(word) = bare {
-        return Err(format!("`{word}` is no level; write error, warn, info, debug or trace"));
-    }
-    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| {
-        format!(
-            "{error}; write error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`"
-        )
-    })
-}
-
-/// Says why the program ends, as a line of the log whatever its filter leaves out. It is not said again.
-fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
-    let log = tracing_subscriber::fmt()
-        .with_writer(|| Written::Json.to_stderr())
-        .json()
-        .flatten_event(true)
-        .finish();
-    tracing::subscriber::with_default(log, || match causes(error) {
-        why if why.is_empty() => tracing::error!("{error}"),
-        why => tracing::error!(error = why, "{error}"),
-    });
-    Told.into()
-}
-
-fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
-    let filter = EnvFilter::try_new(filter).context("read the log filter")?;
-    let colours = io::IsTerminal::is_terminal(&io::stderr());
-    let written = match format {
-        LogFormat::Text if colours => Written::Coloured,
-        LogFormat::Text => Written::Text,
-        LogFormat::Json => Written::Json,
-    };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || written.to_stderr());
-    let set_up = match format {
-        LogFormat::Text => log.with_ansi(colours).try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
-    };
-    set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
 }
 
 #[cfg(test)]
