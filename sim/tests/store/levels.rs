@@ -106,3 +106,32 @@ fn levels_take_turns() {
         }
     }
 }
+
+/// The story: a process died between the write of a frame and its sync, and the frame was all that its log file had. The next process read it,
+/// repeated it in the next file, and the power went. The first of the two files had lost its frame, so it was used again; but the header of the
+/// second one named it, and the directory was refused.
+#[test]
+fn processes_die_and_the_power_goes_in_turns() {
+    for seed in 0..400 {
+        let disk = SimDisk::new();
+        let mut rng = Rng::new(seed);
+        let mut found = Model::default();
+        for life in 0..8 {
+            let level = rng.pick(&[AckLevel::Fsync, AckLevel::Os, AckLevel::Memory]);
+            let story = format!("seed {seed}, life {life} at level {level}");
+            let mut store = open(&disk, level, &story);
+            let states = live(&mut store, &found, &mut rng);
+            drop(store);
+            let power_cut = rng.chance(50);
+            if power_cut {
+                disk.crash(&mut rng);
+            }
+            let table = contents(&mut open(&disk, level, &story));
+            let known = states.iter().rposition(|state| state.difference(&table).is_none());
+            let known = known.unwrap_or_else(|| panic!("{story}: no state that ever was"));
+            let loses = level == AckLevel::Memory || power_cut && level == AckLevel::Os;
+            assert!(loses || known + 1 == states.len(), "{story}: the end is lost");
+            found = states[known].clone();
+        }
+    }
+}
