@@ -65,7 +65,7 @@ impl Steps {
         self.worked(ONE_BYTES + bytes).await;
     }
 
-    /// As much work was done as for so many bytes.
+    /// As much work was done as for this many bytes.
     pub(crate) async fn worked(&mut self, bytes: usize) {
         self.bytes += bytes;
         if self.bytes >= LONG_BYTES {

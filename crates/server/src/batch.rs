@@ -36,7 +36,7 @@ const UNDER_WAY_MAX: usize = 256;
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
 /// 10 min for a whole batch: 64 MiB over a slow line.
 const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
-/// A result takes as much work as so many bytes, and a refusal with its hint as so many.
+/// A result takes as much work as 64 bytes, and a refusal with its hint as much as 1 KiB.
 const RESULT_BYTES: usize = 64;
 const REFUSED_BYTES: usize = 1 << 10;
 

@@ -14,7 +14,7 @@ use crate::others::let_others;
 /// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
 
-/// Others have their turn after so many blank lines.
+/// Others have their turn after this many blank lines.
 const BLANK_LINES: usize = 4_096;
 
 /// Cuts a body into lines as it arrives. Memory: one line and one piece of the body.

@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 
 /// Ready once all others had their turn, also those that wait for a socket or an instant.
 ///
-/// [`yield_now`] alone does not do that: a task that somebody wakes meanwhile goes on at once. The task of a batch and that of its connection
+/// [`yield_now`] alone does not do that: a task that is woken meanwhile goes on at once. The task of a batch and that of its connection
 /// wake each other with each piece, and tokio looks at sockets and timers only where no task is ready, or after 61 of them: others had to wait
 /// for 61 pieces of work, 10 ms of it.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A job of so many bytes, its end among them, takes no part: it is as much as what may be read ahead.
+/// A job of up to this many bytes, its end among them, takes no part: it is as much as what may be read ahead.
 pub(super) const SMALL_BYTES: usize = (64 << 10) + 2;
-/// All the others have so many bytes together: 2 GiB, 128 of the longest.
+/// All the others together have 2 GiB, 128 of the longest.
 const LARGE_BYTES: usize = 2 << 30;
 const UNIT_BYTES: usize = 1 << 10;
 
@@ -73,7 +73,7 @@ impl Drop for Watching<'_> {
     }
 }
 
-/// What is left for large jobs, from the moment they are announced until they are stored. Whoever comes when it is used up waits for his turn.
+/// What is left for large jobs, from the moment they are announced until they are stored. A client that comes when it is used up waits for its turn.
 #[derive(Debug)]
 pub(super) struct Budget(Arc<Semaphore>);
 
@@ -82,7 +82,7 @@ impl Budget {
         Self(Arc::new(Semaphore::new(LARGE_BYTES / UNIT_BYTES)))
     }
 
-    /// Room for a job of so many bytes, until what comes back is dropped.
+    /// Room for a job of this many bytes, until what comes back is dropped.
     pub(super) async fn take(&self, bytes: usize) -> OwnedSemaphorePermit {
         let units = bytes.div_ceil(UNIT_BYTES).min(LARGE_BYTES / UNIT_BYTES);
         let units = u32::try_from(units).expect("it is some millions at most");

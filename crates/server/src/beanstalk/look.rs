@@ -12,7 +12,7 @@ use crate::job;
 
 /// Looked at for one page of jobs, at most.
 const PAGE: usize = 1_000;
-/// So often the line may change while its first job is looked at.
+/// How often the line may change while its first job is looked at.
 const TRIES_MAX: usize = 100;
 
 /// A task, or what is said instead.
@@ -54,7 +54,7 @@ pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
         };
         let Some(first) = first else { return Ok(Err(Reply::NotFound)) };
         match by_id(desk, first).await? {
-            // Somebody may have got it meanwhile: then another is the next.
+            // Another client may have got it meanwhile: then another job is the next.
             Ok(task) if task.state == State::Ready => return Ok(Ok(task)),
             Ok(_) | Err(Reply::NotFound) => {}
             Err(reply) => return Ok(Err(reply)),
@@ -73,7 +73,7 @@ pub(super) async fn first_buried(desk: &Desk, queue: &QueueName) -> Found {
     Jobs::new(desk, queue, State::Dead).first().await
 }
 
-/// Kicks so many buried jobs, or if there are none as many that are delayed.
+/// Kicks this many buried jobs; if there are none, as many that are delayed.
 pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Reply<'static>, Cut> {
     let mut steps = Steps::default();
     for state in [State::Dead, State::Scheduled] {

@@ -26,7 +26,7 @@ use crate::aside::{Steps, discard};
 const TOGETHER_MAX: usize = 256;
 /// Tubes that a connection may watch: each reserve looks at all of them.
 const WATCHED_MAX: usize = 1_000;
-/// To look at one of them takes as much work as so many bytes.
+/// A look at one of them takes as much work as this many bytes.
 const LOOK_BYTES: usize = 4;
 /// A job may be due so far ahead: the queue takes no more, and beanstalkd's 136 years are longer than anybody waits. 100 years, in milliseconds.
 const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
                 Event::Fault(fault) => {
                     wire.say(&Reply::Fault(fault)).await?;
                     if fault == Fault::Http {
-                        tracing::debug!("somebody spoke HTTP to the door for clients of beanstalkd");
+                        tracing::debug!("a client spoke HTTP to the door for clients of beanstalkd");
                         return Ok(());
                     }
                 }

@@ -18,7 +18,7 @@ use crate::others::let_others;
 
 /// So much is read at once, and so much at most is read ahead of a command that waits.
 const INPUT_BYTES_MAX: usize = 64 << 10;
-/// Answers are sent once there are so many bytes of them, and whenever there is nothing left to carry out.
+/// Answers are sent once there are this many bytes of them, and whenever there is nothing left to carry out.
 const OUTPUT_BYTES: usize = 64 << 10;
 
 /// A large body has to come within so long once there is room for it, or its connection is closed: 16 MiB by half a megabit a second.
@@ -123,7 +123,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
             self.taken = 0;
         }
         let room = INPUT_BYTES_MAX.saturating_sub(self.input.len());
-        // On the stack while something is read, so that whoever waits has no memory for it.
+        // On the stack while something is read, so that a connection that waits has no memory for it.
         let mut chunk = [MaybeUninit::uninit(); INPUT_BYTES_MAX];
         let mut chunk = ReadBuf::uninit(&mut chunk[..room]);
         ready!(Pin::new(&mut self.socket).poll_read(cx, &mut chunk))?;

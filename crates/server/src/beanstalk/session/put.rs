@@ -10,7 +10,7 @@ use crate::beanstalk::counters::Counted;
 use crate::beanstalk::cut::{Cut, unavailable};
 use crate::beanstalk::wire::Wire;
 
-/// Jobs that are put together have so many bytes, or are one.
+/// Jobs that are put together have at most 64 KiB; one job alone may have more.
 const PUT_BYTES_MAX: usize = 64 << 10;
 
 /// An answer that is there, or one that is on its way.
