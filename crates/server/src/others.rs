@@ -96,20 +96,21 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn two_that_wake_each_other_let_others_have_their_turn() {
         let turns = turns();
-        let (ours, theirs) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let (woken, wakes) = (Arc::clone(&ours), Arc::clone(&theirs));
+        let (waker, asked) = (Arc::<Mutex<Option<Waker>>>::default(), Arc::new(Notify::new()));
+        let (woken, asks) = (Arc::clone(&waker), Arc::clone(&asked));
         tokio::spawn(async move {
             loop {
-                wakes.notified().await;
-                woken.notify_one();
+                asks.notified().await;
+                if let Some(waker) = woken.lock().expect("no panic").take() {
+                    waker.wake();
+                }
             }
         });
         let work = tokio::spawn(async move {
             for _ in 0..1_000 {
-                // It waits for the other one, too, as a batch does for the next piece of its body.
-                let mut other = pin!(ours.notified());
-                let _pending = std::future::poll_fn(|cx| Poll::Ready(other.as_mut().poll(cx))).await;
-                theirs.notify_one();
+                let own = std::future::poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+                *waker.lock().expect("no panic") = Some(own);
+                asked.notify_one();
                 let_others().await;
             }
         });
