@@ -216,9 +216,14 @@ impl Engine {
 
     /// Whether `request` was a look-up; then `found` is dealt out.
     pub(super) fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
-        let Some(purposes) = self.lookups.asked.remove(&request) else {
+        let Some(purposes) = self.lookups.asked.get_mut(&request).map(core::mem::take) else {
             unreachable!("{request:?} was answered with look-ups but asked for none")
         };
+        // The look-up stays under way until all of it is dealt out: an entry that knows a task better than the last find must not go
+        // because of the first.
+        if crate::planted::is("reply-outlives-entry") {
+            self.lookups.asked.remove(&request);
+        }
         assert_eq!(purposes.len(), found.len(), "one find for each look-up");
         for (purpose, found) in purposes.into_iter().zip(found) {
             match purpose {
@@ -233,6 +238,7 @@ impl Engine {
                 }
             }
         }
+        self.lookups.asked.remove(&request);
         self.retire(now);
     }
 

@@ -270,3 +270,24 @@ fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
     }
     assert_eq!(world.reads_held(), 0);
 }
+
+/// The story: a cancelled task was handed out. One reply answered two looks at it, and the first of them let the entry go that knew better than
+/// the reply.
+#[test]
+fn two_looks_in_one_reply_see_the_same() {
+    let mut world = World::new();
+    let id = world.put_in("a", YEAR_MS).task.id;
+    let act = |act| Command::ById(ById { id, act, within: None, except: None });
+    let lease = || act(Act::Lease { lease_ms: None });
+    world.hold_reads = true;
+    let leases = world.send_together([lease(), lease()]);
+    assert_eq!(world.reads_held(), 1, "both are asked for together");
+    let cancel = world.send(act(Act::Cancel));
+    world.release_last_read();
+    assert!(matches!(world.answer(cancel), Some(Answer::ById(Ok(Acted::Cancelled)))));
+    world.release();
+    for lease in leases {
+        let answer = world.answer(lease);
+        assert!(matches!(answer, Some(Answer::ById(Err(ByIdError::NotFound)))), "{answer:?}");
+    }
+}

@@ -121,6 +121,20 @@ impl World {
         call
     }
 
+    /// Calls that come before the machine has done anything for one of them.
+    pub(crate) fn send_together<const N: usize>(&mut self, commands: [Command; N]) -> [CallId; N] {
+        let mut out = Vec::new();
+        let calls = commands.map(|command| {
+            self.next_call += 1;
+            let call = CallId(self.next_call);
+            self.engine.step(self.now, Input::Call { call, command }, &mut out);
+            call
+        });
+        self.carry_out(out);
+        self.turn();
+        calls
+    }
+
     pub(crate) fn input(&mut self, input: Input) {
         let mut out = Vec::new();
         self.engine.step(self.now, input, &mut out);
