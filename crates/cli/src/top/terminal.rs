@@ -135,6 +135,9 @@ fn key_by_key(before: &Termios) -> Termios {
 }
 
 #[cfg(test)]
+pub(super) use tests::pseudo_terminal;
+
+#[cfg(test)]
 mod tests {
     use std::panic::AssertUnwindSafe;
     use std::sync::mpsc;
@@ -144,7 +147,7 @@ mod tests {
     use super::*;
 
     /// A pseudo-terminal: the side of the screen, and that of the program.
-    fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
+    pub(in crate::top) fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let screen = openpt(flags).expect("a pseudo-terminal");
         grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");

@@ -42,10 +42,7 @@ pub(crate) fn watch(plan: Plan) -> Result<ExitCode> {
     look_repeatedly(plan.client.clone(), Duration::from_millis(plan.every_ms), sender.clone());
     let (terminal, has_keys) = take_terminal(sender).context("take the terminal")?;
     let mut watch = Watch::new(plan, first, terminal, has_keys);
-    watch.draw()?;
-    let end = if watch.plan.times == Some(0) { End::Counted } else { watch.follow(&events)? };
-    watch.terminal.leave();
-    match end {
+    match watch.run(&events)? {
         End::Asked(code) => Ok(code),
         End::Counted => watch.print_last().map(|()| ExitCode::SUCCESS),
     }
@@ -100,6 +97,17 @@ impl Watch {
         let mut watch = Self { plan, terminal, has_keys, view, seen, figures, trouble: None, count: 0 };
         watch.sort();
         watch
+    }
+
+    /// Draws until something ends it, and gives the terminal back also after an error. A drop would come too late: the panic hook and the
+    /// thread of the signals have the terminal, too, until the process ends.
+    fn run(&mut self, events: &Receiver<Event>) -> Result<End> {
+        let end = self.draw().and_then(|()| match self.plan.times {
+            Some(0) => Ok(End::Counted),
+            _ => self.follow(events),
+        });
+        self.terminal.leave();
+        end
     }
 
     /// Does what events ask for, one after the other, and draws once for all that have come.
@@ -209,4 +217,40 @@ impl Watch {
 
 fn no_figures(why: &str) -> String {
     format!("no figures: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use rustix::termios::tcgetattr;
+
+    use super::*;
+    use crate::top::order::Column;
+    use crate::top::terminal::pseudo_terminal;
+
+    #[test]
+    fn the_terminal_is_given_back_when_nothing_can_be_drawn() {
+        let (_screen, program) = pseudo_terminal();
+        let settings = || format!("{:?}", tcgetattr(&program).expect("it is a terminal"));
+        let before = settings();
+        let (reader, output) = io::pipe().expect("a pipe");
+        let input = program.try_clone().expect("a copy");
+        let terminal = Arc::new(Terminal::take(Some(input), output.into()).expect("a terminal"));
+        assert_ne!(settings(), before);
+        let client = Client::new("http://127.0.0.1:1").expect("a URL");
+        let order = Order { column: Column::Name, reversed: false };
+        let plan = Plan { client, every_ms: 1_000, order, times: None };
+        let seen =
+            Seen { at: Instant::now(), queues: Vec::new(), figures: Err("none are wanted".to_owned()) };
+        let mut watch = Watch::new(plan, seen, Arc::clone(&terminal), true);
+        // From now on every write to the output fails.
+        drop(reader);
+        let (_sender, events) = channel();
+        assert!(watch.run(&events).is_err(), "nothing was drawn");
+        drop(watch);
+        // The copy of this test stands for those of the panic hook and of the signals.
+        assert_eq!(settings(), before);
+        drop(terminal);
+    }
 }
