@@ -1,12 +1,14 @@
 //! The terminal: taken for the time of a watch, and given back as it was.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
@@ -109,8 +111,26 @@ impl Terminal {
         })
     }
 
+    /// Writes all of it. Any process on a terminal can make it one that does not block, for all of them. Then a full one has to be waited for.
     fn write(&self, text: &str) -> io::Result<()> {
-        (&self.output).write_all(text.as_bytes())
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            match (&self.output).write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_until_it_takes_more()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_until_it_takes_more(&self) -> io::Result<()> {
+        match poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -139,9 +159,11 @@ pub(super) use tests::pseudo_terminal;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::panic::AssertUnwindSafe;
     use std::sync::mpsc;
 
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
     use super::*;
@@ -212,6 +234,23 @@ mod tests {
         assert_eq!(told.recv().expect("it was told"), before);
         assert_eq!(settings(&program), before);
         assert!(!terminal.is_taken.load(Ordering::SeqCst), "no picture is drawn over what was told");
+    }
+
+    #[test]
+    fn a_picture_is_shown_whole_on_a_terminal_that_does_not_block() {
+        const BYTES: usize = 1 << 20;
+        let (screen, program) = pseudo_terminal();
+        let terminal = taken(&program);
+        let flags = fcntl_getfl(&program).expect("its flags");
+        fcntl_setfl(&program, flags | OFlags::NONBLOCK).expect("another process may do this");
+        let reader = std::thread::spawn(move || {
+            let mut shown = vec![0; ENTER.len() + BYTES];
+            File::from(screen).read_exact(&mut shown).expect("the whole picture");
+            shown
+        });
+        // No terminal takes so much at once.
+        terminal.show(&"x".repeat(BYTES)).expect("it is shown");
+        assert!(reader.join().expect("no panic").ends_with(&[b'x'; BYTES]));
     }
 
     #[test]
