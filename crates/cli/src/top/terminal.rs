@@ -159,8 +159,10 @@ pub(super) use tests::pseudo_terminal;
 
 #[cfg(test)]
 mod tests {
+    use std::env;
     use std::io::Read;
     use std::panic::AssertUnwindSafe;
+    use std::process::Command;
     use std::sync::mpsc;
 
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -213,23 +215,31 @@ mod tests {
         assert_eq!(settings(&program), before);
     }
 
+    /// A panic hook belongs to the whole process: a panic of another test would give the terminal back before the one that is meant. So this
+    /// test runs once more, in a process of its own.
     #[test]
     fn it_is_given_back_before_a_panic_of_another_thread_is_told() {
-        const TEXT: &str = "in the thread that asks";
+        const ALONE: &str = "TICKWHEEL_TEST_ALONE";
+        const NAME: &str = "top::terminal::tests::it_is_given_back_before_a_panic_of_another_thread_is_told";
+        if env::var_os(ALONE).is_some() {
+            return panic_in_another_thread();
+        }
+        let program = env::current_exe().expect("this program");
+        let run = Command::new(program).args(["--exact", NAME]).env(ALONE, "1").output().expect("it runs");
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    fn panic_in_another_thread() {
         let (_screen, program) = pseudo_terminal();
         let before = settings(&program);
         let terminal = Arc::new(taken(&program));
         let usual = panic::take_hook();
         let (tell, told) = mpsc::channel();
         let looked_at = program.try_clone().expect("a copy");
-        panic::set_hook(Box::new(move |panic| {
-            // Tests of other threads may panic meanwhile.
-            if panic.payload_as_str() == Some(TEXT) {
-                tell.send(settings(&looked_at)).expect("the test waits for it");
-            }
-        }));
+        panic::set_hook(Box::new(move |_| tell.send(settings(&looked_at)).expect("the test waits for it")));
         terminal.give_back_in_a_panic();
-        std::thread::spawn(|| panic!("{TEXT}")).join().expect_err("it panicked");
+        std::thread::spawn(|| panic!("in the thread that asks")).join().expect_err("it panicked");
         panic::set_hook(usual);
         assert_eq!(told.recv().expect("it was told"), before);
         assert_eq!(settings(&program), before);
