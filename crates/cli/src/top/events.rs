@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{SendError, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::key::{Decoder, Key};
-use super::look::Seen;
+use super::look::{Newest, Seen};
 use super::terminal::Terminal;
 
 /// Something happened.
 pub(crate) enum Event {
-    /// The server was looked at.
-    Looked(Result<Seen>),
+    /// The server was looked at. The newest look is in there.
+    Looked(Newest),
     /// A key was pressed.
     Key(Key),
     /// The screen has another size.
@@ -51,13 +51,19 @@ impl Drop for Ending {
 pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Event>) {
     thread::spawn(move || {
         let _ending = Ending(events.clone(), "asks the server");
+        let newest = Newest::default();
         loop {
             thread::sleep(every);
-            if events.send(Event::Looked(Seen::look(&client))).is_err() {
+            if tell_look(Seen::look(&client), &newest, &events).is_err() {
                 return;
             }
         }
     });
+}
+
+/// Tells a look, with one event for all looks that come until it is taken.
+fn tell_look(look: Result<Seen>, newest: &Newest, events: &Sender<Event>) -> Result<(), SendError<Event>> {
+    if newest.put(look) { events.send(Event::Looked(newest.clone())) } else { Ok(()) }
 }
 
 /// Reads keys until the terminal is gone.
@@ -145,5 +151,29 @@ impl Signals {
                 }
             });
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn of_looks_that_are_not_taken_only_the_newest_is_kept() {
+        let (newest, (sender, events)) = (Newest::default(), channel());
+        let tell = |figures: &str| {
+            let seen = Seen { at: Instant::now(), queues: Vec::new(), figures: Err(figures.to_owned()) };
+            tell_look(Ok(seen), &newest, &sender).expect("the test waits for it");
+        };
+        for (looks, last) in [(["1", "2", "3"], "3"), (["4", "5", "6"], "6")] {
+            looks.into_iter().for_each(tell);
+            let Ok(Event::Looked(taken)) = events.try_recv() else { panic!("no look was told") };
+            let seen = taken.take().expect("a look").expect("an answer");
+            assert_eq!(seen.figures.err().as_deref(), Some(last));
+            assert!(taken.take().is_none() && events.try_recv().is_err(), "more than one was kept");
+        }
     }
 }

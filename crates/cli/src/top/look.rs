@@ -1,5 +1,7 @@
 //! One look at a server.
 
+use std::mem;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -38,5 +40,26 @@ impl Seen {
             (Ok(then), Ok(now)) => Some(Rates::between(then, now, self.at - before.at)),
             _ => None,
         }
+    }
+}
+
+/// The newest look, until it is taken. A terminal that takes no output holds up the thread that takes looks, and the looks of an hour would fill
+/// the memory. So a look that was not taken gives its place to the next one.
+#[derive(Clone, Default)]
+pub(crate) struct Newest(Arc<Mutex<Option<Result<Seen>>>>);
+
+impl Newest {
+    /// Puts a look in. Whether none was there that still has to be taken.
+    pub(crate) fn put(&self, look: Result<Seen>) -> bool {
+        self.replace(Some(look)).is_none()
+    }
+
+    /// Takes it out.
+    pub(crate) fn take(&self) -> Option<Result<Seen>> {
+        self.replace(None)
+    }
+
+    fn replace(&self, look: Option<Result<Seen>>) -> Option<Result<Seen>> {
+        mem::replace(&mut *self.0.lock().expect("no thread panics while it holds the lock"), look)
     }
 }

@@ -126,12 +126,15 @@ impl Watch {
 
     fn take(&mut self, event: Event) -> Result<Option<End>> {
         match event {
-            Event::Looked(Ok(seen)) => return self.looked(seen),
-            Event::Looked(Err(error)) => {
-                // A person who watches wants to see the server come back.
-                let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
-                self.trouble = Some(format!("no answer for {silent}: {error}"));
-            }
+            Event::Looked(newest) => match newest.take() {
+                Some(Ok(seen)) => return self.looked(seen),
+                Some(Err(error)) => {
+                    // A person who watches wants to see the server come back.
+                    let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
+                    self.trouble = Some(format!("no answer for {silent}: {error}"));
+                }
+                None => {}
+            },
             Event::Key(key) => {
                 let extent = self.content().extent(self.size());
                 match self.view.press(key, extent) {
