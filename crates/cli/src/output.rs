@@ -104,18 +104,16 @@ pub(crate) fn json_line(json: Vec<u8>) -> Vec<u8> {
 
 /// An error and what to do about it.
 pub(crate) fn complain(error: &anyhow::Error) {
-    let problem = error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
-        Some(ClientError::Problem(problem)) => Some(problem),
-        _ => None,
-    });
-    match problem {
-        None => say(&format!("error: {}", chain(error))),
-        Some(problem) => {
-            say(&format!("error: {}", problem.detail));
-            if let Some(hint) = hint(problem) {
-                say(&format!("hint: {hint}"));
-            }
+    let (told, hint) = match error.chain().find_map(|cause| cause.downcast_ref::<ClientError>()) {
+        Some(ClientError::Problem(problem)) => (problem.detail.clone(), hint(problem)),
+        Some(ClientError::Unreachable { .. } | ClientError::NoSocket { .. }) => {
+            (chain(error), Some("--server or TICKWHEEL_SERVER names another server"))
         }
+        _ => (chain(error), None),
+    };
+    say(&format!("error: {told}"));
+    if let Some(hint) = hint {
+        say(&format!("hint: {hint}"));
     }
 }
 

@@ -48,7 +48,7 @@ pub enum ClientError {
     Problem(Box<Problem>),
     /// No connection came about. The call had no effect.
     #[error(
-        "no server answers at {address}: {source}; start one with `tickwheel serve`, or name another with --server"
+        "no server answers at {address}: {source}; start one with `tickwheel serve`, or give the address of another"
     )]
     Unreachable {
         /// The `HOST:PORT` that was tried.
@@ -65,6 +65,8 @@ pub enum ClientError {
         why: String,
         /// What to do.
         hint: String,
+        /// Whether it stays so until a person changes something. Then the call is not sent again.
+        lasting: bool,
     },
     /// The connection broke or the time ran out before the answer was there. The call may have taken effect
     /// or not.

@@ -263,8 +263,7 @@ impl Exchange {
         if let (Some(path), ureq::Error::Other(other)) = (&self.place.socket, &error)
             && let Some(no_connection) = other.downcast_ref::<NoConnection>()
         {
-            let (why, hint) = no_connection.why_and_hint(path);
-            return ClientError::NoSocket { address, why, hint };
+            return no_connection.told(address, path);
         }
         let handshake = match &error {
             ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),

@@ -9,7 +9,7 @@ use crate::ProblemKind;
 
 /// How often a call is sent in all, and how long the client waits in between.
 ///
-/// Sent again is every call that had no effect: no connection came about, the server is starting, stopping or busy, or a queue's backlog
+/// Sent again is every call that had no effect: no connection came about for a reason that may pass, the server is starting, stopping or busy, or a queue's backlog
 /// is full. A call that may have had one, for its answer was lost, is sent again only if twice is as good as once: looks, posts with an
 /// `Idempotency-Key`, schedules, settings, leases and extensions. Not a put, whose task may be done when the second comes, which would make another
 /// one; not a cancel, an ack or a nack, whose second answer (`not_found`, `expired`) would hide the first; not a patch of a delay, which counts from its
@@ -52,7 +52,8 @@ impl Retries {
     /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
     pub(super) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
         let had_none = match error {
-            ClientError::Unreachable { .. } | ClientError::NoSocket { .. } => true,
+            ClientError::Unreachable { .. } => true,
+            ClientError::NoSocket { lasting, .. } => !lasting,
             ClientError::NoAnswer { .. } => twice_is_once,
             ClientError::Problem(problem) => match problem.kind()? {
                 ProblemKind::Busy
@@ -110,8 +111,14 @@ mod tests {
         let problem = |problem| ClientError::Problem(Box::new(problem));
         let lost = || ClientError::NoAnswer { address: String::new(), source: "lost".into() };
         let unreachable = || ClientError::Unreachable { address: String::new(), source: "refused".into() };
+        let no_socket = |lasting| {
+            let [address, why, hint] = [const { String::new() }; 3];
+            ClientError::NoSocket { address, why, hint, lasting }
+        };
         for (error, always, if_safe) in [
             (unreachable(), true, true),
+            (no_socket(false), true, true),
+            (no_socket(true), false, false),
             (problem(Problem::starting()), true, true),
             (problem(Problem::stopping()), true, true),
             (problem(Problem::backlog_full("q", 1)), true, true),

@@ -6,17 +6,28 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+#[cfg(target_os = "linux")]
+use rustix::net::{SocketFlags, socket_with};
 use ureq::config::Config;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 use ureq::{Error, Timeout, http};
+
+use super::ClientError;
+
+/// 1 ms, doubled up to 50 ms: from one look to the next whether a busy server takes the connection.
+const BUSY_WAIT_MIN: Duration = Duration::from_millis(1);
+const BUSY_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Connects to the socket at a path, whatever host the request names.
 #[derive(Debug)]
@@ -36,27 +47,37 @@ impl StdError for NoConnection {}
 
 impl NoConnection {
     /// What is wrong, and what to do.
-    pub(super) fn why_and_hint(&self, path: &Path) -> (String, String) {
-        let start = format!(
-            "start one with `tickwheel serve --listen unix:{}`, or name another with --server",
-            path.display()
-        );
-        match self.0.kind() {
-            ErrorKind::NotFound => ("there is no such file".to_owned(), start),
+    pub(super) fn told(&self, address: String, path: &Path) -> ClientError {
+        let start = || {
+            format!(
+                "start one with `tickwheel serve --listen unix:{}`, or give the address of another",
+                path.display()
+            )
+        };
+        let (why, hint, lasting) = match self.0.kind() {
+            ErrorKind::NotFound => ("there is no such file".to_owned(), start(), false),
             ErrorKind::ConnectionRefused => {
-                ("no server listens at it, or it is no socket".to_owned(), start)
+                ("no server listens at it, or it is no socket".to_owned(), start(), false)
             }
+            ErrorKind::WouldBlock => (
+                "it takes no connection, because many wait already".to_owned(),
+                "try again later, or find out what holds it up".to_owned(),
+                false,
+            ),
             ErrorKind::PermissionDenied => (
                 "this user may not open it".to_owned(),
                 "let this user write to the socket and search its directories, or run this as the user of the server"
                     .to_owned(),
+                true,
             ),
             ErrorKind::InvalidInput => (
                 format!("the path has {} bytes, which is too long for a socket", path.as_os_str().len()),
                 "listen at a shorter path".to_owned(),
+                true,
             ),
-            _ => (self.0.to_string(), start),
-        }
+            _ => (self.0.to_string(), start(), false),
+        };
+        ClientError::NoSocket { address, why, hint, lasting }
     }
 }
 
@@ -71,17 +92,41 @@ impl Connector for ToSocket {
     }
 }
 
-/// A connect to a socket waits while the server's backlog is full, for ever if need be, and takes no time limit. So a thread does it: one
-/// that is not wanted any more ends when the server goes on or ends.
+/// A connect that blocks waits while the server's backlog is full, for ever if need be, and takes no time limit. So this one does not block:
+/// it is tried again until it succeeds or the time is over, and leaves nothing behind.
 fn connect(path: &Path, timeout: NextTimeout) -> Result<UnixStream, Error> {
-    let (sender, connected) = mpsc::sync_channel(1);
-    let path = path.to_owned();
-    thread::Builder::new().spawn(move || sender.send(UnixStream::connect(path)))?;
-    let result = match timeout.not_zero() {
-        Some(limit) => connected.recv_timeout(*limit).map_err(|_| Error::Timeout(Timeout::Connect))?,
-        None => connected.recv().map_err(|_| Error::ConnectionFailed)?,
+    let end = End::of(NextTimeout { reason: Timeout::Connect, ..timeout })?;
+    let no_connection = |error: io::Error| Error::Other(Box::new(NoConnection(error)));
+    let address = SocketAddrUnix::new(path).map_err(|_| no_connection(ErrorKind::InvalidInput.into()))?;
+    let stream = UnixStream::from(socket()?);
+    stream.set_nonblocking(true)?;
+    let mut wait = BUSY_WAIT_MIN;
+    loop {
+        match (rustix::net::connect(&stream, &address), end.left()) {
+            (Ok(()), _) => break,
+            (Err(Errno::INTR), Ok(_)) => {}
+            (Err(Errno::AGAIN), Ok(left)) => {
+                thread::sleep(left.map_or(wait, |left| wait.min(left)));
+                wait = (wait * 2).min(BUSY_WAIT_MAX);
+            }
+            (Err(error), _) => return Err(no_connection(error.into())),
+        }
+    }
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// A socket that a child process does not inherit.
+fn socket() -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    #[cfg(not(target_os = "linux"))]
+    let socket = {
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+        rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+        socket
     };
-    result.map_err(|error| Error::Other(Box::new(NoConnection(error))))
+    Ok(socket)
 }
 
 /// A connection.
@@ -182,5 +227,41 @@ impl Resolver for NoNames {
         let mut addresses = self.empty();
         addresses.push(([0, 0, 0, 0], 0).into());
         Ok(addresses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::net::{bind, listen};
+
+    use super::*;
+
+    fn timeout(after: Duration) -> NextTimeout {
+        NextTimeout { after: after.into(), reason: Timeout::Connect, per_read: None, per_write: None }
+    }
+
+    #[test]
+    fn a_connect_to_a_busy_server_ends_and_leaves_no_connection_behind() {
+        let path = std::env::temp_dir().join(format!("tickwheel-busy-{}", std::process::id()));
+        let listening = socket().expect("a socket");
+        bind(&listening, &SocketAddrUnix::new(&path).expect("short enough")).expect("bound");
+        // A backlog of 0 takes one connection.
+        listen(&listening, 0).expect("it listens");
+        let first = connect(&path, timeout(Duration::from_secs(60))).expect("there is a place");
+        let error = connect(&path, timeout(Duration::from_millis(1))).expect_err("there is none");
+        let Error::Other(other) = error else { panic!("{error:?}") };
+        let told = other.downcast_ref::<NoConnection>().expect("it is known why").told(String::new(), &path);
+        assert!(told.to_string().contains("many wait already; try again later"), "{told}");
+        // The one that was given up takes no place that becomes free.
+        let server = UnixListener::from(listening);
+        server.accept().expect("the first");
+        server.set_nonblocking(true).expect("it is ours");
+        assert_eq!(server.accept().map(drop).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+        connect(&path, timeout(Duration::from_secs(60))).expect("there is a place again");
+        drop(first);
+        fs::remove_file(&path).expect("removed");
     }
 }

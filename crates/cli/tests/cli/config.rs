@@ -77,6 +77,7 @@ fn a_call_is_sent_again_until_the_server_is_there() {
     let url = format!("http://{address}");
     let once = run(&["queues", "--server", &url]);
     assert!(once.code == 1 && once.err.contains("no server answers"), "{}", once.err);
+    assert!(once.err.ends_with("hint: --server or TICKWHEEL_SERVER names another server\n"), "{}", once.err);
     let mut waiting = tickwheel(&["queues", "--retries", "20", "--server", &url]);
     let mut waiting = waiting.spawn().expect("run tickwheel");
     let server = Server::start(&["--memory", "--listen", &address]);
