@@ -116,6 +116,8 @@ pub(crate) struct Files {
     progress: Progress,
     /// Bytes of log since the last checkpoint began, rests of full files included.
     since_checkpoint: u64,
+    /// A recovery reads no file of a generation below this one.
+    floor: u64,
 }
 
 impl Files {
@@ -137,6 +139,7 @@ impl Files {
             spares,
             progress,
             since_checkpoint,
+            floor: 0,
         }
     }
 
@@ -150,6 +153,7 @@ impl Files {
             self.current = Some(next);
         }
         let file = self.current.as_ref()?;
+        debug_assert!(file.generation >= self.floor, "no recovery would read {}", file.name);
         let (offset, generation, len) = (file.used, file.generation, file.len);
         Some(Place { file: Arc::clone(&file.name), offset, generation, len })
     }
@@ -188,9 +192,12 @@ impl Files {
         self.since_checkpoint = bytes;
     }
 
-    /// The generation of the file that takes frames; those of all frames to come are not below it.
+    /// A generation that is not above that of any frame to come.
     pub(crate) fn current_generation(&self) -> u64 {
-        self.current.as_ref().map_or(self.progress.generation, |file| file.generation)
+        let too_small = self.preparing.as_ref().and_then(|preparing| preparing.too_small.as_ref());
+        // Before the first frame it is that of the next file. The one that was too small is next again if the disk refuses the larger one.
+        let lowest = self.current.as_ref().or(self.next.as_ref()).or(too_small);
+        lowest.map_or(self.progress.generation, |file| file.generation)
     }
 
     /// All frames up to this one are synced.
@@ -328,6 +335,7 @@ impl Files {
     /// A file whose frames the checkpoint covers stays if the checkpoint begins in it: the header of the next file names it, and a recovery
     /// may need that.
     pub(crate) fn free_below(&mut self, generation: u64) -> Vec<Arc<str>> {
+        self.floor = self.floor.max(generation);
         let spares = &mut self.spares;
         self.kept.retain(|file| {
             let keep = file.generation >= generation;
@@ -434,6 +442,20 @@ mod tests {
         files.preparation_step(wanted, 4_096);
         files.step_refused();
         assert_eq!(files.place(100).map(|place| place.file), Some(small));
+    }
+
+    #[test]
+    fn a_checkpoint_before_the_first_frame_covers_no_file_that_may_take_it() {
+        let mut files = files();
+        prepare(&mut files, Some(100));
+        assert_eq!(files.current_generation(), 1, "the next file takes the first frame");
+        files.preparation_step(Some(50_000), 4_096);
+        let begins_in = files.current_generation();
+        // The disk has no space for the larger file, so the small one is next again.
+        files.step_refused();
+        files.free_below(begins_in);
+        let place = files.place(100).expect("a file was prepared");
+        assert!(place.generation >= begins_in, "no recovery would read {place:?}");
     }
 
     #[test]
