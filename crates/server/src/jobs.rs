@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{JobBody, JobState, JobsBody, Problem, TaskFilter};
 use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue, Unavailable};
+use tokio::sync::Notify;
 
 use crate::answer;
 use crate::app::{App, Shared};
@@ -51,6 +52,8 @@ pub(crate) struct Jobs {
 /// A job under way.
 struct Running {
     held: Held,
+    /// Told when it is stopped, so that it does not wait for its turn then.
+    stopped: Arc<Notify>,
     /// `None`: an earlier life of the server started it. Whose it was is not kept, because the hash of a short token gives it away.
     caller: Option<Producer>,
 }
@@ -60,6 +63,7 @@ struct Place {
     jobs: Jobs,
     id: u64,
     held: Held,
+    stopped: Arc<Notify>,
     caller: Option<Producer>,
 }
 
@@ -164,8 +168,9 @@ impl Jobs {
 
     fn place(&self, running: &mut BTreeMap<u64, Running>, job: Job, caller: Option<Producer>) -> Place {
         let (id, held) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
-        running.insert(id, Running { held: Arc::clone(&held), caller });
-        Place { jobs: self.clone(), id, held, caller }
+        let stopped = Arc::<Notify>::default();
+        running.insert(id, Running { held: Arc::clone(&held), stopped: Arc::clone(&stopped), caller });
+        Place { jobs: self.clone(), id, held, stopped, caller }
     }
 
     fn go(&self, place: Place) {
@@ -178,17 +183,25 @@ impl Jobs {
     ///
     /// Each page is a turn, so that a job of a million tasks does not hold up a small one that came later.
     async fn run(&self, place: &Place) {
-        let held = &place.held;
         loop {
-            let turn = self.turns.take(place.caller).await;
-            let (mut bulk, at) = {
-                let job = held.lock().await;
-                // It was stopped, or the server stops, while it waited for its turn.
-                if !job.is_running() || self.stopping.is_given() {
-                    return;
-                }
-                (job.bulk.clone(), job.at)
+            let turn = tokio::select! {
+                biased;
+                () = place.stopped.notified() => None,
+                turn = self.turns.take(place.caller) => Some(turn),
             };
+            let page = {
+                let job = place.held.lock().await;
+                job.is_running().then(|| (job.bulk.clone(), job.at))
+            };
+            let Some((mut bulk, at)) = page else {
+                // It was stopped while it waited for its turn.
+                drop(turn);
+                self.keep_on(&place.held).await;
+                return;
+            };
+            if self.stopping.is_given() {
+                return;
+            }
             let page = async {
                 let step = bulk.look(&self.queue, at).await?;
                 let tally = bulk.act(&self.queue, &step.found).await?;
@@ -196,51 +209,60 @@ impl Jobs {
             };
             let page = page.await;
             drop(turn);
-            let mut job = held.lock().await;
-            match page {
-                Ok((step, tally)) => {
-                    job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
-                    job.body.matched += step.found.len() as u64;
-                    job.body.done += tally.done;
-                    job.body.skipped.add(tally.skipped);
-                    job.at = step.next.unwrap_or_default();
-                    if job.is_running() && step.next.is_none() {
-                        (job.body.state, job.body.looked_at) = (JobState::Done, job.body.of);
+            {
+                let mut job = place.held.lock().await;
+                match page {
+                    Ok((step, tally)) => {
+                        job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
+                        job.body.matched += step.found.len() as u64;
+                        job.body.done += tally.done;
+                        job.body.skipped.add(tally.skipped);
+                        job.at = step.next.unwrap_or_default();
+                        if job.is_running() && step.next.is_none() {
+                            (job.body.state, job.body.looked_at) = (JobState::Done, job.body.of);
+                        }
+                    }
+                    // The queue closed, which is no failure of the job.
+                    Err(_) if self.stopping.is_given() => return,
+                    Err(problem) => {
+                        (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail))
                     }
                 }
-                // The queue closed, which is no failure of the job.
-                Err(_) if self.stopping.is_given() => return,
-                Err(problem) => (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail)),
             }
-            loop {
-                match self.keep(&job).await {
-                    Ok(true) => break,
-                    // A later page is kept, and it makes room.
-                    Ok(false) if job.is_running() => break,
-                    // Nobody who looks at it has to wait for that.
-                    Ok(false) if !self.stopping.is_given() => {
-                        drop(job);
-                        tokio::time::sleep(ROOM_ASKED).await;
-                        job = held.lock().await;
-                    }
-                    Err(error) if !self.stopping.is_given() => {
-                        // What was kept last says that it is under way, so the next start goes on with it.
-                        let (id, queue) = (job.body.id, &job.body.queue);
-                        tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
-                        return;
-                    }
-                    Ok(false) | Err(_) => return,
-                }
-            }
-            if !job.is_running() {
-                let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
-                tracing::info!(id, queue, ?action, ?state, matched, done, "a job is over");
-                return;
-            }
-            if self.stopping.is_given() {
+            if !self.keep_on(&place.held).await || self.stopping.is_given() {
                 return;
             }
         }
+    }
+
+    /// Keeps how far a job is; where it is over, this waits for room on the disk. False: it does not go on.
+    async fn keep_on(&self, held: &Held) -> bool {
+        let mut job = held.lock().await;
+        loop {
+            match self.keep(&job).await {
+                Ok(true) => break,
+                // A later page is kept, and it makes room.
+                Ok(false) if job.is_running() => break,
+                // A look at it does not have to wait for that.
+                Ok(false) if !self.stopping.is_given() => {
+                    drop(job);
+                    tokio::time::sleep(ROOM_ASKED).await;
+                    job = held.lock().await;
+                }
+                Err(error) if !self.stopping.is_given() => {
+                    // What was kept last says that it is under way, so the next start goes on with it.
+                    let (id, queue) = (job.body.id, &job.body.queue);
+                    tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                    return false;
+                }
+                Ok(false) | Err(_) => return false,
+            }
+        }
+        if !job.is_running() {
+            let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
+            tracing::info!(id, queue, ?action, ?state, matched, done, "a job is over");
+        }
+        job.is_running()
     }
 
     /// Writes down how far a job is; false: the disk is full.
@@ -267,19 +289,20 @@ impl Jobs {
 
     /// Stops it, if it is under way; what has begun of it is ended.
     async fn stop(&self, id: u64) -> Result<(), Problem> {
-        let held = self.running().get(&id).map(|one| Arc::clone(&one.held));
+        let running = self.running().get(&id).map(|one| (Arc::clone(&one.held), Arc::clone(&one.stopped)));
         let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
             stopped
         };
-        if let Some(held) = held {
+        if let Some((held, told)) = running {
             let mut job = held.lock().await;
             if job.is_running() {
                 let stopped = stopped(&job);
                 // Where there is no room it is kept as soon as there is.
                 self.keep(&stopped).await.map_err(|error| not_kept(&error))?;
                 *job = stopped;
+                told.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
             // It could go no further, and the next start would go on with it.
@@ -384,6 +407,7 @@ mod tests {
     use axum::http::Request;
     use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody, Levels};
     use tickwheel_queue::{Key, QueueName};
+    use tokio::time::timeout;
     use tower_service::Service;
 
     use super::*;
@@ -499,14 +523,19 @@ mod tests {
         assert!(refused(&jobs, Producer::Local).await.contains("(--max-jobs)"));
     }
 
+    /// The story: a stopped job kept its place until its turn, and the hint of the refusal, to stop one, led nowhere.
     #[tokio::test]
-    async fn a_job_that_is_stopped_while_it_waits_does_nothing() {
-        let (jobs, turns, _stop) = all_waiting(Limits::default()).await;
+    async fn a_job_that_is_stopped_while_it_waits_does_nothing_and_gives_its_place_back() {
+        let limits = Limits { jobs_per_caller: 1, ..Limits::default() };
+        let (jobs, turns, _stop) = all_waiting(limits).await;
         let id = started(&jobs, A).await;
+        refused(&jobs, A).await;
         jobs.stop(id).await.expect("stopped");
-        drop(turns);
-        let job = over(&jobs, id).await;
+        let job = timeout(Duration::from_secs(10), over(&jobs, id)).await.expect("it waits for no turn");
         assert_eq!((job.state, job.looked_at, job.matched), (JobState::Stopped, 0, 0));
+        let next = started(&jobs, A).await;
+        drop(turns);
+        assert_eq!(over(&jobs, next).await.state, JobState::Done);
     }
 
     /// A server that stops does not begin a page of each job that waits.
