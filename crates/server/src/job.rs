@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tickwheel_api::{JobBody, JobState, SkippedBody};
+use tickwheel_api::{JobBody, JobState, Problem, SkippedBody};
 use tickwheel_queue::{Body, Key, Put, QueueName, Seq, Timestamp};
 
 use crate::bulk::{Bulk, Position};
@@ -75,6 +75,13 @@ impl Job {
 
     pub(crate) fn is_running(&self) -> bool {
         self.body.state == JobState::Running
+    }
+
+    /// It is over for this reason, unless it was over before: the answer to its stop already said `stopped`.
+    pub(crate) fn fail(&mut self, problem: Problem) {
+        if self.is_running() {
+            (self.body.state, self.body.error) = (JobState::Failed, Some(problem.detail));
+        }
     }
 
     /// The put that keeps it.
@@ -151,6 +158,20 @@ mod tests {
         let text = String::from_utf8(payload).expect("text");
         for other in ["", "{}", "null", &text.replace("\"1-5-3-", "\"1-5-4-"), &text.replace("shop/", "-")] {
             assert_eq!(Job::read(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    /// Its last page was under way when it was stopped, and failed then.
+    #[test]
+    fn a_job_that_was_stopped_does_not_fail_any_more() {
+        let purge = Work::Purge(PurgeBody { dry_run: false, revoke: false });
+        let begun = Job::new(1, bulk(purge), 20_000);
+        for (before, after) in [(JobState::Running, JobState::Failed), (JobState::Stopped, JobState::Stopped)]
+        {
+            let mut job = begun.clone();
+            job.body.state = before;
+            job.fail(Problem::internal("no page"));
+            assert_eq!((job.body.state, job.body.error.is_some()), (after, after == JobState::Failed));
         }
     }
 

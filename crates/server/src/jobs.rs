@@ -224,9 +224,7 @@ impl Jobs {
                     }
                     // The queue closed, which is no failure of the job.
                     Err(_) if self.stopping.is_given() => return,
-                    Err(problem) => {
-                        (job.body.state, job.body.error) = (JobState::Failed, Some(problem.detail))
-                    }
+                    Err(problem) => job.fail(problem),
                 }
             }
             if !self.keep_on(&place.held).await || self.stopping.is_given() {
