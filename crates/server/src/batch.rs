@@ -91,21 +91,35 @@ struct Batch {
 impl Batch {
     async fn run(mut self, body: Body, place: Place) {
         let rows = self.rows.clone();
+        let mut lines = Lines::new(body, self.caller.shared_quota());
         let mut late = pin!(sleep(BATCH_TIME_MAX));
-        tokio::select! {
-            () = self.all(body, place) => {}
+        let has_rest = tokio::select! {
+            has_rest = self.all(&mut lines, place) => has_rest,
             // The client left: lines that were not submitted yet are not applied.
             () = rows.closed() => return,
-            () = &mut late => self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX))),
+            () = &mut late => {
+                self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX)));
+                false
+            }
+        };
+        if has_rest {
+            // The last result is out. What ends the reading sends no other one.
+            tokio::select! {
+                () = lines.read_away() => {}
+                () = rows.closed() => return,
+                () = late => {}
+                // The connection ends with this answer.
+                () = self.caller.app.stopping.wait() => {}
+            }
         }
         // A client that left meanwhile misses nothing.
         let _sent = rows.send(Row::End);
     }
 
-    /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole.
-    async fn all(&mut self, body: Body, place: Place) {
-        let mut lines = Lines::new(body);
-        let (mut count, mut charged, mut steps) = (0, 0, Steps::default());
+    /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole. Whether there may be a rest of the
+    /// body; it needs no place.
+    async fn all(&mut self, lines: &mut Lines, place: Place) -> bool {
+        let (mut count, mut steps) = (0, Steps::default());
         let (leave, mut pace) = (place.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
@@ -131,8 +145,7 @@ impl Batch {
                         let begun = Instant::now();
                         count += 1;
                         if let Some(quota) = self.caller.quota() {
-                            quota.came(lines.read() - charged, 1);
-                            charged = lines.read();
+                            quota.came(0, 1);
                         }
                         // A count that fails leaves the last one.
                         let _counted = self.caller.count().await;
@@ -155,18 +168,9 @@ impl Batch {
             self.finish_first(&result);
             steps.worked(work_of(&result)).await;
         }
-        let Some(problem) = fault else { return };
+        let Some(problem) = fault else { return false };
         self.send(&BatchResult::problem(None, problem));
-        // What is dropped needs no place.
-        drop(place);
-        tokio::select! {
-            () = lines.read_away() => {}
-            // The connection ends with this answer.
-            () = self.caller.app.stopping.wait() => {}
-        }
-        if let Some(quota) = self.caller.quota() {
-            quota.came(lines.read() - charged, 0);
-        }
+        true
     }
 
     /// Gives a line to the queue. The command is in the queue when this returns, so the order of lines is the order of
@@ -537,5 +541,37 @@ mod tests {
             assert!((seconds..=seconds + 5).contains(&waited), "{waited} s, not {seconds}");
             assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200);
         }
+    }
+
+    static STEADY: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
+
+    /// A batch with a line too many, and more for 800 s behind it.
+    fn too_many_and_more() -> Body {
+        let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
+        paced(&[vec![all], vec![&STEADY[..]; 200]].concat(), Duration::from_secs(4))
+    }
+
+    /// The time of a batch ended while the rest of its body was read, and a second last result followed the first.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_has_one_last_result_however_long_its_rest_takes() {
+        let (routes, _stop) = one_place();
+        let begun = Instant::now();
+        let rows = lines(post(&routes, too_many_and_more()).await).await;
+        assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
+        let waited = begun.elapsed();
+        assert!((BATCH_TIME_MAX..BATCH_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
+    }
+
+    /// A client that left before the end of its answer was not charged for what was read away.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_leaves_is_charged_for_what_was_read_away() {
+        let (routes, _stop) = one_place();
+        let tokens = Tokens::parse("one bytes=200000/h").expect("tokens");
+        let grant = tokens.grant(b"one").expect("it is known");
+        let answer = post_as(&routes, grant.clone(), too_many_and_more()).await;
+        sleep(Duration::from_secs(100)).await;
+        drop(answer);
+        let refused = post_as(&routes, grant, Body::from(LINE)).await;
+        assert_eq!(refused.status(), 429);
     }
 }

@@ -49,6 +49,10 @@ impl Caller {
         self.grant.quota()
     }
 
+    pub(crate) fn shared_quota(&self) -> Option<Arc<Quota>> {
+        self.grant.shared_quota()
+    }
+
     /// Counts the tasks that it has, if their number is limited and they were not counted just now. Cost: a look at each queue of its scope, or
     /// at all queues without one.
     ///

@@ -1,6 +1,7 @@
 //! The lines of a streamed body.
 
 use std::io::BufRead as _;
+use std::sync::Arc;
 
 use axum::body::Body;
 use tickwheel_api::Problem;
@@ -10,6 +11,7 @@ use crate::aside::{LONG_BYTES, Steps};
 use crate::batches::Pace;
 use crate::body::{BODY_BYTES_MAX, next_piece};
 use crate::others::let_others;
+use crate::quota::Quota;
 
 /// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
@@ -20,6 +22,8 @@ const BLANK_LINES: usize = 4_096;
 /// Cuts a body into lines as it arrives. Memory: one line and one piece of the body.
 pub(crate) struct Lines {
     body: Body,
+    /// Charged with each piece as it comes: the reading may be dropped at any piece.
+    quota: Option<Arc<Quota>>,
     /// Read; from `start` on not yet given out. Cut at the front only before more is read, so that each byte moves once.
     rest: Vec<u8>,
     start: usize,
@@ -53,9 +57,10 @@ impl Line {
 }
 
 impl Lines {
-    pub(crate) fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Body, quota: Option<Arc<Quota>>) -> Self {
         Self {
             body,
+            quota,
             rest: Vec::new(),
             start: 0,
             scanned: 0,
@@ -90,7 +95,7 @@ impl Lines {
             }
             match next_piece(&mut self.body).await? {
                 Some(piece) => {
-                    self.read += piece.len();
+                    self.came(piece.len());
                     if self.read > STREAM_BYTES_MAX {
                         return Err(Problem::body_too_large(STREAM_BYTES_MAX as u64));
                     }
@@ -120,7 +125,7 @@ impl Lines {
                 biased;
                 piece = next_piece(&mut self.body) => match piece {
                     Ok(Some(piece)) => {
-                        self.read += piece.len();
+                        self.came(piece.len());
                         self.steps.did(piece.len()).await;
                     }
                     Ok(None) | Err(_) => return,
@@ -129,6 +134,13 @@ impl Lines {
                     return;
                 },
             }
+        }
+    }
+
+    fn came(&mut self, bytes: usize) {
+        self.read += bytes;
+        if let Some(quota) = &self.quota {
+            quota.came(bytes, 0);
         }
     }
 
@@ -210,7 +222,7 @@ mod tests {
 
     async fn lines(bytes: &[u8], piece_bytes: usize) -> Vec<Result<Line, u16>> {
         let pieces = bytes.chunks(piece_bytes).map(Bytes::copy_from_slice).collect();
-        let mut lines = Lines::new(Body::new(Pieces(pieces)));
+        let mut lines = Lines::new(Body::new(Pieces(pieces)), None);
         let mut found = Vec::new();
         loop {
             match lines.next().await {

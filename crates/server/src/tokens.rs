@@ -265,6 +265,11 @@ impl Grant {
         self.quota.as_deref()
     }
 
+    /// The same, for what goes on when the call is over.
+    pub(crate) fn shared_quota(&self) -> Option<Arc<Quota>> {
+        self.quota.clone()
+    }
+
     /// What the names of its queues begin with. No queue has two of these prefixes, but a queue with one may still be outside of its scope.
     pub(crate) fn prefixes(&self) -> Vec<&str> {
         let Some(scopes) = &self.scopes else { return vec![""] };
