@@ -6,8 +6,8 @@
 //! a page of A2 is done   -> B1 works                               waiting: A: A6 A1 A2
 //! ```
 //!
-//! Ground rules: `State` is read and written under its lock only. A turn is handed over outside of it, for one that nobody takes any more is
-//! passed on, which takes the lock again.
+//! Ground rules: `State` is read and written under its lock only. A turn is handed over outside of it: if its job is gone, the
+//! turn is passed on, which takes the lock again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct Turns(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Turns that nobody has. Nobody waits while there is one.
+    /// Turns that no job has. No job waits while there is one.
     free: usize,
     /// The callers whose jobs wait; the first is next.
     lines: VecDeque<Line>,
@@ -73,14 +73,18 @@ impl State {
         turn
     }
 
-    /// The job that works next; its caller is the last from now on.
+    /// The job that works next; its caller is the last from now on. Jobs that are gone are passed over.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
-        let mut line = self.lines.pop_front()?;
-        let job = line.jobs.pop_front();
-        if !line.jobs.is_empty() {
-            self.lines.push_back(line);
+        loop {
+            let mut line = self.lines.pop_front()?;
+            let job = line.jobs.pop_front();
+            if !line.jobs.is_empty() {
+                self.lines.push_back(line);
+            }
+            if job.as_ref().is_some_and(|job| !job.is_closed()) {
+                return job;
+            }
         }
-        job
     }
 }
 
@@ -93,7 +97,7 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // If that job is gone, the turn comes back, is dropped here, and goes on to the next.
+            // If that job went just now, the turn comes back, is dropped here, and goes on to the next.
             let _gone = next.send(Self(self.0.clone()));
         }
     }
@@ -151,6 +155,18 @@ mod tests {
         drop(turn);
         let state = turns.state();
         assert_eq!((state.free, state.lines.len()), (1, 0));
+    }
+
+    /// Each was passed over by a call in the call before, until there was no stack left.
+    #[test]
+    fn very_many_jobs_that_are_gone_are_passed_over() {
+        let turns = Turns::new(0);
+        for _ in 0..100_000 {
+            drop(turns.state().line(A));
+        }
+        let mut waits = turns.state().line(B);
+        drop(Turn(turns.clone()));
+        assert!(waits.try_recv().is_ok(), "it has the turn");
     }
 
     #[tokio::test(start_paused = true)]
