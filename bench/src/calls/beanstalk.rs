@@ -85,7 +85,7 @@ impl Door {
         Ok(Self { socket: BufReader::new(socket), answer: String::new() })
     }
 
-    /// Sends commands and reads so many answers meanwhile.
+    /// Sends commands and reads this many answers meanwhile.
     pub(super) fn ask(&mut self, commands: &str, answers: usize) -> anyhow::Result<()> {
         let mut sent = self.socket.get_ref().try_clone()?;
         std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A body has at most so many bytes; this leaves some for what stands around a payload.
+/// A body has at most this many bytes; this leaves some for what stands around a payload.
 const BODY_BYTES: usize = (1 << 20) - 64;
 /// The largest number of tags, and the longest ones.
 const TAGS: usize = 32;
@@ -13,7 +13,7 @@ pub(super) fn put(rest: &str) -> String {
     format!("{{\"delay\":\"30d\",{rest}}}")
 }
 
-/// Repeats `one` with its number until there are so many bytes; `between` stands between two.
+/// Repeats `one` with its number until there are this many bytes; `between` stands between two.
 fn many(bytes: usize, between: &str, one: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(bytes);
     for index in 0.. {
@@ -86,7 +86,7 @@ pub(super) fn tags() -> String {
     format!("\"tags\":[{}]", tags.join(","))
 }
 
-/// A batch of so many lines, each as `one` writes it.
+/// A batch of this many lines, each as `one` writes it.
 pub(super) fn batch(lines: usize, one: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     for index in 0..lines {

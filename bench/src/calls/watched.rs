@@ -12,7 +12,7 @@ use tickwheel_server::{Beanstalk, Config, JOB_BYTES_MAX, ListenAt, Server, Store
 
 use crate::cpu::CpuTime;
 
-/// The probe takes so many turns after a call before its figure is read, so that what the call left to do is in it.
+/// The probe takes this many turns after a call before its figure is read, so that what the call left to do is in it.
 const TURNS_AFTER: u64 = 1_000;
 
 /// Nanoseconds of processor time, and turns.
@@ -77,7 +77,7 @@ impl Watched {
         Ok(self.noted.longest.load(Ordering::Relaxed) as f64 / 1e3)
     }
 
-    /// Puts a task into each of so many queues, past the sockets.
+    /// Puts a task into each of this many queues, past the sockets.
     pub(super) fn fill_queues(&self, queues: usize) -> anyhow::Result<()> {
         let due = Timestamp::from_ms(4_000_000_000_000).context("an instant")?;
         self.on.block_on(async {

@@ -14,12 +14,12 @@ use tokio::task::yield_now;
 #[derive(Debug, Default)]
 pub(crate) struct LetOthers {
     /// `None`: it was not polled yet.
-    turn: Option<Arc<Turn>>,
+    turn: Option<Arc<Yielded>>,
 }
 
 /// Woken by tokio alone, when it has looked at sockets and timers.
 #[derive(Debug)]
-struct Turn(Mutex<State>);
+struct Yielded(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -28,13 +28,13 @@ struct State {
     waker: Waker,
 }
 
-impl Turn {
+impl Yielded {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wake for Turn {
+impl Wake for Yielded {
     fn wake(self: Arc<Self>) {
         let waker = {
             let mut state = self.state();
@@ -50,7 +50,7 @@ impl Future for LetOthers {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(turn) = &self.turn else {
-            let turn = Arc::new(Turn(Mutex::new(State { over: false, waker: cx.waker().clone() })));
+            let turn = Arc::new(Yielded(Mutex::new(State { over: false, waker: cx.waker().clone() })));
             let waker = Waker::from(Arc::clone(&turn));
             // Tokio keeps the waker until then; the future itself has done all it does.
             let _pending = pin!(yield_now()).poll(&mut Context::from_waker(&waker));

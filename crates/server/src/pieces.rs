@@ -36,7 +36,7 @@ impl Pieces {
         while self.last.len() + bytes.len() >= PIECE_BYTES {
             let (now, later) = bytes.split_at(PIECE_BYTES - self.last.len());
             self.last.extend_from_slice(now);
-            // Who fills one piece most likely fills the next, too.
+            // A writer that fills one piece mostly fills the next one, too.
             let full = std::mem::replace(&mut self.last, Vec::with_capacity(PIECE_BYTES));
             self.full.push_back(full.into());
             bytes = later;
