@@ -167,7 +167,7 @@ impl Problem {
     /// 409: the queue cannot be deleted, for it has live tasks, dead tasks or schedules.
     pub fn queue_not_empty(queue: &str, tasks: u64, dead: u64, schedules: u64) -> Self {
         let detail = format!(
-            "queue `{}` has {tasks} live tasks, {dead} dead tasks and {schedules} schedules",
+            "queue `{}` is not empty: live tasks {tasks}, dead tasks {dead}, schedules {schedules}",
             shown(queue)
         );
         let problem = Self::new(ProblemKind::QueueNotEmpty, detail).with_hint(
@@ -513,6 +513,13 @@ mod tests {
             assert!(slug.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{slug}");
             assert_eq!(Problem::new(kind, "x").kind(), Some(kind));
         }
+    }
+
+    /// "1 live tasks" and "1 schedules" did not read well.
+    #[test]
+    fn one_of_a_kind_reads_as_well_as_many() {
+        let problem = Problem::queue_not_empty("shop", 1, 0, 2);
+        assert_eq!(problem.detail, "queue `shop` is not empty: live tasks 1, dead tasks 0, schedules 2");
     }
 
     #[test]
