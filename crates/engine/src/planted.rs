@@ -19,13 +19,12 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 32] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
     "cancel-after-grant",
     "two-tasks-after-retry",
-    "reply-outlives-entry",
     "ack-by-old-token",
     "any-ack-of-done",
     "attempt-not-counted",
