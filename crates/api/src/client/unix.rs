@@ -255,12 +255,17 @@ mod tests {
         let Error::Other(other) = error else { panic!("{error:?}") };
         let told = other.downcast_ref::<NoConnection>().expect("it is known why").told(String::new(), &path);
         assert!(told.to_string().contains("many wait already; try again later"), "{told}");
-        // The one that was given up takes no place that becomes free.
+        // Had the second left a connect behind, that one would be woken first when a place becomes free, and would say nothing.
+        let third = thread::spawn({
+            let path = path.clone();
+            move || connect(&path, timeout(Duration::from_secs(60)))?.write_all(b"3").map_err(Error::from)
+        });
         let server = UnixListener::from(listening);
         server.accept().expect("the first");
-        server.set_nonblocking(true).expect("it is ours");
-        assert_eq!(server.accept().map(drop).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
-        connect(&path, timeout(Duration::from_secs(60))).expect("there is a place again");
+        let mut said = Vec::new();
+        server.accept().and_then(|(mut next, _)| next.read_to_end(&mut said)).expect("the third");
+        assert_eq!(said, b"3");
+        third.join().expect("no panic").expect("it had a place");
         drop(first);
         fs::remove_file(&path).expect("removed");
     }
