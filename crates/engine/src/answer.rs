@@ -686,7 +686,7 @@ pub enum QueueError {
         limit: usize,
     },
     /// It cannot be deleted: it has something that would be lost with it.
-    #[error("the queue has {live} live tasks, {dead} dead tasks and {schedules} schedules")]
+    #[error("the queue is not empty: live tasks {live}, dead tasks {dead}, schedules {schedules}")]
     NotEmpty {
         /// Its live tasks.
         live: u64,
