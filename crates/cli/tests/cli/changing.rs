@@ -170,7 +170,9 @@ fn a_queue_is_purged_and_deleted() {
     assert!(unsure.code == 2 && unsure.err.contains("add --yes"), "{}", unsure.err);
     let kept = world.run(&["queues", "delete", "close"]);
     assert!(
-        kept.code == 1 && kept.err.contains("live tasks 1, dead tasks 0") && kept.err.contains("tickwheel purge"),
+        kept.code == 1
+            && kept.err.contains("live tasks 1, dead tasks 0")
+            && kept.err.contains("tickwheel purge"),
         "{}",
         kept.err
     );
