@@ -18,6 +18,14 @@ pub trait Disk: Send + 'static {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] inside the error if somebody else has it.
     fn lock(&mut self) -> Result<(), DiskError>;
+    /// Whether this process is still the only owner: somebody may have taken the lock itself away. A disk whose lock cannot be taken
+    /// away, and one that has no lock, answers `Ok`.
+    ///
+    /// # Errors
+    /// Another process may own the place by now.
+    fn check_lock(&mut self) -> Result<(), DiskError> {
+        Ok(())
+    }
     /// The names in a directory, in order; `""` is the place itself.
     ///
     /// # Errors
@@ -104,7 +112,7 @@ pub trait Disk: Send + 'static {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DiskOp {
-    /// [`Disk::lock`].
+    /// [`Disk::lock`], [`Disk::check_lock`].
     Lock,
     /// [`Disk::list`].
     List,

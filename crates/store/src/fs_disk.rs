@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::access::{check_no_link, open_no_link};
@@ -22,7 +22,16 @@ pub struct FsDisk {
     open: BTreeMap<String, Opened>,
     /// Counts uses, to tell which file was used longest ago.
     uses: u64,
-    lock: Option<File>,
+    lock: Option<Lock>,
+}
+
+/// What says that this process owns the directory.
+#[derive(Debug)]
+struct Lock {
+    /// The lock file. Its name can be taken away and given to another file, which another process may lock.
+    file: File,
+    /// The directory itself, for that case. `None` on a file system that locks no directories, such as NFS.
+    _directory: Option<File>,
 }
 
 /// Files that are open at one time; the one that was used longest ago is closed for another. A store may have thousands, and a
@@ -36,7 +45,8 @@ struct Opened {
 }
 
 impl FsDisk {
-    /// The name of the file that says who owns the directory. Its content is of no meaning.
+    /// The name of the file that says who owns the directory. Its content is of no meaning, and it has to stay while a process has the
+    /// directory.
     pub const LOCK_FILE: &'static str = "lock";
 
     /// Takes the directory `root`, making it and its parents if they are absent.
@@ -114,8 +124,30 @@ impl Disk for FsDisk {
             };
             self.error(DiskOp::Lock, name, source)
         })?;
-        self.lock = Some(file);
-        Ok(())
+        let directory = lock_directory(&self.root).map_err(|e| self.error(DiskOp::Lock, "", e))?;
+        self.lock = Some(Lock { file, _directory: directory });
+        // Another process may have replaced the file between the opening and the lock.
+        self.check_lock()
+    }
+
+    fn check_lock(&mut self) -> Result<(), DiskError> {
+        let Some(lock) = &self.lock else { return Ok(()) };
+        let ours = lock.file.metadata().map(|file| (file.dev(), file.ino()));
+        let there = fs::symlink_metadata(self.path(Self::LOCK_FILE)).map(|file| (file.dev(), file.ino()));
+        match (ours, there) {
+            (Ok(ours), Ok(there)) if ours == there => Ok(()),
+            (Err(source), _) => Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source)),
+            (Ok(_), Err(source)) if source.kind() != io::ErrorKind::NotFound => {
+                Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source))
+            }
+            (Ok(_), there) => {
+                let what = if there.is_ok() { "another file is in its place" } else { "the file is gone" };
+                let source = io::Error::other(format!(
+                    "{what}, so a second process may own the directory; stop this one, and leave the file `lock` alone while one runs"
+                ));
+                Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source))
+            }
+        }
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
@@ -236,6 +268,19 @@ fn make_dirs(path: &Path) -> io::Result<()> {
     sync_directory(parent)
 }
 
+/// Locks a directory itself, which stays the same when files in it are replaced. `None`: the file system does not lock directories.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] if another process has the lock.
+fn lock_directory(path: &Path) -> io::Result<Option<File>> {
+    let Ok(directory) = File::open(path) else { return Ok(None) };
+    match directory.try_lock() {
+        Ok(()) => Ok(Some(directory)),
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -338,6 +383,27 @@ mod tests {
             disk.sync_data(name).expect("synced");
             assert!(disk.open.len() <= OPEN_MAX);
         }
+    }
+
+    /// The story: the lock file was removed under a running server, a second one started, and work that the first had acknowledged was lost.
+    #[test]
+    fn a_lock_file_that_is_removed_or_replaced_lets_nobody_in_and_is_noticed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut first = FsDisk::new(dir.path()).expect("made");
+        first.lock().expect("locked");
+        first.check_lock().expect("it is there");
+        let path = dir.path().join("lock");
+        fs::remove_file(&path).expect("removed");
+        let gone = first.check_lock().expect_err("gone").to_string();
+        assert!(gone.contains("lock: the file is gone"), "{gone}");
+        let mut second = FsDisk::new(dir.path()).expect("made");
+        assert_eq!(second.lock().expect_err("held").source.kind(), io::ErrorKind::WouldBlock);
+        let replaced = first.check_lock().expect_err("the second made one").to_string();
+        assert!(replaced.contains("lock: another file is in its place"), "{replaced}");
+        assert!(first.another().check_lock().is_ok(), "other hands have no lock to lose");
+        drop(first);
+        second.lock().expect("free now");
+        second.check_lock().expect("it has its own");
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub enum Call {
     SyncDir(Arc<str>),
     /// [`Disk::close`].
     Close(Arc<str>),
+    /// [`Disk::check_lock`].
+    CheckLock,
 }
 
 /// The most zeroes that one [`Call::Zero`] writes.
@@ -148,6 +150,7 @@ impl Call {
                 disk.close(file);
                 Ok(())
             }
+            Self::CheckLock => disk.check_lock(),
         }
     }
 }

@@ -51,6 +51,7 @@ pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
 pub use memory::MemoryStore;
+pub use meta::FORMAT;
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use table::Table;

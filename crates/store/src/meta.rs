@@ -8,7 +8,7 @@ use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does.
-pub(crate) const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 4;
 /// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened.
 const FORMAT_OLDEST: u32 = 3;
 const SHARDS: u64 = 1;

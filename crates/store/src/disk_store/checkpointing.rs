@@ -105,6 +105,11 @@ impl Checkpoint {
         }
     }
 
+    /// Bytes of log that it makes up for.
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.log_bytes
+    }
+
     /// Whether it waits for nothing but memory.
     pub(super) fn is_settling(&self) -> bool {
         matches!(self.stage, Stage::Settle { .. })

@@ -75,6 +75,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             failed: None,
             free_bytes,
             jobs: 0,
+            lock_look: None,
             options,
             disk: PhantomData,
         })

@@ -8,6 +8,7 @@ use tickwheel_engine::{
     Counters, Ended, Epoch, Guard, Reply, Request, RequestId, Rule, RuleName, Seq, ShardStore, Timestamp,
 };
 
+use super::checkpointing::Checkpoint;
 use super::look::Look;
 use super::reading::{Reading, What};
 use super::unsynced::Unsynced;
@@ -80,8 +81,13 @@ pub struct DiskStore<D, I> {
     pub(super) failed: Option<String>,
     pub(super) free_bytes: u64,
     pub(super) jobs: u64,
+    /// The look at the lock that is under way.
+    pub(super) lock_look: Option<JobId>,
     pub(super) disk: PhantomData<fn() -> D>,
 }
+
+/// A checkpoint is late when so many times as much log waits for it as starts one.
+const CHECKPOINT_LATE: u64 = 4;
 
 /// The end of the log.
 #[derive(Clone, Debug)]
@@ -140,6 +146,15 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.upkeep.number()
     }
 
+    /// Bytes of log that no durable checkpoint makes up for, if they are [`CHECKPOINT_LATE`] times what starts a checkpoint or more: the
+    /// checkpoint is given up again and again, or the disk is too slow for it. A start reads all of them.
+    #[must_use]
+    pub fn checkpoint_late(&self) -> Option<u64> {
+        let under_way = self.upkeep.checkpoint.as_ref().map_or(0, Checkpoint::log_bytes);
+        let bytes = self.files.since_checkpoint() + under_way;
+        (bytes >= CHECKPOINT_LATE * self.options.checkpoint_after_bytes).then_some(bytes)
+    }
+
     /// Whether the disk has something to do for this store, so that another poll will bring something.
     #[must_use]
     pub fn is_working(&self) -> bool {
@@ -151,11 +166,25 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.owned && guard.shard == 0 && guard.epoch == self.epoch
     }
 
-    pub(super) fn send(&mut self, lane: Lane, calls: Vec<Call>) -> JobId {
+    pub(super) fn send(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {
+        // The disk with the lock is in the hand of the background. No file is made, and no checkpoint gets its name, in a directory that may be
+        // another process's by now.
+        let makes = |call: &Call| matches!(call, Call::Create(_) | Call::Rename { .. });
+        if lane == Lane::Background && calls.iter().any(makes) {
+            calls.insert(0, Call::CheckLock);
+        }
         self.jobs += 1;
         let id = JobId(self.jobs);
         self.io.submit(lane, Job { id, calls });
         id
+    }
+
+    /// Begins to look whether the directory is still this process's. If not, nothing is written any more. Call it about once a second,
+    /// for the store has no clock; while a look is under way another call does nothing.
+    pub fn look_at_lock(&mut self) {
+        if self.lock_look.is_none() && self.failed.is_none() {
+            self.lock_look = Some(self.send(Lane::Background, vec![Call::CheckLock]));
+        }
     }
 
     /// From now on nothing is written and nothing is acknowledged.
@@ -202,6 +231,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
     fn completed(&mut self, mut completion: Completion) {
         self.free_bytes = completion.free_bytes;
+        if self.lock_look.take_if(|job| *job == completion.id).is_some() {
+            if let Err(error) = &completion.result {
+                self.fail(error);
+            }
+            return;
+        }
         if self.active.as_ref().is_some_and(|active| active.job == completion.id) {
             self.write_completed(completion.result);
         } else if !self.read_completed(&mut completion) && !self.sync_completed(&completion) {

@@ -41,8 +41,10 @@ impl Directory {
     /// Whether a running process has it. The lock is asked for and let go of at once, and not made if it is not there.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        open_file(&self.root.join(FsDisk::LOCK_FILE))
-            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        let is_locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        // The lock file may have been removed under the process.
+        open_file(&self.root.join(FsDisk::LOCK_FILE)).is_ok_and(is_locked)
+            || File::open(&self.root).is_ok_and(is_locked)
     }
 
     /// The first entry that is neither a plain file nor a folder: a link, most likely.
