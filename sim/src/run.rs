@@ -223,6 +223,7 @@ impl World {
         self.plan();
         self.receive();
         self.gate.set(self.rng.chance(self.options.disk_percent));
+        self.look_for_room();
         self.turn()?;
         if let Some(left) = self.doomed {
             if left == 0 {

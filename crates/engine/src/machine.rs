@@ -18,6 +18,7 @@ mod occurrence;
 mod owner;
 mod queue;
 mod queues;
+mod room;
 mod runs;
 mod schedules;
 mod stop;
@@ -42,6 +43,7 @@ use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
 use self::queues::Queues;
+use self::room::Shortage;
 use self::schedules::Schedules;
 use self::window::Window;
 use crate::answer::{Answer, LATENESS_BOUNDS_MS, Stats, Unavailable};
@@ -154,6 +156,7 @@ pub struct Engine {
     room: u64,
     /// A put was refused for want of room: the next turn asks how much there is now.
     ask_room: bool,
+    shortage: Shortage,
     gate: Gate,
     schedules: Schedules,
     lookups: Lookups,
@@ -237,6 +240,7 @@ impl Engine {
             in_flight: None,
             room: acquired.room,
             ask_room: false,
+            shortage: Shortage::default(),
             gate: Gate::default(),
             schedules,
             lookups: Lookups::default(),
@@ -281,6 +285,7 @@ impl Engine {
                 }
             }
             Input::Wake => {}
+            Input::LookForRoom => self.ask_room |= self.asks_for_room(),
             Input::NoteTime => self.filling.note_time(),
             Input::Stop => self.stop(now),
         }
@@ -559,9 +564,5 @@ impl Engine {
         self.stats.lateness[bucket] += 1;
         self.stats.lateness_sum_ms = self.stats.lateness_sum_ms.saturating_add(late_ms);
         self.stats.fired_total += 1;
-    }
-
-    fn room_left(&self) -> u64 {
-        self.room.saturating_sub(self.filling.growth())
     }
 }

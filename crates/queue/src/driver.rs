@@ -15,6 +15,7 @@ use crate::health::Shared;
 use crate::parcel::Parcel;
 use crate::shard::Shard;
 use crate::time::Time;
+use crate::watch::Watch;
 
 /// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
 const CALLS_PER_TURN: usize = 4_096;
@@ -60,6 +61,7 @@ pub(crate) struct Driver<S> {
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
     advance: Option<Advance>,
+    watch: Watch,
     stopping: bool,
 }
 
@@ -70,6 +72,7 @@ impl<S: ShardStore + Holds> Driver<S> {
         messages: Receiver<Message>,
         back: Sender<Message>,
         shared: Arc<Shared>,
+        watch: Watch,
     ) -> Self {
         Self {
             shard,
@@ -82,6 +85,7 @@ impl<S: ShardStore + Holds> Driver<S> {
             inputs: Vec::new(),
             answers: Vec::new(),
             advance: None,
+            watch,
             stopping: false,
         }
     }
@@ -97,6 +101,7 @@ impl<S: ShardStore + Holds> Driver<S> {
                 self.wait_for_store();
             }
             self.end_waits();
+            self.look_after_store();
             self.turn();
             self.go_on_advancing();
         }
@@ -117,8 +122,24 @@ impl<S: ShardStore + Holds> Driver<S> {
                 let _ = reply.send(Parcel::new(answer, self.back.clone()));
             }
         }
-        let clock = self.lock_time().clock_status();
+        let (clock, changes) = {
+            let mut time = self.lock_time();
+            (time.clock_status(), time.take_changes())
+        };
         self.shared.update(&self.shard, clock);
+        self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
+    }
+
+    /// What the store is to look at from time to time: it has no clock.
+    fn look_after_store(&mut self) {
+        if !self.shard.is_running() {
+            return;
+        }
+        let now = Instant::now();
+        self.watch.look_at_lock(&mut self.shard, now);
+        if self.watch.looks_for_room(&self.shard, now) {
+            self.inputs.push(Input::LookForRoom);
+        }
     }
 
     fn wait_for_store(&mut self) {
@@ -149,7 +170,8 @@ impl<S: ShardStore + Holds> Driver<S> {
 
     fn wait_for_messages(&mut self) {
         let wake = self.shard.next_wake();
-        let mut wait = self.lock_time().wait(wake);
+        let wait = self.lock_time().wait(wake);
+        let mut wait = wait.min(self.watch.wait(&self.shard, Instant::now()));
         if let Some(&(until, _)) = self.waits.first() {
             wait = wait.min(until.saturating_duration_since(Instant::now()));
         }

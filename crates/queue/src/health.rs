@@ -25,6 +25,9 @@ pub struct Health {
     pub ready: bool,
     /// Why nothing is changed any more: the store failed.
     pub read_only: Option<Arc<str>>,
+    /// What growth may still take (bytes), while there is so little room in the store that puts are refused or may be; `None`: there is enough.
+    /// Acks and cancels are taken all the same.
+    pub short_of_room: Option<u64>,
     /// What its acknowledgements mean.
     pub durability: Durability,
     /// Whether its clock stands still until it is moved.
@@ -54,6 +57,7 @@ impl Shared {
         let health = Health {
             ready: false,
             read_only: None,
+            short_of_room: None,
             durability,
             virtual_clock,
             clock_steps: 0,
@@ -66,6 +70,7 @@ impl Shared {
     pub(crate) fn update<S: ShardStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
         let mut state = self.lock();
         state.health.ready = shard.is_loaded();
+        state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.clock_steps = clock_steps;
         state.health.clock_offset_ms = clock_offset_ms;
         if state.health.read_only.is_none() {

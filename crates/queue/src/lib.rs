@@ -12,6 +12,8 @@ mod commits;
 pub mod cron;
 mod driver;
 mod health;
+mod notice;
+mod opened;
 mod options;
 mod parcel;
 mod pending;
@@ -20,13 +22,16 @@ mod shard;
 mod time;
 mod upcoming;
 pub mod wall;
+mod watch;
 
 pub use advance::{AdvanceError, VIRTUAL_END_MS};
 pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
 pub use driver::SHARD_THREAD;
 pub use health::{Durability, Health};
-pub use options::{OpenError, Options};
+pub use notice::{ClockChange, Notice};
+pub use opened::Opened;
+pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
 pub use pending::Pending;
 pub use queue::{Advancing, InUse, Queue};
 pub use shard::Shard;
@@ -46,5 +51,6 @@ pub use tickwheel_engine::{
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{
-    AckLevel, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, warning_of_others, writable_by_others,
+    AckLevel, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, RecoveryReport, Torn,
+    warning_of_others, writable_by_others,
 };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
@@ -11,9 +11,15 @@ use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryRepor
 use crate::backup::{Holds, Source};
 use crate::driver::{Driver, Message, SHARD_THREAD};
 use crate::health::{Durability, Shared};
+use crate::notice::{Listener, Notice};
+use crate::opened::Opened;
 use crate::queue::Queue;
 use crate::shard::Shard;
 use crate::time::Time;
+use crate::watch::Watch;
+
+/// A commit that takes this long is told of unless another time is chosen.
+pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Why a queue could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +54,7 @@ pub enum OpenError {
 /// What can be chosen about a queue before it is opened. Start from [`Queue::options`].
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 /// use tickwheel_queue::Queue;
 /// let queue = Queue::options().virtual_clock().open_memory()?;
 /// let before = queue.now();
@@ -64,6 +70,8 @@ pub struct Options {
     ack_level: AckLevel,
     log_file_bytes: Option<u64>,
     checkpoint_after_bytes: Option<u64>,
+    slow_commit: Option<Duration>,
+    listener: Listener,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -129,6 +137,34 @@ impl Options {
         self
     }
 
+    /// Calls `listen` with what an operator should know while the queue runs, such as a full disk: see [`Notice`]. It is called on the
+    /// queue's own thread, between two turns, so it must not block.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Notice, Queue};
+    ///
+    /// let queue = Queue::options().on_notice(|notice| {
+    ///     if let Notice::ReadOnly { why } = notice {
+    ///         eprintln!("nothing is changed any more: {why}");
+    ///     }
+    /// });
+    /// let queue = queue.open_memory()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_notice(mut self, listen: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        self.listener = Listener::new(listen);
+        self
+    }
+
+    /// A commit that takes this long or longer is told of: [`Notice::CommitSlow`], and [`Notice::CommitWaits`] while it is under way. By the
+    /// monotonic clock, so never on a virtual one. Default: 1 s.
+    #[must_use]
+    pub fn slow_commit(mut self, threshold: Duration) -> Self {
+        self.slow_commit = Some(threshold);
+        self
+    }
+
     /// Opens the queue in `directory`, which is made if it is not there.
     ///
     /// # Errors
@@ -153,12 +189,13 @@ impl Options {
             // The thread may have ended; then nobody needs to know.
             let _ = wake.send(Message::Store);
         });
+        let begun = Instant::now();
         let store = DiskStore::open_dir(directory, store, notify)?;
-        let recovery = warning(store.recovery_report()).map(Into::into);
+        let recovery = Some(store.recovery_report().clone());
         let time = self.time(store.last_wall());
         // The process may move to another working directory.
         let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        self.start(store, time, Source::new(Some(path)), durability, recovery, messages, inbox)
+        self.start(store, time, Source::new(Some(path)), durability, (recovery, begun), messages, inbox)
     }
 
     /// A queue without a directory: its tasks live as long as the process.
@@ -169,7 +206,15 @@ impl Options {
         let (messages, inbox) = channel();
         let time = self.time(Timestamp::EPOCH);
         let store = MemoryStore::new(secret()?);
-        self.start(store, time, Source::new(None), Durability::Memory, None, messages, inbox)
+        self.start(
+            store,
+            time,
+            Source::new(None),
+            Durability::Memory,
+            (None, Instant::now()),
+            messages,
+            inbox,
+        )
     }
 
     fn time(&self, last: Timestamp) -> Time {
@@ -187,7 +232,7 @@ impl Options {
         mut time: Time,
         source: Source,
         durability: Durability,
-        recovery: Option<Arc<str>>,
+        (recovery, begun): (Option<RecoveryReport>, Instant),
         messages: std::sync::mpsc::Sender<Message>,
         inbox: std::sync::mpsc::Receiver<Message>,
     ) -> Result<Queue, OpenError> {
@@ -215,15 +260,19 @@ impl Options {
             // The store says when it has more; a second is the cap of every wait.
             let _ = inbox.recv_timeout(Duration::from_secs(1));
         }
-        let shared = Arc::new(Shared::new(durability, time.is_virtual(), recovery));
+        let warned = recovery.as_ref().and_then(warning).map(Into::into);
+        let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
         shared.update(&shard, time.clock_status());
         let time = Arc::new(Mutex::new(time));
-        let driver = Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared));
+        let watch = Watch::new(self.listener, self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT));
+        let driver =
+            Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared), watch);
         let thread = std::thread::Builder::new()
             .name(SHARD_THREAD.to_owned())
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
-        Ok(Queue::new(messages, time, shared, source, thread))
+        let opened = Opened { recovery, took: begun.elapsed() };
+        Ok(Queue::new(messages, time, shared, source, thread, opened))
     }
 }
 

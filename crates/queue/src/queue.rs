@@ -21,6 +21,7 @@ use crate::backup::{BackupError, BackupReport, Source};
 use crate::commits::CommitSeconds;
 use crate::driver::Message;
 use crate::health::{Health, Shared};
+use crate::opened::Opened;
 use crate::options::{OpenError, Options};
 use crate::parcel::Parcel;
 use crate::pending::Pending;
@@ -77,6 +78,7 @@ struct Handle {
     shared: Arc<Shared>,
     source: Source,
     thread: Mutex<Option<JoinHandle<()>>>,
+    opened: Opened,
 }
 
 impl Queue {
@@ -101,9 +103,10 @@ impl Queue {
         shared: Arc<Shared>,
         source: Source,
         thread: JoinHandle<()>,
+        opened: Opened,
     ) -> Self {
         let thread = Mutex::new(Some(thread));
-        let handle = Handle { messages, calls: AtomicU64::new(1), time, shared, source, thread };
+        let handle = Handle { messages, calls: AtomicU64::new(1), time, shared, source, thread, opened };
         Self { handle: Arc::new(handle) }
     }
 
@@ -375,6 +378,12 @@ impl Queue {
     #[must_use]
     pub fn due_after(&self, delay_ms: u64) -> Option<Timestamp> {
         self.time_now().due_after(delay_ms)
+    }
+
+    /// How its opening went.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.handle.opened
     }
 
     /// How the queue is.

@@ -25,6 +25,8 @@ pub struct Shard<S> {
     /// The commit in flight and when it was handed over, monotonic nanoseconds.
     committing: Option<(RequestId, u64)>,
     commits: CommitSeconds,
+    /// The longest since it was asked for.
+    slowest: Duration,
     calendar: Calendar,
 }
 
@@ -56,6 +58,7 @@ impl<S: ShardStore> Shard<S> {
             replies: Vec::new(),
             committing: None,
             commits: CommitSeconds::default(),
+            slowest: Duration::ZERO,
             calendar: Calendar::default(),
         }
     }
@@ -133,7 +136,9 @@ impl<S: ShardStore> Shard<S> {
             && id == request
         {
             self.committing = None;
-            self.commits.count(Duration::from_nanos(now.mono_ns.saturating_sub(since_ns)));
+            let took = Duration::from_nanos(now.mono_ns.saturating_sub(since_ns));
+            self.commits.count(took);
+            self.slowest = self.slowest.max(took);
         }
         if let Phase::Running(engine) = &mut self.phase {
             engine.step(now, Input::Store { request, reply }, &mut self.effects);
@@ -223,6 +228,22 @@ impl<S: ShardStore> Shard<S> {
     /// The store, to hold its files still.
     pub(crate) fn store_mut(&mut self) -> &mut S {
         &mut self.store
+    }
+
+    /// Whether the machine wants [`Input::LookForRoom`] several times a second.
+    #[must_use]
+    pub fn asks_for_room(&self) -> bool {
+        matches!(&self.phase, Phase::Running(engine) if engine.asks_for_room())
+    }
+
+    /// Since when the commit in flight is under way, monotonic nanoseconds.
+    pub(crate) fn committing_since(&self) -> Option<u64> {
+        self.committing.map(|(_, since_ns)| since_ns)
+    }
+
+    /// The longest that a commit took since this was called last.
+    pub(crate) fn take_slowest(&mut self) -> Duration {
+        core::mem::take(&mut self.slowest)
     }
 
     /// How long commits took.

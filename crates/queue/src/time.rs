@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
 
+use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
 
 /// Waits are never longer: both clocks are looked at again after so long, and a step is noticed.
@@ -61,6 +62,14 @@ impl Time {
                 *mono_ns = mono_ns.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
                 *wall_ns += i128::try_from(by.as_nanos()).unwrap_or(0);
             }
+        }
+    }
+
+    /// What happened to the wall clock since the last call.
+    pub(crate) fn take_changes(&mut self) -> Vec<ClockChange> {
+        match self {
+            Self::Real { guard, .. } => guard.take_changes().collect(),
+            Self::Virtual { .. } => Vec::new(),
         }
     }
 

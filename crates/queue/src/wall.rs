@@ -4,11 +4,13 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tickwheel_engine::Timestamp;
 
 use self::lines::Lines;
+use crate::notice::ClockChange;
 
 /// A step forward of more than this that the boot-time clock did not see is not believed at once.
 pub const CLOCK_GUARD: Duration = Duration::from_secs(5 * 60);
@@ -17,6 +19,8 @@ pub const GUARD_STANDS: Duration = Duration::from_secs(60);
 /// A wall clock that returns to where it was believed before is believed at once for this long after it left, and no longer than it
 /// had been believed there.
 pub const RETURN_MAX: Duration = Duration::from_secs(60 * 60);
+/// Changes that are kept until they are taken. A clock that is set more often before anybody looks loses the oldest.
+const CHANGES_MAX: usize = 16;
 /// Smaller differences between the clocks are slewing and rounding, no step.
 const STEP_NOTICED: Duration = Duration::from_millis(500);
 
@@ -68,6 +72,8 @@ pub struct WallGuard {
     /// A step that is not believed yet: when it was first seen, on the monotonic clock.
     doubted_since_ns: Option<u64>,
     steps: u64,
+    /// What happened and was not taken yet.
+    changes: VecDeque<ClockChange>,
 }
 
 impl WallGuard {
@@ -81,6 +87,7 @@ impl WallGuard {
             lines: Lines::new(first.wall_ns),
             doubted_since_ns: None,
             steps: 0,
+            changes: VecDeque::new(),
         }
     }
 
@@ -91,14 +98,24 @@ impl WallGuard {
         let passed_ns = slept_ns.max(ran_ns);
         let seen_ns = self.age_ns;
         self.age_ns += passed_ns;
-        let has_stepped = is_step(reading.wall_ns - (self.last.wall_ns + passed_ns));
+        let step_ns = reading.wall_ns - (self.last.wall_ns + passed_ns);
+        let has_stepped = is_step(step_ns);
         self.steps += u64::from(has_stepped);
         self.last = reading;
 
         let expected_ns = self.believed_ns + passed_ns;
-        let is_believed = reading.wall_ns - expected_ns <= CLOCK_GUARD.as_nanos() as i128
-            || self.lines.is_return(reading.wall_ns - self.age_ns, self.age_ns)
-            || self.has_stood(has_stepped);
+        let was_doubted = self.doubted_since_ns.is_some();
+        let ahead_ns = reading.wall_ns - expected_ns;
+        let is_near = ahead_ns <= CLOCK_GUARD.as_nanos() as i128
+            || self.lines.is_return(reading.wall_ns - self.age_ns, self.age_ns);
+        let is_believed = is_near || self.has_stood(has_stepped);
+        let change = match (is_near, is_believed) {
+            (true, _) if was_doubted => Some(ClockChange::GoneBack { by_ms: ms(ahead_ns) }),
+            (true, _) => has_stepped.then_some(ClockChange::Stepped { by_ms: ms(step_ns) }),
+            (false, true) => Some(ClockChange::Believed { by_ms: ms(ahead_ns) }),
+            (false, false) => has_stepped.then_some(ClockChange::Doubted { ahead_ms: ms(ahead_ns) }),
+        };
+        change.into_iter().for_each(|change| self.note(change));
         if is_believed {
             self.doubted_since_ns = None;
             self.believed_ns = reading.wall_ns;
@@ -117,6 +134,18 @@ impl WallGuard {
         Duration::from_nanos(now_ns.saturating_sub(since_ns)) >= GUARD_STANDS
     }
 
+    fn note(&mut self, change: ClockChange) {
+        if self.changes.len() == CHANGES_MAX {
+            self.changes.pop_front();
+        }
+        self.changes.push_back(change);
+    }
+
+    /// What happened to the wall clock since this was called last, oldest first; at most the last 16.
+    pub fn take_changes(&mut self) -> impl Iterator<Item = ClockChange> + use<> {
+        std::mem::take(&mut self.changes).into_iter()
+    }
+
     /// How many steps of the wall clock have been noticed.
     #[must_use]
     pub fn steps(&self) -> u64 {
@@ -133,6 +162,12 @@ impl WallGuard {
 /// Whether the wall clock differs so much from where the other clocks say it is that it was set.
 fn is_step(by_ns: i128) -> bool {
     by_ns.unsigned_abs() > STEP_NOTICED.as_nanos()
+}
+
+/// Whole milliseconds of a difference.
+fn ms(ns: i128) -> i64 {
+    let ms = ns / 1_000_000;
+    i64::try_from(ms).unwrap_or(if ms < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// Splits nanoseconds since the epoch into the millisecond and the rest, as [`Now`](tickwheel_engine::Now) wants them. Time

@@ -27,11 +27,26 @@ impl World {
             }
             self.end_waits(100);
             if self.nobody_waits() && self.server.as_ref().is_some_and(|server| server.is_idle()) {
-                return Ok(());
+                return self.learn_of_room();
             }
             self.turn()?;
         }
         Err(self.hang("calls are not answered"))
+    }
+
+    /// There is space again, and nobody puts anything: the server has to learn of it by itself, in the looks of a second or so.
+    fn learn_of_room(&mut self) -> Step {
+        for _ in 0..20 {
+            let Some(server) = &self.server else { return Ok(()) };
+            if !server.asks_for_room() {
+                return Ok(());
+            }
+            self.look_for_room();
+            self.turn()?;
+        }
+        let what =
+            "there is space again, and without a refused put the server does not learn of it".to_owned();
+        Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
     /// Whatever is due comes out, until nothing is left. Time goes from one instant at which the server wants to be woken to

@@ -189,6 +189,7 @@ fn call_of(input: &Input) -> Option<u64> {
         | Input::Instant { .. }
         | Input::StoreFailed { .. }
         | Input::Wake
+        | Input::LookForRoom
         | Input::NoteTime
         | Input::Stop => None,
     }

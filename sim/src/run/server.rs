@@ -32,6 +32,14 @@ impl World {
         self.look_at_server()
     }
 
+    /// What a driver does several times a second while there is little room: it has the server ask how much there is.
+    pub(super) fn look_for_room(&mut self) {
+        let asks = self.server.as_ref().is_some_and(|server| server.asks_for_room());
+        if asks && !self.stopping {
+            self.inputs.push(Input::LookForRoom);
+        }
+    }
+
     /// One turn of a server, which has to end.
     pub(super) fn turn_of(&mut self, server: &mut Server) -> Step {
         self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));

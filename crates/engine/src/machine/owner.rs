@@ -435,6 +435,7 @@ impl Engine {
         if needed > room {
             // Space may have come back since the last commit said how much there is.
             self.ask_room = true;
+            self.shortage.refused(needed);
             return Err(Unavailable::Full { needed, room });
         }
         self.filling.grow(needed);

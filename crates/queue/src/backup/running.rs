@@ -11,12 +11,18 @@ use super::copy::{Copy, Part};
 use super::report::{BackupError, BackupReport};
 use crate::driver::Message;
 
-/// A store whose files can be held still for a copy.
+/// A store that is looked after: its files can be held still for a copy, and its lock and its checkpoints are watched.
 pub trait Holds {
     /// Holds them still, and says which they are; `None` if it has no files.
     fn hold(&mut self) -> Option<Held>;
     /// They may change again.
     fn let_go(&mut self);
+    /// Begins to look whether the files are still this process's own.
+    fn look_at_lock(&mut self) {}
+    /// Bytes of log that wait for a checkpoint that is late.
+    fn checkpoint_late(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Holds for MemoryStore {
@@ -34,6 +40,14 @@ impl<D: Disk, I: Io<D>> Holds for DiskStore<D, I> {
 
     fn let_go(&mut self) {
         Self::let_go(self);
+    }
+
+    fn look_at_lock(&mut self) {
+        Self::look_at_lock(self);
+    }
+
+    fn checkpoint_late(&self) -> Option<u64> {
+        Self::checkpoint_late(self)
     }
 }
 

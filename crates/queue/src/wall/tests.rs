@@ -21,6 +21,32 @@ fn ordinary_time_is_believed() {
 }
 
 #[test]
+fn each_change_is_told_once_and_in_order() {
+    use ClockChange::{Believed, Doubted, GoneBack, Stepped};
+    let mut guard = WallGuard::new(at(0, 0, 10_000));
+    let mut seen = |s: u64, ahead_s: i128| {
+        guard.observe(at(s, s, 10_000 + i128::from(s) + ahead_s));
+        guard.take_changes().collect::<Vec<_>>()
+    };
+    assert_eq!(seen(1, 0), []);
+    assert_eq!(seen(2, -60), [Stepped { by_ms: -60_000 }]);
+    assert_eq!(seen(3, -60), [], "it stays there");
+    assert_eq!(seen(4, 3_540), [Doubted { ahead_ms: 3_600_000 }]);
+    assert_eq!(seen(5, 3_540), [], "it is still doubted");
+    assert_eq!(seen(6, 0), [GoneBack { by_ms: 60_000 }], "back, and a little ahead of what was believed");
+    assert_eq!(seen(7, 7_200), [Doubted { ahead_ms: 7_200_000 }]);
+    assert_eq!(seen(8, 9_000), [Doubted { ahead_ms: 9_000_000 }], "it stepped again");
+    assert_eq!(seen(67, 9_000), []);
+    assert_eq!(seen(68, 9_000), [Believed { by_ms: 9_000_000 }]);
+    assert_eq!(seen(69, 9_000), []);
+    // Nobody looks for long: the last ones are kept.
+    for s in 100..200 {
+        guard.observe(at(s, s, 20_000 + i128::from(s) - 2 * i128::from(s)));
+    }
+    assert_eq!(guard.take_changes().count(), CHANGES_MAX);
+}
+
+#[test]
 fn a_step_back_is_followed_at_once() {
     let mut guard = WallGuard::new(at(0, 0, 10_000));
     assert_eq!(guard.observe(at(1, 1, 6_400)), 6_400 * SECOND);

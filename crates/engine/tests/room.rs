@@ -1,0 +1,141 @@
+//! A store whose room runs out and comes back.
+
+use tickwheel_engine::{
+    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found, Guard,
+    Input, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, Seq, Timestamp, Unavailable,
+};
+
+const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
+const MIB: u64 = 1 << 20;
+
+/// A machine over a store that is answered by hand, with so much room at its start (bytes).
+struct World {
+    engine: Engine,
+    out: Vec<Effect>,
+    calls: u64,
+}
+
+impl World {
+    fn new(room: u64) -> Self {
+        let acquired = Acquired {
+            guard: Guard { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO },
+            last_wall: Timestamp::EPOCH,
+            counters: Counters::default(),
+            secret: [7; 16],
+            queues: Vec::new(),
+            leased: Vec::new(),
+            rules: Vec::new(),
+            room,
+        };
+        let mut world =
+            Self { engine: Engine::new(EngineConfig::default(), acquired, NOW), out: Vec::new(), calls: 0 };
+        while let Some((id, _)) = world.request() {
+            world.reply(id, Reply::Page(Page::default()));
+        }
+        assert!(world.engine.is_loaded());
+        world
+    }
+
+    /// What the store is asked for next.
+    fn request(&mut self) -> Option<(RequestId, Request)> {
+        self.engine.flush(NOW, &mut self.out);
+        let at = self.out.iter().position(|effect| matches!(effect, Effect::Request { .. }))?;
+        match self.out.remove(at) {
+            Effect::Request { id, request } => Some((id, request)),
+            other => unreachable!("{other:?} is no request"),
+        }
+    }
+
+    fn reply(&mut self, request: RequestId, reply: Reply) {
+        self.engine.step(NOW, Input::Store { request, reply }, &mut self.out);
+    }
+
+    /// Puts a task with so many bytes, while the store has this much room behind each commit.
+    fn put(&mut self, bytes: usize, room: u64) -> Result<(), PutError> {
+        self.calls += 1;
+        let queue = QueueName::new("q").expect("a name");
+        let mut put = Put::new(&queue, Key::new(&format!("k{}", self.calls)).expect("a key"));
+        put.due = Due::After { ms: 60_000 };
+        let put = put.payload(vec![0; bytes]);
+        let call = CallId(self.calls);
+        self.engine.step(NOW, Input::Call { call, command: Command::Put(put) }, &mut self.out);
+        while let Some((id, request)) = self.request() {
+            let reply = match request {
+                Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|_| Found::Absent).collect()),
+                Request::Commit { .. } => Reply::Done { room },
+                other => panic!("{other:?} was not to be asked"),
+            };
+            self.reply(id, reply);
+        }
+        let answer = self.out.drain(..).find_map(|effect| match effect {
+            Effect::Answer { call: of, answer: Answer::Put(result) } if of == call => Some(result.map(drop)),
+            _ => None,
+        });
+        answer.expect("a put is answered")
+    }
+
+    /// What a driver does now and then; the store has this much room. Whether it was asked.
+    fn look(&mut self, room: u64) -> bool {
+        self.engine.step(NOW, Input::LookForRoom, &mut self.out);
+        let Some((id, request)) = self.request() else { return false };
+        let Request::Commit { batch, .. } = request else { panic!("{request:?} asks for no room") };
+        assert!(batch.effects.is_empty() && batch.rules.is_empty(), "a question changes nothing: {batch:?}");
+        self.reply(id, Reply::Done { room });
+        true
+    }
+}
+
+fn is_full(result: &Result<(), PutError>) -> bool {
+    matches!(result, Err(PutError::Unavailable(Unavailable::Full { .. })))
+}
+
+/// The story: a disk was full, space came back, and the next put was refused none the less, for only a refused one had the store asked.
+#[test]
+fn room_that_comes_back_is_noticed_without_a_refused_put() {
+    let mut world = World::new(1 << 30);
+    assert!(!world.look(0), "with room there is nothing to ask");
+    assert_eq!(world.put(100, 0), Ok(()), "and behind it there is no room any more");
+    assert_eq!((world.engine.shortage(), world.engine.asks_for_room()), (Some(0), true));
+    assert!(world.look(0) && world.engine.asks_for_room());
+    assert!(world.look(1 << 30));
+    assert_eq!((world.engine.shortage(), world.engine.asks_for_room()), (None, false));
+    assert_eq!(world.put(100, 1 << 30), Ok(()), "the first put is taken");
+}
+
+#[test]
+fn growth_is_never_taken_before_the_store_says_that_there_is_room() {
+    let mut world = World::new(0);
+    for _ in 0..3 {
+        assert!(is_full(&world.put(100, 0)));
+        assert!(world.look(0));
+    }
+    assert!(world.look(50));
+    assert!(is_full(&world.put(100, 50)), "fifty bytes are no room for it");
+    assert!(world.look(1 << 30));
+    assert_eq!(world.put(100, 1 << 30), Ok(()));
+}
+
+#[test]
+fn a_shortage_lasts_until_what_was_refused_would_be_taken() {
+    let mut world = World::new(3 * MIB);
+    assert_eq!(world.engine.shortage(), None);
+    assert!(world.engine.asks_for_room(), "it is low");
+    let much = usize::try_from(5 * MIB).expect("it fits");
+    assert!(is_full(&world.put(much, 3 * MIB)));
+    assert!(world.look(4 * MIB) && world.engine.shortage().is_some());
+    assert_eq!(world.put(100, 4 * MIB), Ok(()), "small ones are taken meanwhile");
+    assert!(world.look(100 * MIB));
+    assert_eq!(world.engine.shortage(), None);
+    assert_eq!(world.put(much, 100 * MIB), Ok(()));
+}
+
+#[test]
+fn who_stops_or_has_failed_asks_no_more() {
+    let mut world = World::new(0);
+    assert!(world.engine.asks_for_room());
+    world.engine.step(NOW, Input::StoreFailed { why: "it".to_owned() }, &mut Vec::new());
+    assert!(!world.engine.asks_for_room() && !world.look(1 << 30));
+    let mut world = World::new(0);
+    world.engine.step(NOW, Input::Stop, &mut Vec::new());
+    assert!(!world.engine.asks_for_room());
+}

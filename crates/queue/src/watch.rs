@@ -1,0 +1,119 @@
+//! Looks at a shard after each turn, and tells what an operator should know.
+
+use std::time::{Duration, Instant};
+
+use tickwheel_engine::ShardStore;
+
+use crate::backup::Holds;
+use crate::notice::{ClockChange, Listener, Notice};
+use crate::shard::Shard;
+
+/// While there is little room in the store, it is asked this often how much there is now: puts are taken again well within a second of
+/// space, and a look costs no write.
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
+/// This often it is looked whether the directory is still this process's: at least once a second.
+const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
+
+/// What was told already, and when to look again.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    listener: Listener,
+    slow_commit: Duration,
+    /// Since when there has been too little room.
+    short_since: Option<Instant>,
+    is_read_only: bool,
+    is_late: bool,
+    /// The commit under way that was told to be slow, by its beginning (monotonic nanoseconds).
+    waits_told: Option<u64>,
+    look_for_room: Instant,
+    look_at_lock: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(listener: Listener, slow_commit: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            listener,
+            slow_commit,
+            short_since: None,
+            is_read_only: false,
+            is_late: false,
+            waits_told: None,
+            look_for_room: now,
+            look_at_lock: now,
+        }
+    }
+
+    /// How long until the next look.
+    pub(crate) fn wait<S: ShardStore>(&self, shard: &Shard<S>, now: Instant) -> Duration {
+        let lock = self.look_at_lock.saturating_duration_since(now);
+        if shard.asks_for_room() { lock.min(self.look_for_room.saturating_duration_since(now)) } else { lock }
+    }
+
+    /// Whether it is time to ask how much room there is.
+    pub(crate) fn looks_for_room<S: ShardStore>(&mut self, shard: &Shard<S>, now: Instant) -> bool {
+        let looks = now >= self.look_for_room && shard.asks_for_room();
+        if looks {
+            self.look_for_room = now + LOOK_FOR_ROOM;
+        }
+        looks
+    }
+
+    /// Has the store look at its lock, if it is time.
+    pub(crate) fn look_at_lock<S: ShardStore + Holds>(&mut self, shard: &mut Shard<S>, now: Instant) {
+        if now >= self.look_at_lock {
+            self.look_at_lock = now + LOOK_AT_LOCK;
+            shard.store_mut().look_at_lock();
+        }
+    }
+
+    /// Tells what is new. `mono_ns` is the time of the shard, `now` that of the machine.
+    pub(crate) fn tell<S: ShardStore + Holds>(
+        &mut self,
+        shard: &mut Shard<S>,
+        changes: Vec<ClockChange>,
+        mono_ns: u64,
+        now: Instant,
+    ) {
+        changes.into_iter().for_each(|change| self.listener.tell(Notice::Clock(change)));
+        self.tell_of_commits(shard, mono_ns);
+        let Some(engine) = shard.engine() else { return };
+        if let Some(why) = engine.failure().filter(|_| !self.is_read_only) {
+            self.is_read_only = true;
+            self.listener.tell(Notice::ReadOnly { why });
+        }
+        match (engine.shortage(), self.short_since) {
+            (Some(room_bytes), None) => {
+                self.short_since = Some(now);
+                self.listener.tell(Notice::RoomShort { room_bytes });
+            }
+            (None, Some(since)) => {
+                self.short_since = None;
+                let after = now.saturating_duration_since(since);
+                self.listener.tell(Notice::RoomAgain { room_bytes: engine.room(), after });
+            }
+            _ => {}
+        }
+        let late = shard.store().checkpoint_late();
+        if late.is_some() != self.is_late {
+            self.is_late = late.is_some();
+            let notice = late.map(|log_bytes| Notice::CheckpointLate { log_bytes });
+            self.listener.tell(notice.unwrap_or(Notice::CheckpointDone));
+        }
+    }
+
+    fn tell_of_commits<S: ShardStore>(&mut self, shard: &mut Shard<S>, mono_ns: u64) {
+        let slowest = shard.take_slowest();
+        if slowest >= self.slow_commit {
+            self.listener.tell(Notice::CommitSlow { took: slowest });
+        }
+        let under_way = shard.committing_since();
+        if let Some(since_ns) = under_way.filter(|since| self.waits_told != Some(*since)) {
+            let took = Duration::from_nanos(mono_ns.saturating_sub(since_ns));
+            if took >= self.slow_commit {
+                self.waits_told = under_way;
+                self.listener.tell(Notice::CommitWaits { took });
+            }
+        }
+    }
+}

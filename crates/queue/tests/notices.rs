@@ -1,0 +1,104 @@
+//! What a queue tells its operator.
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use tickwheel_queue::{
+    Key, Notice, OpenError, Options, Put, PutError, Queue, QueueName, Seq, StoreError, Unavailable,
+};
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(30);
+
+fn opened(options: Options, directory: &Path) -> (Queue, Receiver<Notice>) {
+    let (tell, told) = channel();
+    let queue = options.on_notice(move |notice| drop(tell.send(notice))).open(directory);
+    (queue.expect("a directory opens"), told)
+}
+
+fn put(queue: &Queue, key: &str) -> Result<Seq, PutError> {
+    let name = QueueName::new("q").expect("a name");
+    let put = Put::new(&name, Key::new(key).expect("a key")).after(Duration::from_secs(3_600));
+    queue.put(put).wait().map(|stored| stored.task.version)
+}
+
+/// The story: the lock file was removed under a running server, and a second one took the directory. What the first one acknowledged then
+/// was lost.
+#[test]
+fn a_queue_whose_lock_is_taken_away_changes_nothing_any_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, told) = opened(Queue::options(), directory.path());
+    put(&queue, "a").expect("taken");
+    fs::remove_file(directory.path().join("lock")).expect("removed");
+    let removed = Instant::now();
+    let second = Queue::open(directory.path());
+    assert!(matches!(second, Err(OpenError::Store(StoreError::Locked { .. }))), "{:?}", second.err());
+    let Notice::ReadOnly { why } = told.recv_timeout(LONG).expect("it is told") else {
+        panic!("another notice")
+    };
+    assert!(why.contains("lock: another file is in its place"), "{why}");
+    let refused = put(&queue, "b");
+    assert!(matches!(refused, Err(PutError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
+    assert_eq!(queue.health().read_only.as_deref(), Some(&*why));
+    assert!(removed.elapsed() < LONG, "it does not wait for a put");
+    queue.close();
+    let third = Queue::open(directory.path()).expect("it is free now");
+    assert_eq!(put(&third, "a").is_ok(), true, "and goes on with what there was");
+}
+
+/// No log file is made, and no checkpoint named, in a directory that may be another's: whether or not a second has passed.
+#[test]
+fn a_file_is_made_only_under_the_lock() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, told) =
+        opened(Queue::options().log_file_bytes(8_192).checkpoint_after_bytes(16_384), directory.path());
+    let files = || fs::read_dir(directory.path().join("shard-0000")).expect("a folder").count();
+    put(&queue, "a").expect("taken");
+    fs::remove_file(directory.path().join("lock")).expect("removed");
+    let before = files();
+    let ends = Instant::now() + LONG;
+    let mut number = 0;
+    while put(&queue, &format!("b{number}")).is_ok() && Instant::now() < ends {
+        number += 1;
+    }
+    assert!(matches!(told.recv_timeout(LONG), Ok(Notice::ReadOnly { .. })));
+    assert!(
+        files() <= before + 2,
+        "what was under way may end; there were {before}, and there are {}",
+        files()
+    );
+}
+
+#[test]
+fn a_slow_commit_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, told) = opened(Queue::options().slow_commit(Duration::from_nanos(1)), directory.path());
+    put(&queue, "a").expect("taken");
+    let slow = told.recv_timeout(LONG).expect("it is told");
+    assert!(matches!(slow, Notice::CommitSlow { .. } | Notice::CommitWaits { .. }), "{slow:?}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, told) = opened(Queue::options(), directory.path());
+    put(&queue, "a").expect("taken");
+    drop(queue);
+    assert_eq!(
+        told.recv_timeout(Duration::ZERO),
+        Err(RecvTimeoutError::Disconnected),
+        "all is well, and nothing is told"
+    );
+}
+
+#[test]
+fn an_opening_says_what_it_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, _told) = opened(Queue::options(), directory.path());
+    let made = queue.opened().recovery.clone().expect("a directory");
+    assert!(made.created && made.tasks == 0, "{made:?}");
+    put(&queue, "a").expect("taken");
+    drop(queue);
+    let (queue, _told) = opened(Queue::options(), directory.path());
+    let found = queue.opened().recovery.clone().expect("a directory");
+    assert!(!found.created && found.tasks == 1 && found.frames > 0, "{found:?}");
+    assert_eq!(Queue::options().open_memory().expect("a queue").opened().recovery, None);
+}
