@@ -1,14 +1,25 @@
 //! The log of the server, on stderr.
 
+mod floods;
+mod limiter;
+
 use std::io::{self, IsTerminal, Stderr, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tickwheel_server::events;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
+use self::limiter::Limiter;
+pub(crate) use self::limiter::{flush, tell_repeated};
 use crate::output::{Told, causes};
 use crate::printable;
+
+/// What is logged unless something else is asked for. In an hour in which all is well that is a handful of lines.
+pub(crate) const FILTER_DEFAULT: &str = "info";
 
 /// The forms of a log.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +92,7 @@ fn coloured(text: &str) -> String {
 /// Reads a filter of the log: a level, or what `RUST_LOG` takes.
 pub(crate) fn filter(text: &str) -> Result<String, String> {
     // An empty variable is how a shell says that it is not set.
-    let text = if text.is_empty() { "warn" } else { text };
+    let text = if text.is_empty() { FILTER_DEFAULT } else { text };
     // A bare word that is no level is a module's name to the filter, and all others fall silent.
     let bare = text.split(',').map(str::trim).find(|part| {
         let is_level = part.parse::<LevelFilter>().is_ok();
@@ -105,17 +116,20 @@ pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
         .flatten_event(true)
         .finish();
     tracing::subscriber::with_default(log, || match causes(error) {
-        why if why.is_empty() => tracing::error!("{error}"),
-        why => tracing::error!(error = why, "{error}"),
+        why if why.is_empty() => tracing::error!(event = events::START_FAILED, "{error}"),
+        why => tracing::error!(event = events::START_FAILED, error = why, "{error}"),
     });
     Told.into()
 }
 
-/// Sets up the log of the process.
+/// Sets up the log of the process. `access`: there is a line for each call, and a filter that does not speak of them lets them through.
 ///
 /// # Errors
 /// The filter makes no sense, or there is a log already.
-pub(crate) fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
+pub(crate) fn log_to_stderr(filter: &str, format: LogFormat, access: bool) -> Result<()> {
+    let target = events::ACCESS;
+    let says_it = filter.split(',').any(|part| part.trim().starts_with(target));
+    let filter = if access && !says_it { format!("{filter},{target}=info") } else { filter.to_owned() };
     let filter = EnvFilter::try_new(filter).context("read the log filter")?;
     let colours = io::stderr().is_terminal();
     let written = match format {
@@ -123,11 +137,12 @@ pub(crate) fn log_to_stderr(filter: &str, format: LogFormat) -> Result<()> {
         LogFormat::Text => Written::Text,
         LogFormat::Json => Written::Json,
     };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || written.to_stderr());
-    let set_up = match format {
-        LogFormat::Text => log.with_ansi(colours).try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || written.to_stderr());
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(colours).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    let set_up = tracing_subscriber::registry().with(filter).with(Limiter).with(lines).try_init();
     set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
 }
 

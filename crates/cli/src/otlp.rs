@@ -14,7 +14,7 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tickwheel_api::TraceContext;
-use tickwheel_server::{Attribute, Span, SpanSink};
+use tickwheel_server::{Attribute, Span, SpanSink, events};
 use ureq::Agent;
 
 /// The longest time that a collector may take for some spans.
@@ -29,7 +29,7 @@ impl Export {
     /// Sends the last ones.
     pub(crate) fn close(self) {
         if let Err(error) = self.0.shutdown_with_timeout(CLOSE_TIME_MAX) {
-            tracing::warn!(%error, "the last spans were not taken");
+            tracing::warn!(event = events::SPANS_LOST, %error, "the last spans were not taken");
         }
     }
 }

@@ -61,6 +61,12 @@ pub(crate) fn every(text: &str) -> Result<u64, String> {
     if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("look every 100ms to 1h".to_owned()) }
 }
 
+/// From when on a commit is slow, in ms.
+pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("a commit is slow from 1ms to 1h on".to_owned()) }
+}
+
 /// An instant, in ms since 1970: RFC 3339, or milliseconds since 1970 as a bare number.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

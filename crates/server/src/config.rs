@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tickwheel_api::Levels;
-use tickwheel_queue::{AckLevel, QueueName};
+use tickwheel_queue::{AckLevel, QueueName, SLOW_COMMIT_DEFAULT};
 
 use crate::beanstalk;
 use crate::host::{is_loopback, no_host};
@@ -113,6 +113,10 @@ pub struct Config {
     /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
     /// to 90 s before they kill.
     pub stop_grace: Duration,
+    /// Write a line in the log for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
+    pub access_log: bool,
+    /// A commit that takes this long or longer is a line in the log. Default: 1 s.
+    pub slow_commit: Duration,
     /// Where spans of requests and of deliveries go. Default: nowhere, and none are made.
     pub spans: Option<SpanSink>,
 }
@@ -138,6 +142,8 @@ impl Config {
             connections_per_address_max: 1_000,
             limits: Limits::default(),
             stop_grace: Duration::from_secs(10),
+            access_log: false,
+            slow_commit: SLOW_COMMIT_DEFAULT,
             spans: None,
         }
     }

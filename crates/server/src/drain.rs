@@ -10,6 +10,7 @@ use tickwheel_api::DrainBody;
 use crate::answer;
 use crate::app::{App, Shared};
 use crate::body::NoBody;
+use crate::events;
 use crate::problem::Refusal;
 use crate::query::NoQuery;
 
@@ -21,14 +22,14 @@ impl Drain {
     /// From now on puts are refused; all else goes on. [`end`](Self::end), a `POST /v1/resume` or a new start ends it.
     pub fn begin(&self) {
         if !self.0.swap(true, Ordering::Relaxed) {
-            tracing::warn!("no new tasks are taken from now on");
+            tracing::warn!(event = events::DRAIN_BEGUN, "no new tasks are taken from now on");
         }
     }
 
     /// From now on puts are taken again.
     pub fn end(&self) {
         if self.0.swap(false, Ordering::Relaxed) {
-            tracing::warn!("new tasks are taken again");
+            tracing::warn!(event = events::DRAIN_OVER, "new tasks are taken again");
         }
     }
 

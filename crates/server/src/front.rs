@@ -19,6 +19,9 @@ use tickwheel_api::openapi::operations;
 use tickwheel_api::{Problem, ProblemKind, TraceContext};
 use tower_service::Service;
 
+use crate::access;
+use crate::audit::{Acts, Subject};
+use crate::events;
 use crate::guard::Guard;
 use crate::header;
 use crate::host::Hosts;
@@ -38,6 +41,9 @@ pub(crate) struct Front {
     shapes: Shapes,
     refusals: Arc<Refusals>,
     spans: Option<SpanSink>,
+    /// There is a line in the log for each call.
+    access_log: bool,
+    acts: Acts,
 }
 
 impl Front {
@@ -47,8 +53,10 @@ impl Front {
         guard: Arc<Guard>,
         refusals: Arc<Refusals>,
         spans: Option<SpanSink>,
+        access_log: bool,
     ) -> Self {
-        Self { routes, hosts, guard, clock: SystemClock::new(), shapes: Shapes::new(), refusals, spans }
+        let (clock, shapes) = (SystemClock::new(), Shapes::new());
+        Self { routes, hosts, guard, clock, shapes, refusals, spans, access_log, acts: Acts::new() }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -57,13 +65,14 @@ impl Front {
         let method = request.method().clone();
         let shape = self.shapes.of(request.uri().path());
         let trace = header::trace(request.headers());
+        let mut subject = Subject::new(method.clone(), shape, request.uri().clone(), standing.from());
         let (parts, body) = request.into_parts();
         let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
         let mut answer = match admitted {
             // Before the guard: a browser has no token, and the pages hold no secrets.
             Ok(()) => match pages::page(&parts) {
                 Some(page) => page,
-                None => self.granted(parts, body).await,
+                None => self.granted(parts, body, &mut subject).await,
             },
             Err(refusal) => refusal.into_response(),
         };
@@ -79,7 +88,7 @@ impl Front {
         if let Some(spans) = &self.spans {
             spans.take(span(&method, shape, status, took, trace));
         }
-        answer
+        if self.access_log { access::log(answer, subject, self.clock, begun) } else { answer }
     }
 
     /// In a kept place only what it is kept for, unless there is another place by now.
@@ -93,18 +102,25 @@ impl Front {
     }
 
     /// Has the request carried out if its sender may do that.
-    async fn granted(&self, mut parts: Parts, body: Body) -> Response {
+    async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
         let allowed = self.guard.check(&parts).and_then(|grant| {
             grant.quota().map_or(Ok(()), Quota::call)?;
             Ok(grant)
         });
-        match allowed {
+        let (answer, is_limited) = match allowed {
             Ok(grant) => {
+                let is_limited = grant.quota().is_some();
+                subject.token = grant.name().cloned();
                 parts.extensions.insert(grant);
-                self.call(Request::from_parts(parts, body)).await
+                (self.call(Request::from_parts(parts, body)).await, is_limited)
             }
-            Err(refusal) => refusal.into_response(),
-        }
+            Err(refusal) => {
+                subject.token = self.guard.name(&parts.headers);
+                (refusal.into_response(), true)
+            }
+        };
+        subject.audit(answer.status().as_u16(), answer.extensions().get().copied(), &self.acts, is_limited);
+        answer
     }
 
     /// Something was refused before it became a request.
@@ -123,7 +139,7 @@ impl Front {
             Ok(Poll::Ready(Ok(answer))) => Poll::Ready(answer),
             Ok(Poll::Ready(Err(never))) => match never {},
             Err(_) => {
-                tracing::error!("a handler panicked");
+                tracing::error!(event = events::PANICKED, "a handler panicked");
                 Poll::Ready(problem::response(&Problem::internal("a part of the server failed")))
             }
         })
@@ -136,9 +152,9 @@ fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<
     let trace_id = trace.map(TraceContext::trace_id);
     // A store that failed was logged when it did; each call that it refuses since then is no news.
     if status == 500 {
-        tracing::warn!(%method, path = shape, status, took_us, trace_id, "answered");
+        tracing::warn!(event = events::CALL_FAILED, %method, route = shape, status, took_us, trace_id, "answered");
     } else {
-        tracing::debug!(%method, path = shape, status, took_us, trace_id, "answered");
+        tracing::debug!(%method, route = shape, status, took_us, trace_id, "answered");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which right a request needs, and whether its bearer has it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Method};
 use tickwheel_api::Problem;
 use tickwheel_queue::QueueName;
 
+use crate::events;
 use crate::job;
 use crate::path::decode;
 use crate::problem::Refusal;
@@ -110,6 +111,19 @@ impl Guard {
         bearer(headers).and_then(|token| self.grant(token))
     }
 
+    /// What the log calls the token of a request: `none` and `unknown` where it is no token of this server, and nothing where the server has
+    /// no tokens.
+    pub(crate) fn name(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        if !self.has_tokens() {
+            return None;
+        }
+        match self.known(headers) {
+            Some(grant) => grant.name().cloned(),
+            None if headers.contains_key(AUTHORIZATION) => Some(Arc::from("unknown")),
+            None => Some(Arc::from("none")),
+        }
+    }
+
     /// Whether a token says that the sender looks after the server. Where there are none, nobody can show that.
     pub(crate) fn is_admin(&self, headers: &HeaderMap) -> bool {
         self.has_tokens() && self.known(headers).is_some_and(|grant| grant.allows(Right::Admin))
@@ -159,11 +173,11 @@ fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
     }
     if tokens.short() > before.short() {
         let (file, short) = (path.display(), tokens.short());
-        tracing::warn!(%file, short, "there are short tokens in this file, which may be guessed; `tickwheel token` makes one that is not");
+        tracing::warn!(event = events::DOUBTFUL, %file, short, "there are short tokens in this file, which may be guessed; `tickwheel token` makes one that is not");
     }
     if !tokens.like_hashes().is_empty() && tokens.like_hashes() != before.like_hashes() {
         let (file, lines) = (path.display(), tokens.like_hashes());
-        tracing::warn!(%file, ?lines, "64 hex digits without `sha256:` are a token itself; if they are the hash of one, write `sha256:` in front of them");
+        tracing::warn!(event = events::DOUBTFUL, %file, ?lines, "64 hex digits without `sha256:` are a token itself; if they are the hash of one, write `sha256:` in front of them");
     }
 }
 

@@ -28,8 +28,12 @@ pub(crate) async fn alive() -> Response {
 pub(crate) struct Ready {
     /// Whether leases and acks are taken, and puts unless it drains.
     pub(crate) ready: bool,
-    /// Why not; `null` if they are.
+    /// The same in a word, and `degraded` where something is refused or held up and the rest goes on.
+    pub(crate) status: Status,
+    /// Why it is not ready, or degraded; `null` if all is well.
     pub(crate) why: Option<String>,
+    /// Each reason by itself, the gravest first.
+    pub(crate) reasons: Vec<String>,
     /// Whether no new tasks are taken while all else goes on.
     pub(crate) draining: bool,
     /// What an acknowledged call survives: `fsync` a power loss, `os` a crash of the process, `memory` nothing.
@@ -42,6 +46,22 @@ pub(crate) struct Ready {
     pub(crate) clock: ClockReport,
     /// What an operator should know of the last recovery; `null` if all was in order.
     pub(crate) recovery: Option<String>,
+}
+
+/// How a server is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    /// All goes on.
+    Ok,
+    /// It drains: puts are refused, because it was told so.
+    Draining,
+    /// Leases and acks go on; puts are refused, or due tasks wait.
+    Degraded,
+    /// Nothing is changed any more.
+    ReadOnly,
+    /// It does not answer, or it stops.
+    NotReady,
 }
 
 /// The wall clock, beside the one that cannot step.
@@ -64,6 +84,7 @@ impl Ready {
                 *text = Some(HIDDEN.to_owned());
             }
         }
+        self.reasons.fill(HIDDEN.to_owned());
     }
 }
 
@@ -127,6 +148,30 @@ mod tests {
         let text = next_piece(&mut answer.into_body()).await.expect("whole").expect("some text");
         let body: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         body["why"].as_str().expect("a reason").to_owned()
+    }
+
+    #[test]
+    fn a_server_that_is_short_of_something_is_degraded_and_ready() {
+        let well = Queue::options().open_memory().expect("a queue").health();
+        let of = |change: fn(&mut tickwheel_queue::Health), draining: bool, trouble: Option<&str>| {
+            let mut health = well.clone();
+            change(&mut health);
+            let body = translate::ready(health, draining, trouble.map(str::to_owned));
+            (body.ready, body.status, body.reasons.len(), body.why.is_some())
+        };
+        let (full, doubted): (fn(&mut _), fn(&mut _)) = (
+            |health: &mut tickwheel_queue::Health| health.short_of_room = Some(7),
+            |health: &mut tickwheel_queue::Health| health.clock_offset_ms = 3_600_000,
+        );
+        let failed =
+            |health: &mut tickwheel_queue::Health| health.read_only = Some("sync a: it failed".into());
+        assert_eq!(of(|_| {}, false, None), (true, Status::Ok, 0, false));
+        assert_eq!(of(|_| {}, true, None), (true, Status::Draining, 0, false));
+        assert_eq!(of(full, false, None), (true, Status::Degraded, 1, true));
+        assert_eq!(of(doubted, true, None), (true, Status::Degraded, 1, true));
+        assert_eq!(of(failed, false, Some("it is read-only")), (false, Status::ReadOnly, 2, true));
+        assert_eq!(of(|health| health.ready = false, false, None), (false, Status::NotReady, 1, true));
+        assert_eq!(of(full, false, Some("it is stopping")), (false, Status::NotReady, 2, true));
     }
 
     #[tokio::test]

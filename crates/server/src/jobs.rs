@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use crate::answer;
 use crate::app::{App, Shared};
 use crate::bulk::{Bulk, PAGE};
+use crate::events;
 use crate::job::{self, Job};
 use crate::limits::Limits;
 use crate::path::JobAt;
@@ -88,7 +89,7 @@ impl Jobs {
         for job in self.kept().await? {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
-                tracing::info!(id, queue, looked_at, of, "a job goes on");
+                tracing::info!(event = events::JOB_RESUMED, id, queue, looked_at, of, "a job goes on");
                 self.go(self.place(&mut self.running(), job, None));
             }
         }
@@ -123,7 +124,8 @@ impl Jobs {
                 Ok(_) => {}
                 Err(PutError::Unavailable(Unavailable::Full { .. })) => {
                     tracing::warn!(
-                        job.body.id,
+                        event = events::JOB_NOT_KEPT,
+                        id = job.body.id,
                         "the disk is full: a job is begun, and ends with the server until it can be kept"
                     );
                 }
@@ -134,6 +136,8 @@ impl Jobs {
                 }
                 Err(error) => return Err(not_kept(&error)),
             }
+            let JobBody { id, queue, action, of, .. } = &job.body;
+            tracing::info!(event = events::JOB_BEGUN, id, queue, ?action, of, "a job begins");
             self.go(place);
             return Ok(job.body);
         }
@@ -250,7 +254,7 @@ impl Jobs {
                 Err(error) if !self.stopping.is_given() => {
                     // What was kept last says that it is under way, so the next start goes on with it.
                     let (id, queue) = (job.body.id, &job.body.queue);
-                    tracing::warn!(id, queue, %error, "a job ends, for how far it is cannot be kept");
+                    tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job ends, for how far it is cannot be kept");
                     return false;
                 }
                 Ok(false) | Err(_) => return false,
@@ -258,7 +262,16 @@ impl Jobs {
         }
         if !job.is_running() {
             let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
-            tracing::info!(id, queue, ?action, ?state, matched, done, "a job is over");
+            tracing::info!(
+                event = events::JOB_OVER,
+                id,
+                queue,
+                ?action,
+                ?state,
+                matched,
+                done,
+                "a job is over"
+            );
         }
         job.is_running()
     }
@@ -321,8 +334,9 @@ impl Jobs {
                 match Job::read(&task.body.payload) {
                     Some(job) => jobs.push(job),
                     None => tracing::warn!(
-                        key = task.key.as_str(),
-                        "no job, though it stands in the queue of jobs"
+                        event = events::JOB_UNREADABLE,
+                        id = task.id,
+                        "a task is no job, though it stands in the queue of jobs"
                     ),
                 }
             }

@@ -16,10 +16,12 @@
 //! - Who may do what is said by [`Tokens`], if there are any: rights and scopes, checked in front of every route.
 //! - Others than its own machine it serves only with tokens and over TLS, see [`Config::insecure`].
 
+mod access;
 mod addresses;
 mod answer;
 mod app;
 mod aside;
+mod audit;
 mod batch;
 mod batches;
 mod beanstalk;
@@ -33,6 +35,7 @@ mod dead;
 mod deliveries;
 mod description;
 mod drain;
+pub mod events;
 mod forecast;
 mod front;
 mod guard;
@@ -44,10 +47,12 @@ mod job;
 mod jobs;
 mod large_bodies;
 mod leases;
+mod lifecycle;
 mod limits;
 mod lines;
 mod listen;
 mod metrics;
+mod notices;
 mod others;
 mod pages;
 mod path;

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
+use crate::events;
+
 /// The log says at most once in 10 s that there are too many connections: a flood does not fill it.
 const SAID_EVERY: Duration = Duration::from_secs(10);
 /// One of 256 connections is closed at once when places run out, so that the search for them is paid by as many newcomers.
@@ -185,6 +187,7 @@ impl Places {
     fn warn(&self, state: &mut State) {
         if let Some(turned_away) = state.turned_away.one_more(Instant::now()) {
             tracing::warn!(
+                event = events::CONNECTIONS_FULL,
                 connections_max = self.0.max,
                 turned_away,
                 "too many connections (--max-connections), and none of them is idle"

@@ -29,7 +29,8 @@ impl Refusals {
     }
 }
 
-fn word(kind: ProblemKind) -> &'static str {
+/// The last word of its type.
+pub(crate) fn word(kind: ProblemKind) -> &'static str {
     let uri = kind.type_uri();
     uri.strip_prefix("/problems/").unwrap_or(uri)
 }

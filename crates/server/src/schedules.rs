@@ -43,7 +43,7 @@ pub(crate) async fn put(
     let stored = stored.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
     let (queue, name, created) = (at.queue.as_str(), at.name.as_str(), stored.created);
     let next = stored.schedule.record.next.map(tracing::field::display);
-    tracing::info!(queue, name, created, next, "a schedule stands");
+    tracing::debug!(queue, name, created, next, "a schedule stands");
     let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = show(status, &stored.schedule);
     if stored.created {
@@ -67,7 +67,7 @@ pub(crate) async fn delete(
     let delete = DeleteSchedule { queue: at.queue.clone(), name: at.name.clone(), if_version: version };
     let gone = app.queue.delete_schedule(delete).await;
     gone.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
-    tracing::info!(queue = at.queue.as_str(), name = at.name.as_str(), "a schedule is deleted");
+    tracing::debug!(queue = at.queue.as_str(), name = at.name.as_str(), "a schedule is deleted");
     Ok(answer::json(StatusCode::OK, &DeleteScheduleAnswer { result: ScheduleGone::Deleted }))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use tickwheel_api::Problem;
-use tickwheel_queue::{AckLevel, Queue};
+use tickwheel_queue::{Options, Queue};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -17,10 +17,13 @@ use crate::app::App;
 use crate::beanstalk::{Desk, DeskOptions, Listener};
 use crate::config::{Beanstalk, Config, Store};
 use crate::drain::Drain;
+use crate::events;
 use crate::front::Front;
 use crate::guard::Guard;
 use crate::host::Hosts;
+use crate::lifecycle;
 use crate::listen::{Bound, Came, ListenAt, Opened};
+use crate::notices::Notices;
 use crate::places::{Permit, Places};
 use crate::routes::routes;
 use crate::standing::Standing;
@@ -69,6 +72,7 @@ pub struct Server {
     stop_grace: Duration,
     beanstalk: Option<(Listener, Arc<Desk>)>,
     draining: Drain,
+    notices: Notices,
 }
 
 impl Server {
@@ -103,7 +107,10 @@ impl Server {
             Store::Dir(directory) => Some(directory.clone()),
             Store::Memory => None,
         };
-        let queue = open(config.store, config.virtual_clock, config.ack_level).await?;
+        let notices = Notices::new();
+        let options =
+            notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
+        let queue = open(config.store, config.virtual_clock, options).await?;
         let listening = bound.open().and_then(|door| Ok((door.place()?, door)));
         let (local_addr, door_of_http) = match listening {
             Ok(listening) => listening,
@@ -113,11 +120,9 @@ impl Server {
                 return Err(refused(source));
             }
         };
+        lifecycle::say_started(&queue, directory.as_deref()).await;
         if let Some(warning) = directory.and_then(tickwheel_queue::warning_of_others) {
-            tracing::warn!("{warning}");
-        }
-        if let Some(recovery) = queue.health().recovery {
-            tracing::warn!(%recovery, "the last end left something behind");
+            tracing::warn!(event = events::DOUBTFUL, "{warning}");
         }
         let (stop, stopping) = stopping::signal();
         let app =
@@ -126,7 +131,7 @@ impl Server {
         let refusals = Arc::clone(&app.refusals);
         let draining = app.draining.clone();
         if let Err(problem) = app.jobs.resume().await {
-            tracing::warn!(%problem, "jobs that were under way stand still until the next start");
+            tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "jobs that were under way stand still until the next start");
         }
         let front = Arc::new(Front::new(
             routes(Arc::clone(&app)),
@@ -134,6 +139,7 @@ impl Server {
             Arc::clone(&guard),
             refusals,
             config.spans,
+            config.access_log,
         ));
         let kept = config.limits.connections_kept;
         let places = Places::new(connections_allowed(config.connections_max, kept), kept);
@@ -174,6 +180,7 @@ impl Server {
             stop_grace: config.stop_grace,
             beanstalk,
             draining,
+            notices,
         })
     }
 
@@ -219,7 +226,7 @@ impl Server {
     /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
         let beanstalk = self.beanstalk().map(tracing::field::display);
-        tracing::info!(listen = %self.local_addr, beanstalk, "serving");
+        tracing::info!(event = events::LISTENING, listen = self.url(), beanstalk, "listening");
         let (mut connections, mut turned_away) = (JoinSet::new(), JoinSet::new());
         let mut shutdown = pin!(shutdown);
         let mut doors = JoinSet::new();
@@ -234,15 +241,17 @@ impl Server {
                 None => std::future::pending().await,
             }
         });
+        let mut notices = std::mem::replace(&mut self.notices, Notices::new());
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
                 () = &mut tokens => {}
                 () = &mut certificates => {}
+                () = notices.write() => {}
                 accepted = self.door.accept() => match accepted {
                     Ok(came) => self.take(&mut connections, &mut turned_away, came),
                     Err(error) => {
-                        tracing::warn!(%error, "accept failed");
+                        tracing::warn!(event = events::ACCEPT_FAILED, %error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -253,22 +262,23 @@ impl Server {
         }
         drop(self.door);
         self.stop.give();
-        tracing::info!(connections = connections.len(), "stopping");
+        let stop = lifecycle::Stop::begin(connections.len());
         let drained = async { while connections.join_next().await.is_some() {} };
         if timeout(self.stop_grace, drained).await.is_err() {
-            tracing::warn!(connections = connections.len(), "calls under way were cut off");
+            let cut_off = connections.len();
+            tracing::warn!(
+                event = events::STOP_CUT_OFF,
+                connections = cut_off,
+                "calls under way were cut off"
+            );
             connections.shutdown().await;
         }
         // It bounds itself by the same grace; what its clients hold goes back before the queue is closed.
         while doors.join_next().await.is_some() {}
         // A disk that takes no more may keep it from writing the leases down, for ever.
-        match timeout(self.stop_grace, close(self.queue)).await {
-            Ok(()) => tracing::info!("stopped"),
-            Err(_) => tracing::warn!(
-                waited = ?self.stop_grace,
-                "stopped without waiting for the disk any longer: leases that are not written down end with this process"
-            ),
-        }
+        let closed = timeout(self.stop_grace, close(self.queue)).await.is_ok();
+        notices.write_rest();
+        stop.end(closed);
     }
 
     /// Serves a connection, or refuses it if there are too many.
@@ -342,9 +352,8 @@ fn no_door(door: &Beanstalk, source: io::Error) -> StartError {
 }
 
 /// Opens the queue where blocking is allowed: recovery reads files.
-async fn open(store: Store, virtual_clock: bool, ack_level: AckLevel) -> Result<Queue, StartError> {
+async fn open(store: Store, virtual_clock: bool, options: Options) -> Result<Queue, StartError> {
     let opening = tokio::task::spawn_blocking(move || {
-        let options = Queue::options().ack_level(ack_level);
         let options = if virtual_clock { options.virtual_clock() } else { options };
         match store {
             Store::Dir(dir) => options.open(&dir).map_err(|source| StartError::Open { place: dir, source }),
@@ -372,7 +381,12 @@ fn connections_allowed(wanted: usize, kept: usize) -> usize {
     let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED.saturating_add(kept as u64)))
         .unwrap_or(usize::MAX);
     if allowed < wanted {
-        tracing::warn!(wanted, allowed, "fewer connections than configured: the limit of open files is low");
+        tracing::warn!(
+            event = events::DOUBTFUL,
+            wanted,
+            allowed,
+            "fewer connections than configured: the limit of open files is low"
+        );
     }
     wanted.min(allowed).max(1)
 }

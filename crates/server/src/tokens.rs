@@ -21,7 +21,7 @@ const TOKENS_MAX: usize = 1_000;
 /// A line for each: the token, or `sha256:` and the SHA-256 of it in hex, which a file should have (64 hex digits without `sha256:` are a token);
 /// then, if it may not do everything,
 /// `rights=` with some of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
-/// comment. Several lines are valid at once, so that a token can be replaced while it is in use.
+/// comment. `name=billing` is what the log calls the token; without it that is the line, `line:3`. Several lines are valid at once, so that a token can be replaced while it is in use.
 ///
 /// What its bearer may have at most: `rate=100/s` calls, of which each line of a batch is one; `bytes=1000000/s` of bodies; `tasks=50000`, dead ones
 /// too, in the queues of the scope (counted once a second); `max_delay=30d`, how far ahead a put may be due. Beyond the first three the answer is
@@ -63,6 +63,8 @@ pub(crate) struct Grant {
     quota: Option<Arc<Quota>>,
     /// The hash of the token that a request brought.
     token: Option<Hash>,
+    /// What the log calls it.
+    name: Option<Arc<str>>,
 }
 
 /// Where.
@@ -109,7 +111,9 @@ impl Right {
 }
 
 /// What may stand behind a token.
-const NAMES: [&str; 6] = ["rights", "scope", "rate", "bytes", "tasks", "max_delay"];
+const NAMES: [&str; 7] = ["name", "rights", "scope", "rate", "bytes", "tasks", "max_delay"];
+/// The name of a token has at most so many bytes.
+const NAME_BYTES_MAX: usize = 64;
 
 /// Why a text says no tokens. What stands in it is not shown: it may be a secret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -135,7 +139,9 @@ impl Tokens {
                 continue;
             }
             let wrong = |what: String| TokensError { line: index + 1, what };
-            let Said { hash, grant, plain_bytes } = said(line).map_err(wrong)?;
+            let Said { hash, mut grant, plain_bytes } = said(line).map_err(wrong)?;
+            let of_line = || format!("line:{}", index + 1).into();
+            grant.name.get_or_insert_with(of_line);
             if tokens.known.iter().any(|(known, _)| *known == hash) {
                 return Err(wrong(
                     "the token stands here a second time; leave one of the two out".to_owned(),
@@ -233,7 +239,7 @@ impl fmt::Debug for Tokens {
 impl Grant {
     /// Of a server without tokens.
     pub(crate) fn everything() -> Self {
-        Self { rights: Rights(u8::MAX), scopes: None, quota: None, token: None }
+        Self { rights: Rights(u8::MAX), scopes: None, quota: None, token: None, name: None }
     }
 
     /// Of a caller that is not known.
@@ -244,6 +250,11 @@ impl Grant {
     /// The same without limits.
     pub(crate) fn without_quota(self) -> Self {
         Self { quota: None, ..self }
+    }
+
+    /// What the log calls the token; `None` where the server has none, and for a caller that is not known.
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref()
     }
 
     /// The hash of the token that the request brought; `None`: the server has none.
@@ -341,6 +352,7 @@ fn said(line: &str) -> Result<Said, String> {
         seen.push(name);
         let wrong = |error: &dyn fmt::Display| format!("in `{name}=`: {error}");
         match name {
+            "name" => grant.name = Some(token_name(value)?),
             "rights" => grant.rights = rights(value)?,
             "scope" => grant.scopes = Some(scopes(value)?),
             "rate" => allowed.rate = Some(value.parse().map_err(|error: RateError| wrong(&error))?),
@@ -353,6 +365,15 @@ fn said(line: &str) -> Result<Said, String> {
         grant.quota = Some(Arc::new(Quota::new(allowed)));
     }
     Ok(Said { hash, grant, plain_bytes })
+}
+
+/// What the log may call a token: it is to be read there, and to be looked for.
+fn token_name(name: &str) -> Result<Arc<str>, String> {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_good) {
+        return Ok(name.into());
+    }
+    Err(format!("`name=` takes 1 to {NAME_BYTES_MAX} letters, digits and `.`, `_`, `-`"))
 }
 
 /// Whether it begins as a hash may be marked elsewhere: `sha-256:`, `sha512:`, `sha1:`.
@@ -411,6 +432,20 @@ mod tests {
             assert_eq!(tokens.grant(b"secreT"), None);
             assert_eq!(tokens.grant(b""), None);
         }
+    }
+
+    #[test]
+    fn a_token_is_called_by_its_name_or_by_its_line() {
+        let tokens = Tokens::parse("# who\na name=billing rights=read\n\nb").expect("tokens");
+        let name = |token: &[u8]| tokens.grant(token).and_then(|grant| grant.name().map(ToString::to_string));
+        assert_eq!((name(b"a").as_deref(), name(b"b").as_deref()), (Some("billing"), Some("line:4")));
+        assert_eq!(Grant::everything().name(), None);
+        let long = "x".repeat(65);
+        for bad in ["", "a b", "a/b", "\u{e4}", &long] {
+            let error = Tokens::parse(&format!("t name={bad}")).map(|_| ());
+            assert!(error.is_err() || bad == "a b", "{bad:?}");
+        }
+        assert!(Tokens::parse("t name=a name=b").is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tickwheel_api::{BadRequest, CancelOutcome};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
 
-use crate::health::{ClockReport, Ready};
+use crate::health::{ClockReport, Ready, Status};
 use crate::problem::Refusal;
 
 use refused::cancel_refusal;
@@ -379,10 +379,31 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
 pub(crate) fn ready(health: queue::Health, draining: bool, trouble: Option<String>) -> Ready {
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
-    let why = trouble.or_else(|| read_only.clone()).or(closed);
+    let full = health.short_of_room.map(|bytes| {
+        format!("the disk is full: puts are refused until there is space, and there are {bytes} bytes; acks, cancels and leases go on")
+    });
+    let doubted = (health.clock_offset_ms != 0).then(|| {
+        let ms = health.clock_offset_ms;
+        format!("the wall clock was set {ms} ms ahead, which is not believed yet: tasks become due by the time before")
+    });
+    let status = match (&trouble, &read_only, &closed) {
+        (Some(_), None, _) | (None, None, Some(_)) => Status::NotReady,
+        (_, Some(_), _) => Status::ReadOnly,
+        (None, None, None) if full.is_some() || doubted.is_some() => Status::Degraded,
+        (None, None, None) if draining => Status::Draining,
+        (None, None, None) => Status::Ok,
+    };
+    let ready = matches!(status, Status::Ok | Status::Draining | Status::Degraded);
+    let mut reasons: Vec<String> =
+        [trouble, read_only.clone(), closed, full, doubted].into_iter().flatten().collect();
+    reasons.dedup();
+    let why =
+        if ready { (!reasons.is_empty()).then(|| reasons.join("; ")) } else { reasons.first().cloned() };
     Ready {
-        ready: why.is_none(),
+        ready,
+        status,
         why,
+        reasons,
         draining,
         durability: durability(health.durability),
         virtual_clock: health.virtual_clock,

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::events;
+
 /// The time between two looks at the file.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -49,11 +51,16 @@ impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
                     told = None;
                     if *self.last() != found {
                         *self.last.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
-                        tracing::info!("{what} were read again");
+                        tracing::info!(event = events::RELOADED, what, "{what} were read again");
                     }
                 }
                 Err(why) if told.as_ref() != Some(&why) => {
-                    tracing::error!(why, "{what} cannot be read again; those before stay valid");
+                    tracing::error!(
+                        event = events::RELOAD_FAILED,
+                        what,
+                        why,
+                        "{what} cannot be read again; those before stay valid"
+                    );
                     told = Some(why);
                 }
                 Err(_) => {}
@@ -73,7 +80,7 @@ pub(crate) fn warn_if_others_read(path: &Path) {
     let open = std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
     if open {
         let file = path.display();
-        tracing::warn!(%file, "others than its owner may read this file, and it has secrets; chmod 600 keeps them out");
+        tracing::warn!(event = events::DOUBTFUL, %file, "others than its owner may read this file, and it has secrets; chmod 600 keeps them out");
     }
 }
 

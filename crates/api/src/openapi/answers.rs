@@ -397,7 +397,17 @@ fn ready() -> Schema {
         "Whether the server takes work.",
         vec![
             has("ready", boolean(), "Whether leases and acks are taken, and puts unless it drains."),
-            has("why", why(), "Why not; `null` if they are."),
+            has(
+                "status",
+                one_of(&["ok", "draining", "degraded", "read_only", "not_ready"]),
+                "The same in a word. `degraded`: leases and acks go on, but puts are refused for want of space, or the wall clock is doubted.",
+            ),
+            has("why", why(), "Why it is not ready, or degraded; `null` if all is well."),
+            has(
+                "reasons",
+                all(text(4_096)),
+                "Each reason by itself, the gravest first; empty if all is well.",
+            ),
             has(
                 "draining",
                 boolean(),

@@ -14,13 +14,14 @@ use tickwheel_api::Levels;
 use tickwheel_queue::AckLevel;
 use tickwheel_server::{
     Beanstalk as Door, Config, ListenAt, Server, StartError, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens,
+    events,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::limits::LimitOptions;
 use crate::environment;
-use crate::log::{LogFormat, filter, log_to_stderr, told_as_json};
+use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as_json};
 use crate::otlp;
 use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
@@ -28,6 +29,9 @@ use crate::values::{self, Beanstalk};
 
 /// Signals within this time are one stop.
 const ONE_STOP: Duration = Duration::from_secs(1);
+
+/// Lines that were left out of the log are told within this time.
+const REPEATS_TOLD: Duration = Duration::from_secs(1);
 
 /// Where tasks are kept if nothing else is said.
 const DATA_DEFAULT: &str = "./tickwheel-data";
@@ -123,11 +127,21 @@ pub(crate) struct Serve {
     #[arg(long, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
     lax_json: bool,
     /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
-    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "warn", value_parser = filter)]
+    ///
+    /// `warn,audit=info` keeps the acts of administrators and the refusals by token; docs/log.md has all events
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
     log: String,
     /// How the log is written: text for people, or a JSON object a line for programs
     #[arg(long, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Write a line for each call: method, route, queue, status, time, bytes, token and address; no payloads, keys or query strings
+    ///
+    /// At `info` under the target `access`; `--log info,access=off` leaves it out again
+    #[arg(long, env = "TICKWHEEL_ACCESS_LOG", value_parser = BoolishValueParser::new())]
+    access_log: bool,
+    /// A commit that takes this long or longer is a line in the log, from 1ms to 1h
+    #[arg(long, value_name = "DURATION", env = "TICKWHEEL_SLOW_COMMIT", default_value = "1s", value_parser = values::slow_commit)]
+    slow_commit: u64,
     /// Send spans of requests and deliveries to this collector of OpenTelemetry, by OTLP over HTTP, such as `http://127.0.0.1:4318`
     ///
     /// A delivery is linked to the put that scheduled it
@@ -147,7 +161,8 @@ fn token_of_variable(token: &str) -> Result<Tokens> {
             "{TOKEN_VARIABLE} takes one token; more of them, and those with rights and scopes, go into --token-file"
         );
     }
-    Tokens::parse(token).with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
+    Tokens::parse(&format!("{token} name={TOKEN_VARIABLE}"))
+        .with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
 }
 
 /// The levels of acknowledgement, as they are written.
@@ -189,10 +204,11 @@ impl Serve {
     }
 
     fn try_run(self) -> Result<ExitCode> {
-        log_to_stderr(&self.log, self.log_format)?;
+        log_to_stderr(&self.log, self.log_format, self.access_log)?;
         end_with_the_engine();
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
+        log::flush();
         // A recovery that was told to stop half way need not be waited for: it changes nothing that a crash could not.
         runtime.shutdown_background();
         served.map(|()| ExitCode::SUCCESS)
@@ -227,6 +243,8 @@ impl Serve {
             ack_level: self.ack.into(),
             levels: self.levels.clone(),
             lax_json: self.lax_json,
+            access_log: self.access_log,
+            slow_commit: Duration::from_millis(self.slow_commit),
             tokens,
             token_file: self.token_file.clone(),
             ..Config::new(store)
@@ -257,31 +275,42 @@ impl Serve {
     /// Warns of options that may not be meant.
     fn warn(&self, config: &Config) {
         for unknown in environment::unknown() {
-            tracing::warn!("{}", unknown.warning());
+            tracing::warn!(event = events::DOUBTFUL, "{}", unknown.warning());
         }
         if self.memory {
             if let Some(data) = &self.data {
-                tracing::warn!(data = %data.display(), "not used, for tasks are kept in memory");
+                tracing::warn!(event = events::DOUBTFUL, data = %data.display(), "not used, for tasks are kept in memory");
             }
-            tracing::warn!("tasks are kept in memory: none survives the end of this process");
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "tasks are kept in memory: none survives the end of this process"
+            );
         } else if self.ack != Ack::Fsync {
             let lost = if self.ack == Ack::Os { "of the machine" } else { "of the server or of the machine" };
             tracing::warn!(
+                event = events::DOUBTFUL,
                 "calls are answered before they are synced: a crash {lost} may take the last moments"
             );
         }
         if variable().is_some_and(|token| token.len() < TOKEN_BYTES_ADVISED) {
             tracing::warn!(
+                event = events::DOUBTFUL,
                 "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
             );
         }
         self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;
         if *insecure && !config.has_tokens() {
-            tracing::warn!("there are no tokens: every client that reaches {listen} may do everything");
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "there are no tokens: every client that reaches {listen} may do everything"
+            );
         }
         if *insecure && config.tls.is_none() {
-            tracing::warn!("there is no TLS: anybody on the way to {listen} can read everything, tokens too");
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "there is no TLS: anybody on the way to {listen} can read everything, tokens too"
+            );
         }
     }
 
@@ -293,11 +322,13 @@ impl Serve {
                 || self.beanstalk_client_ca.is_some();
             if is_asked_for {
                 tracing::warn!(
+                    event = events::DOUBTFUL,
                     "there is no door for clients of beanstalkd, and what is said of it is not used; --beanstalk says where it is to be"
                 );
             }
             if self.beanstalk.is_none() {
                 tracing::warn!(
+                    event = events::DOUBTFUL,
                     "there is no door for clients of beanstalkd, for tokens do not cover it; --beanstalk says where it is to be, or off"
                 );
             }
@@ -305,6 +336,7 @@ impl Serve {
         };
         if client_ca.is_none() && config.has_tokens() {
             tracing::warn!(
+                event = events::DOUBTFUL,
                 %listen,
                 "tokens do not cover the door for clients of beanstalkd: every client that reaches it may do everything there"
             );
@@ -314,6 +346,7 @@ impl Serve {
             && !address.ip().to_canonical().is_loopback()
         {
             tracing::warn!(
+                event = events::DOUBTFUL,
                 %listen,
                 "there is no TLS at the door for clients of beanstalkd: anybody on the way can read everything"
             );
@@ -343,7 +376,7 @@ impl Serve {
         };
         let told = async {
             let signal = stop.wait().await;
-            tracing::info!(signal, "told to stop");
+            tracing::info!(event = events::STOP_TOLD, signal, "told to stop");
         };
         let told_twice = async {
             again.wait().await;
@@ -352,12 +385,23 @@ impl Serve {
             while first.elapsed() < ONE_STOP {
                 again.wait().await;
             }
-            tracing::warn!("stopped at once: leases that are not written down end with this process");
+            log::flush();
+            tracing::warn!(
+                event = events::STOPPED_AT_ONCE,
+                "stopped at once: leases that are not written down end with this process"
+            );
             end_at_once()
+        };
+        let repeats = async {
+            loop {
+                tokio::time::sleep(REPEATS_TOLD).await;
+                log::tell_repeated();
+            }
         };
         tokio::select! {
             () = server.run(told) => {}
             () = drained => {}
+            () = repeats => {}
             never = told_twice => match never {},
         }
         if let Some(export) = export {
@@ -393,6 +437,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
             if usual && source.kind() == io::ErrorKind::AddrInUse =>
         {
             tracing::warn!(
+                event = events::DOUBTFUL,
                 %listen,
                 "there is no door for clients of beanstalkd, because another program has its port; --beanstalk says another, or off"
             );

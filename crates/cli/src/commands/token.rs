@@ -22,12 +22,16 @@ const RANDOM_BYTES: usize = 24;
 #[command(after_help = "\
 Examples:
   tickwheel token 2>> tokens > my-token               may do everything
-  tickwheel token --rights consume --scope close      a worker's
+  tickwheel token --name billing --rights consume --scope close
+                                                      a worker's
   tickwheel token --rights read,produce --scope shop/ for all queues of a namespace
   tickwheel token --scope partner/ --rate 50/s --tasks 100000 --max-delay 30d
   tickwheel serve --token-file tokens
   tickwheel ls close --token-file my-token")]
 pub(crate) struct Token {
+    /// What the server's log calls it, such as billing [default: its line in the file]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// What it allows, some of read,produce,consume,admin [default: all]
     #[arg(long, value_name = "RIGHTS")]
     rights: Option<String>,
@@ -59,6 +63,7 @@ impl Token {
         let token = URL_SAFE_NO_PAD.encode(random);
         let mut line = hashed(&token);
         for (name, value) in [
+            ("name", &self.name),
             ("rights", &self.rights),
             ("scope", &self.scope),
             ("rate", &self.rate),

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod log;
 mod orders;
 mod otlp;
 mod replay;

@@ -116,6 +116,7 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     jumper.jump(&server, -HOUR_MS + 2 * MINUTE_MS);
     assert_eq!(come(&caller, 3_000), [key("minute")]);
     assert_eq!(offset_ms(&server), 0);
+    wait_for("both steps in the log", || (jumper.stage.home.lines("clock_stepped").len() == 2).then_some(()));
     if is_long() {
         // The way back is a step forward of nearly an hour, and has to stand: the clock was right for a shorter time than it was wrong.
         jumper.show(0);
@@ -165,6 +166,10 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
         wait_for("the step to be noticed", || (steps(&server) > before).then_some(()));
         assert!((offset_ms(&server) - ahead_ms).abs() < 1_000, "it says how far off the clock is");
     }
+    let (status, said) = ready(&server.url);
+    assert_eq!((status, &said["status"]), (200, &"degraded".into()), "{said}");
+    let lines = |event| wait_for(event, || jumper.stage.home.lines(event).pop());
+    assert!(lines("clock_doubted").contains("ahead_ms="));
     let stands = Instant::now();
     assert_eq!(come(&caller, 4_000), [key("in-2-s")], "time goes on as before");
     assert_eq!(come(&caller, 1_000), Vec::<Key>::new());
@@ -175,11 +180,13 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
         assert_eq!(came, [key("in-5-min")]);
         assert_eq!(offset_ms(&server), 0);
         assert_eq!(steps(&server), 2, "to believe it is no further step");
+        assert!(lines("clock_believed").contains("by_ms="));
     } else {
         // It goes away again, and nothing has come of it.
         jumper.show(0);
         wait_for("the clock to be right", || (offset_ms(&server) == 0).then_some(()));
         assert_eq!(come(&caller, 1_500), Vec::<Key>::new());
+        assert!(lines("clock_gone_back").contains("by_ms="));
     }
     server.kill();
     // After a restart there is nothing to hold the clock against: the due time alone decides.

@@ -72,6 +72,13 @@ impl Home {
         names.filter(|name| name.starts_with("checkpoint-") && !name.ends_with(".tmp")).max()
     }
 
+    /// The lines of the log that tell of this event.
+    pub(crate) fn lines(&self, event: &str) -> Vec<String> {
+        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let named = format!("event=\"{event}\"");
+        said.lines().filter(|line| line.contains(&named)).map(str::to_owned).collect()
+    }
+
     /// The end of what servers have said.
     pub(crate) fn last_words(&self) -> String {
         let said = std::fs::read_to_string(&self.log).unwrap_or_default();

@@ -55,6 +55,11 @@ fn read_only_after(inject: &str) {
     let (status, said) = ready(&server.url);
     assert_eq!((status, &said["ready"]), (503, &false.into()));
     assert!(said["read_only"].is_string(), "{said}");
+    assert_eq!(said["status"], "read_only", "{said}");
+    let told = wait_for("a line in the log", || {
+        Some(stage.home.lines("read_only")).filter(|lines| !lines.is_empty())
+    });
+    assert!(told.len() == 1 && told[0].contains("shard-0000/log-"), "it names the file, once: {told:?}");
     assert!(matches!(caller.get(&before), Ok(Answer::Live { .. })), "GET is answered");
     match caller.list("0") {
         Ok(tasks) => assert!(tasks.iter().any(|(key, _)| *key == before)),

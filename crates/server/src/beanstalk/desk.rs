@@ -12,6 +12,7 @@ use super::tubes::{Hold, Tubes};
 use crate::app::App;
 use crate::deliveries::Deliveries;
 use crate::drain::Drain;
+use crate::events;
 use crate::job;
 use crate::stopping::Stopping;
 
@@ -91,6 +92,7 @@ impl Desk {
         if said.is_none_or(|said| now.saturating_duration_since(said) >= WARNED_EVERY) {
             *said = Some(now);
             tracing::warn!(
+                event = events::WATCHES_FULL,
                 "a client of beanstalkd wanted to watch one more tube, and was answered OUT_OF_MEMORY (--max-watched-bytes)"
             );
         }

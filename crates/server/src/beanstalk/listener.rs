@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::desk::Desk;
 use super::session;
 use crate::addresses::Addresses;
+use crate::events;
 use crate::listen::{Came, ListenAt, Opened, keep_alive};
 use crate::places::Places;
 use crate::tls::{Begun, Tls};
@@ -55,7 +56,7 @@ impl Listener {
                 came = self.door.accept() => match came {
                     Ok(came) => self.take(&mut connections, came, &desk),
                     Err(error) => {
-                        tracing::warn!(%error, "accept failed");
+                        tracing::warn!(event = events::ACCEPT_FAILED, %error, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },

@@ -4,6 +4,8 @@ use tickwheel_api::{BadRequest, CancelOutcome, Problem};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq};
 
+use crate::events;
+
 pub(crate) fn name_refused(error: &queue::NameError) -> Problem {
     let hint = match error {
         queue::NameError::Empty { .. } => "put a name between the slashes",
@@ -143,25 +145,11 @@ pub(crate) fn advance_refused(error: &queue::AdvanceError) -> Problem {
 pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
-        queue::Unavailable::ReadOnly { why } => {
-            say_once(why);
-            Problem::read_only(why)
-        }
-        queue::Unavailable::Indeterminate { why } => {
-            say_once(why);
-            Problem::indeterminate(why)
-        }
+        queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
+        queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
         other => unknown(other),
     }
-}
-
-/// The log hears of a failed store once, and not with each call that is refused for it.
-fn say_once(why: &str) {
-    static SAID: std::sync::Once = std::sync::Once::new();
-    SAID.call_once(|| {
-        tracing::error!(why, "the store has failed, or the queue was closed: nothing is changed any more");
-    });
 }
 
 fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
@@ -170,6 +158,6 @@ fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
 
 /// An answer of the queue that this file does not know: our mistake, for both come out of one workspace.
 pub(crate) fn unknown(error: &dyn std::error::Error) -> Problem {
-    tracing::error!(%error, "an answer of the queue has no translation");
+    tracing::error!(event = events::CALL_FAILED, %error, "an answer of the queue has no translation");
     Problem::internal(error.to_string())
 }

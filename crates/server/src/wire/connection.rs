@@ -168,6 +168,7 @@ mod tests {
             Arc::new(guard),
             Arc::new(Refusals::new()),
             None,
+            false,
         ));
         let (client, server) = duplex(pipe_bytes);
         let standing = Standing::find(places, &Addresses::new(1), None).expect("a place");

@@ -1,0 +1,207 @@
+//! Lines that come again and again: the first is written, the following are counted, and the count is told at the end of the window.
+//!
+//! Pure: time is an argument, and nothing is written here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What makes two lines alike.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Kind {
+    pub(crate) target: String,
+    pub(crate) event: String,
+    /// Whom or what it is about, as it is told: `token=ops address=192.0.2.7`.
+    pub(crate) about: String,
+    /// Where it is written: lines of one event may say different things.
+    pub(crate) site: &'static str,
+}
+
+/// Lines that were left out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Repeated {
+    pub(crate) kind: Kind,
+    /// How many there were behind the first.
+    pub(crate) times: u64,
+    /// How long they were counted.
+    pub(crate) over: Duration,
+}
+
+/// Counts the lines of each kind.
+#[derive(Debug)]
+pub(crate) struct Floods {
+    window: Duration,
+    kinds_max: usize,
+    /// The kinds of which a line was written in the last window.
+    seen: BTreeMap<Kind, Seen>,
+    /// What is to be told.
+    ended: Vec<Repeated>,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Seen {
+    since: Duration,
+    left_out: u64,
+}
+
+/// What stands for all kinds of an event beyond the first ones.
+const OTHERS: &str = "others";
+
+impl Floods {
+    /// Lines of one kind are counted for `window`. Of one event `kinds_max` kinds are told apart in that time; all others are one kind, so
+    /// that a client with many names or addresses cannot fill the log either.
+    pub(crate) fn new(window: Duration, kinds_max: usize) -> Self {
+        Self { window, kinds_max, seen: BTreeMap::new(), ended: Vec::new() }
+    }
+
+    /// A line of this kind comes at `now`. Whether it is to be written.
+    pub(crate) fn is_first(&mut self, kind: Kind, now: Duration) -> bool {
+        let kind = if self.seen.contains_key(&kind) || !self.has_many(&kind) {
+            kind
+        } else {
+            Kind { about: OTHERS.to_owned(), site: "", ..kind }
+        };
+        let seen = self.seen.get_mut(&kind);
+        match seen {
+            Some(seen) if now.saturating_sub(seen.since) < self.window => {
+                seen.left_out += 1;
+                false
+            }
+            Some(seen) => {
+                let over = std::mem::replace(seen, Seen { since: now, left_out: 0 });
+                self.ended.extend(repeated(kind, over, self.window));
+                true
+            }
+            None => {
+                self.seen.insert(kind, Seen { since: now, left_out: 0 });
+                true
+            }
+        }
+    }
+
+    /// Whether as many kinds of this event are told apart already as may be.
+    fn has_many(&self, kind: &Kind) -> bool {
+        let first = Kind { about: String::new(), site: "", ..kind.clone() };
+        let of_event = self
+            .seen
+            .range(first..)
+            .take_while(|(other, _)| (&other.target, &other.event) == (&kind.target, &kind.event));
+        of_event.count() >= self.kinds_max
+    }
+
+    /// What is to be told at `now`: of each kind whose window is over, if something was left out.
+    pub(crate) fn ended(&mut self, now: Duration) -> Vec<Repeated> {
+        let mut ended = std::mem::take(&mut self.ended);
+        let window = self.window;
+        self.seen.retain(|kind, seen| {
+            let is_over = now.saturating_sub(seen.since) >= window;
+            if is_over {
+                ended.extend(repeated(kind.clone(), *seen, window));
+            }
+            !is_over
+        });
+        ended
+    }
+
+    /// What is to be told at the end of the process. Nothing is known of any kind afterwards.
+    pub(crate) fn flush(&mut self, now: Duration) -> Vec<Repeated> {
+        let mut ended = self.ended(now);
+        for (kind, seen) in std::mem::take(&mut self.seen) {
+            ended.extend(repeated(kind, seen, now.saturating_sub(seen.since)));
+        }
+        ended
+    }
+}
+
+fn repeated(kind: Kind, seen: Seen, over: Duration) -> Option<Repeated> {
+    (seen.left_out > 0).then_some(Repeated { kind, times: seen.left_out, over })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(60);
+
+    fn kind(event: &str, about: &str) -> Kind {
+        Kind { target: "t".to_owned(), event: event.to_owned(), about: about.to_owned(), site: "here" }
+    }
+
+    fn at(s: u64) -> Duration {
+        Duration::from_secs(s)
+    }
+
+    #[test]
+    fn the_first_is_written_and_the_rest_is_told_once() {
+        let mut floods = Floods::new(WINDOW, 10);
+        let refused = || kind("refused", "a");
+        assert!(floods.is_first(refused(), at(0)));
+        for s in 1..60 {
+            assert!(!floods.is_first(refused(), at(s)));
+            assert_eq!(floods.ended(at(s)), []);
+        }
+        assert!(floods.is_first(kind("refused", "b"), at(59)), "another kind");
+        let told = vec![Repeated { kind: refused(), times: 59, over: WINDOW }];
+        assert_eq!(floods.ended(at(60)), told);
+        assert_eq!(floods.ended(at(61)), [], "it is told once");
+        assert!(floods.is_first(refused(), at(61)), "a new window");
+    }
+
+    #[test]
+    fn a_window_that_ends_with_the_next_line_is_told_too() {
+        let mut floods = Floods::new(WINDOW, 10);
+        let written: Vec<bool> = [0, 1, 60, 61].map(|s| floods.is_first(kind("e", ""), at(s))).to_vec();
+        assert_eq!(written, [true, false, true, false]);
+        let times: Vec<_> = floods.flush(at(70)).into_iter().map(|told| (told.times, told.over)).collect();
+        assert_eq!(times, [(1, WINDOW), (1, at(10))]);
+    }
+
+    /// Whatever comes when: nothing is lost, nothing is told twice, and a flood of new kinds writes a bounded number of lines.
+    #[test]
+    fn each_line_is_written_or_counted_and_few_are_written() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut draw = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        for _ in 0..200 {
+            let kinds_max = usize::try_from(1 + draw(5)).expect("it is small");
+            let mut floods = Floods::new(WINDOW, kinds_max);
+            let (mut now, mut lines, mut told) = (Duration::ZERO, 0, 0);
+            let mut written: BTreeMap<(String, String), Vec<Duration>> = BTreeMap::new();
+            for _ in 0..500 {
+                now += Duration::from_millis(draw(4_000));
+                let (event, about) = (format!("e{}", draw(3)), format!("a{}", draw(20)));
+                lines += 1;
+                if floods.is_first(kind(&event, &about), now) {
+                    written.entry((event, about)).or_default().push(now);
+                }
+                if draw(10) == 0 {
+                    told += floods.ended(now).iter().map(|told| told.times).sum::<u64>();
+                }
+            }
+            told += floods.flush(now).iter().map(|told| told.times).sum::<u64>();
+            let count: usize = written.values().map(Vec::len).sum();
+            assert_eq!(lines, told + count as u64, "each line is written or counted, and once");
+            assert_eq!(floods.flush(now), [], "nothing is left");
+            for event in 0..3 {
+                let mut times: Vec<Duration> = written
+                    .iter()
+                    .filter(|((of, _), _)| *of == format!("e{event}"))
+                    .flat_map(|(_, times)| times.clone())
+                    .collect();
+                times.sort_unstable();
+                // In a window each kind that is told apart has one line, and all others one; at the edge of two windows, twice that.
+                let most = times
+                    .iter()
+                    .map(|from| times.iter().filter(|at| *at >= from && **at - *from < WINDOW).count())
+                    .max();
+                assert!(
+                    most.unwrap_or(0) <= 2 * (kinds_max + 1),
+                    "{most:?} lines of one event, {kinds_max} kinds"
+                );
+            }
+        }
+    }
+}

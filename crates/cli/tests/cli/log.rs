@@ -1,0 +1,398 @@
+//! The log of a server: its lines, what is in none of them, and the page about it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tickwheel_server::{events, hashed};
+
+use crate::server::tickwheel;
+
+/// A server whose log goes to a file. Dropping it kills it.
+struct Logged {
+    child: Child,
+    address: String,
+    log: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Logged {
+    /// With these options, over a directory that is its own.
+    fn start(options: &[&str], variables: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        Self::over(directory, &data, options, variables)
+    }
+
+    fn over(directory: tempfile::TempDir, data: &Path, options: &[&str], variables: &[(&str, &str)]) -> Self {
+        let log = directory.path().join("log");
+        let mut child = tickwheel(&["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(options)
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a file"))
+            .spawn()
+            .expect("start a server");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("its first line");
+        let address = line.trim_end().strip_prefix("listening http://").map(str::to_owned);
+        let Some(address) = address else {
+            panic!("the first line was {line:?}: {}", fs::read_to_string(&log).unwrap_or_default())
+        };
+        Self { child, address, log, _directory: directory }
+    }
+
+    /// One call, and its status.
+    fn call(&self, method: &str, target: &str, token: Option<&str>, body: &str) -> u16 {
+        let mut socket = TcpStream::connect(&self.address).expect("connected");
+        let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+        let (host, bytes) = (&self.address, body.len());
+        write!(
+            socket,
+            "{method} {target} HTTP/1.1\r\nHost: {host}\r\n{token}Content-Length: {bytes}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .expect("sent");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("an answer");
+        answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log")
+    }
+
+    /// Waits until there is a line with all of these.
+    fn wait_for(&self, parts: &[&str]) -> String {
+        let ends = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = self.text();
+            if let Some(line) = text.lines().find(|line| parts.iter().all(|part| line.contains(part))) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < ends, "no line has {parts:?}:\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Stops it gracefully; the whole log.
+    fn stop(mut self) -> String {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(pid, Signal::TERM).expect("sent");
+        assert!(self.child.wait().expect("its end").success());
+        self.text()
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+fn json(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn events_of(lines: &[Value]) -> Vec<&str> {
+    lines.iter().map(|line| line["event"].as_str().unwrap_or_else(|| panic!("no event: {line}"))).collect()
+}
+
+#[test]
+fn a_start_and_a_stop_are_told_with_what_was_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("data");
+    let options = ["--log-format", "json"];
+    let first = Logged::over(tempfile::tempdir().expect("a directory"), &data, &options, &[]);
+    for key in ["a", "b", "c"] {
+        assert_eq!(first.call("PUT", &format!("/v1/queues/q/tasks/{key}"), None, r#"{"delay":"1h"}"#), 201);
+    }
+    assert_eq!(first.call("PUT", "/v1/queues/q/tasks/due", None, ""), 201);
+    assert_eq!(first.call("POST", "/v1/queues/q/lease", None, ""), 200);
+    let lines = json(&first.stop());
+    assert_eq!(events_of(&lines), ["started", "listening", "stop_told", "stopping", "stopped"], "{lines:?}");
+    let started = &lines[0];
+    assert_eq!(
+        (&started["level"], &started["made"], &started["clock"]),
+        (&"INFO".into(), &true.into(), &"real".into())
+    );
+    assert_eq!((&started["scheduled"], &started["durability"]), (&0.into(), &"fsync".into()));
+    assert_eq!(started["directory"], data.to_str().expect("UTF-8"));
+    assert!(
+        lines[1]["listen"].as_str().is_some_and(|listen| listen.starts_with("http://127.0.0.1:")),
+        "{lines:?}"
+    );
+    assert_eq!(lines[2]["signal"], "SIGTERM");
+    assert!(lines[4]["took_ms"].is_u64(), "{lines:?}");
+
+    let second = Logged::over(directory, &data, &options, &[]);
+    let started = json(&second.stop()).swap_remove(0);
+    let counts = ["scheduled", "ready", "leased", "dead", "queues", "made"].map(|name| started[name].clone());
+    assert_eq!(Value::from(counts.to_vec()), serde_json::json!([3, 0, 1, 0, 1, false]), "{started}");
+    assert!(
+        started["log_frames"].as_u64().is_some_and(|frames| frames > 0) && started["took_ms"].is_u64(),
+        "{started}"
+    );
+    assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
+}
+
+/// The same names in text, and nothing but these lines in a life in which nothing happens but work.
+#[test]
+fn work_writes_no_lines() {
+    let server = Logged::start(&[], &[]);
+    for n in 0..50 {
+        assert_eq!(server.call("PUT", &format!("/v1/queues/q/tasks/{n}"), None, ""), 201);
+        assert_eq!(server.call("POST", "/v1/queues/q/lease", None, ""), 200);
+        assert_eq!(server.call("GET", "/v1/queues/q/tasks/none", None, ""), 404);
+    }
+    let text = server.stop();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    for (line, event) in lines.iter().zip(["started", "listening", "stop_told", "stopping", "stopped"]) {
+        assert!(line.contains(&format!("event=\"{event}\"")), "{line}");
+    }
+}
+
+const ADMIN: &str = "marker-admin-token-0123456789";
+const WORKER: &str = "marker-worker-token-0123456789";
+
+/// A server with two tokens, one of them with a name.
+fn with_tokens(options: &[&str]) -> Logged {
+    let directory = tempfile::tempdir().expect("a directory");
+    let tokens = directory.path().join("tokens");
+    let text = format!("{} name=ops\n{} rights=consume scope=q rate=1/h\n", hashed(ADMIN), hashed(WORKER));
+    fs::write(&tokens, text).expect("written");
+    let data = directory.path().join("data");
+    let options =
+        [&["--token-file", tokens.to_str().expect("UTF-8"), "--log-format", "json"], options].concat();
+    Logged::over(directory, &data, &options, &[("TICKWHEEL_TOKEN", "marker-variable-token-0123456789")])
+}
+
+#[test]
+fn acts_of_administrators_and_refusals_are_audited_by_the_name_of_the_token() {
+    let server = with_tokens(&[]);
+    assert_eq!(server.call("PUT", "/v1/queues/q", Some(ADMIN), r#"{"max_in_flight":5}"#), 200);
+    assert_eq!(server.call("POST", "/v1/queues/q/pause", Some("marker-variable-token-0123456789"), ""), 200);
+    let schedule = r#"{"every":"1h","payload":"marker-payload"}"#;
+    assert_eq!(server.call("PUT", "/v1/queues/q/schedules/hourly", Some(ADMIN), schedule), 201);
+    assert_eq!(server.call("POST", "/v1/queues/q/cancel", Some(ADMIN), r#"{"filter":{}}"#), 200);
+    assert_eq!(server.call("POST", "/v1/drain", Some(ADMIN), ""), 200);
+    // Looks are no acts.
+    assert_eq!(server.call("GET", "/v1/queues/q", Some(ADMIN), ""), 200);
+    assert_eq!(server.call("GET", "/v1/queues", None, ""), 401);
+    assert_eq!(server.call("GET", "/v1/queues", Some("marker-wrong-token-0123456789"), ""), 401);
+    assert_eq!(server.call("PUT", "/v1/queues/q", Some(WORKER), "{}"), 403);
+    assert_eq!(server.call("POST", "/v1/queues/other/lease", Some(WORKER), ""), 404);
+    assert_eq!(server.call("POST", "/v1/queues/q/lease", Some(WORKER), ""), 200);
+    assert_eq!(server.call("POST", "/v1/queues/q/lease", Some(WORKER), ""), 429);
+    let text = server.stop();
+    let lines = json(&text);
+    let audit: Vec<&Value> = lines.iter().filter(|line| line["target"] == "audit").collect();
+    let acts: Vec<[&Value; 6]> = audit
+        .iter()
+        .filter(|line| line["event"] == "admin_act")
+        .map(|line| ["method", "route", "queue", "name", "token", "result"].map(|name| &line[name]))
+        .collect();
+    let shown = serde_json::to_value(&acts).expect("JSON");
+    assert_eq!(
+        shown,
+        serde_json::json!([
+            ["PUT", "/v1/queues/{q}", "q", null, "ops", "ok"],
+            ["POST", "/v1/queues/{q}/pause", "q", null, "TICKWHEEL_TOKEN", "ok"],
+            ["PUT", "/v1/queues/{q}/schedules/{name}", "q", "hourly", "ops", "ok"],
+            ["POST", "/v1/queues/{q}/cancel", "q", null, "ops", "ok"],
+            ["POST", "/v1/drain", null, null, "ops", "ok"],
+        ])
+    );
+    let refused: Vec<[&Value; 4]> = audit
+        .iter()
+        .filter(|line| line["event"] == "refused")
+        .map(|line| ["kind", "token", "status", "address"].map(|name| &line[name]))
+        .collect();
+    assert_eq!(
+        serde_json::to_value(&refused).expect("JSON"),
+        serde_json::json!([
+            ["unauthorized", "none", 401, "127.0.0.1"],
+            ["unauthorized", "unknown", 401, "127.0.0.1"],
+            ["forbidden", "line:2", 403, "127.0.0.1"],
+            ["out-of-scope", "line:2", 404, "127.0.0.1"],
+            ["busy", "line:2", 429, "127.0.0.1"],
+        ])
+    );
+    assert!(!text.contains("marker"), "{text}");
+}
+
+#[test]
+fn a_flood_of_refusals_is_counted_and_told() {
+    let server = with_tokens(&[]);
+    for n in 0..300 {
+        assert_eq!(server.call("GET", &format!("/v1/queues/q{n}"), None, ""), 401);
+    }
+    for n in 0..5 {
+        assert_eq!(
+            server.call("PUT", "/v1/queues/q", Some(ADMIN), &format!(r#"{{"max_in_flight":{}}}"#, n + 1)),
+            200
+        );
+    }
+    let lines = json(&server.stop());
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert_eq!((of("refused").len(), of("admin_act").len()), (1, 1));
+    let repeated = of("repeated");
+    let told: Vec<_> = repeated.iter().map(|line| (line["of"].as_str(), line["times"].as_u64())).collect();
+    assert_eq!(told, [(Some("admin_act"), Some(4)), (Some("refused"), Some(299))], "{repeated:?}");
+    assert!(repeated.iter().all(|line| line["target"] == "audit"), "{repeated:?}");
+    assert!(
+        repeated[1]["about"].as_str().is_some_and(|about| about.contains("address=127.0.0.1")),
+        "{repeated:?}"
+    );
+}
+
+#[test]
+fn the_access_log_has_a_line_for_each_call_even_if_the_log_is_quiet() {
+    let server = with_tokens(&["--access-log", "--log", "error"]);
+    let put = format!("/v1/queues/q/tasks/{}", "marker-key");
+    assert_eq!(server.call("PUT", &put, Some(ADMIN), r#"{"payload":"marker-payload"}"#), 201);
+    assert_eq!(server.call("GET", "/v1/queues/q/tasks?tag=marker-tag", Some(ADMIN), ""), 200);
+    assert_eq!(server.call("GET", "/nowhere/marker-path", None, ""), 401);
+    assert_eq!(server.call("GET", "/healthz", None, ""), 200);
+    let text = server.stop();
+    let lines = json(&text);
+    assert!(lines.iter().all(|line| line["target"] == "access" && line["event"] == "call"), "{text}");
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| ["method", "route", "queue", "status", "token"].map(|name| &line[name]))
+        .collect();
+    assert_eq!(
+        serde_json::to_value(shown).expect("JSON"),
+        serde_json::json!([
+            ["PUT", "/v1/queues/{q}/tasks/{key}", "q", 201, "ops"],
+            ["GET", "/v1/queues/{q}/tasks", "q", 200, "ops"],
+            ["GET", "unmatched", null, 401, "none"],
+            ["GET", "/healthz", null, 200, null],
+        ])
+    );
+    for line in &lines {
+        assert!(line["took_ms"].is_f64() && line["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{line}");
+        assert_eq!(line["address"], "127.0.0.1", "{line}");
+    }
+    assert!(!text.contains("marker"), "{text}");
+}
+
+/// Everything that has a secret, a payload or a key in it, good and bad, with all that the log can say.
+#[test]
+fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
+    let server = with_tokens(&["--access-log", "--log", "trace", "--slow-commit", "1ms"]);
+    let admin = Some(ADMIN);
+    let put =
+        r#"{"delay":"1h","payload":{"card":"marker-payload"},"tags":["marker-tag"],"group":"marker-group"}"#;
+    assert_eq!(server.call("PUT", "/v1/queues/q/tasks/marker-key", admin, put), 201);
+    assert_eq!(server.call("PUT", "/v1/queues/q/tasks/marker-key?mode=create", admin, put), 409);
+    assert_eq!(
+        server.call("PUT", "/v1/queues/q/tasks/marker-due", admin, r#"{"payload":"marker-payload"}"#),
+        201
+    );
+    assert_eq!(server.call("POST", "/v1/queues/q/lease", admin, ""), 200);
+    assert_eq!(server.call("POST", "/v1/queues/q/ack", admin, r#"{"tokens":["marker-lease-token"]}"#), 400);
+    assert_eq!(server.call("PATCH", "/v1/queues/q/tasks/marker-key", admin, r#"{"delay":"2h"}"#), 200);
+    assert_eq!(server.call("GET", "/v1/queues/q/tasks?tag=marker-tag&cursor=marker-cursor", admin, ""), 400);
+    let batch = "{\"op\":\"put\",\"key\":\"marker-batch\",\"payload\":\"marker-payload\"}\n{\"op\":\"cancel\",\"key\":\"marker-gone\"}\nmarker-rubbish\n";
+    assert_eq!(server.call("POST", "/v1/queues/q/batch", admin, batch), 200);
+    assert_eq!(
+        server.call("PUT", "/v1/queues/q/tasks/marker-key", admin, "{\"marker-field\":\"marker-payload\"}"),
+        400
+    );
+    assert_eq!(
+        server.call(
+            "PUT",
+            "/v1/queues/q/schedules/daily",
+            admin,
+            r#"{"every":"1h","payload":"marker-payload"}"#
+        ),
+        201
+    );
+    assert_eq!(server.call("DELETE", "/v1/queues/q/tasks/marker-key", admin, ""), 200);
+    assert_eq!(server.call("GET", "/v1/queues", Some("marker-wrong-token"), ""), 401);
+    assert_eq!(server.call("GET", "/marker-path", Some(WORKER), ""), 404);
+    let mut socket = TcpStream::connect(&server.address).expect("connected");
+    socket.write_all(b"GET /marker-path HTTP/1.1\r\nmarker-header\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let text = server.stop();
+    assert!(text.lines().count() > 30, "trace says much: {text}");
+    let found: Vec<&str> = text.lines().filter(|line| line.contains("marker")).collect();
+    assert!(found.is_empty(), "{found:#?}");
+    for secret in [ADMIN, WORKER] {
+        let hash = hashed(secret);
+        assert!(!text.contains(hash.trim_start_matches("sha256:")), "hashes of tokens are nobody's business");
+    }
+}
+
+/// The story: somebody tidied up the data directory, and the lock with it.
+#[test]
+fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
+    let server = Logged::start(&[], &[]);
+    assert_eq!(server.call("PUT", "/v1/queues/q/tasks/a", None, ""), 201);
+    let data = server.log.with_file_name("data");
+    fs::remove_file(data.join("lock")).expect("removed");
+    let line = server.wait_for(&["event=\"read_only\""]);
+    assert!(line.contains("ERROR") && line.contains("/lock: the file is gone"), "{line}");
+    assert_eq!(server.call("GET", "/readyz", None, ""), 503);
+    assert_eq!(server.call("PUT", "/v1/queues/q/tasks/b", None, ""), 503);
+    assert_eq!(server.call("GET", "/v1/queues/q/tasks/a", None, ""), 200);
+    let second =
+        crate::run::run(&["serve", "--data", data.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"]);
+    assert!(second.code == 1 && second.err.contains("belongs to another process"), "{}", second.err);
+}
+
+#[test]
+fn the_page_has_each_event_and_no_other() {
+    let page = include_str!("../../../../docs/log.md");
+    let named: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let all: BTreeSet<&str> = events::ALL.iter().copied().collect();
+    assert_eq!(named, all);
+    assert_eq!(all.len(), events::ALL.len(), "a name is given twice");
+}
+
+/// What is written at `info` and above says which event it is.
+#[test]
+fn each_line_of_the_sources_names_its_event() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders = vec![crates.join("server/src"), crates.join("cli/src")];
+    let mut lines = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source");
+            // What stands in tests is no line of the product.
+            let text = text.split("#[cfg(test)]\nmod tests").next().expect("a first part");
+            for level in ["info", "warn", "error"] {
+                for (at, start) in text.match_indices(&format!("tracing::{level}!(")) {
+                    let call: String = text[at + start.len()..].chars().take(120).collect();
+                    let call = call.trim_start();
+                    let call = match call.strip_prefix("target: events::") {
+                        Some(rest) => rest.split_once(',').map_or("", |(_, rest)| rest).trim_start(),
+                        None => call,
+                    };
+                    assert!(call.starts_with("event = events::"), "{}: {call}", path.display());
+                    lines += 1;
+                }
+            }
+        }
+    }
+    assert!(lines > 40, "{lines} lines were found");
+}

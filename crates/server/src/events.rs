@@ -1,0 +1,111 @@
+//! The names of the events in the log. Each line at `info` and above has one of them in its field `event`.
+//!
+//! `docs/log.md` says what each of them means; tests hold that page, and all lines, to this list. A name that has been released stays.
+
+/// Makes a constant of each name, and a list of all.
+macro_rules! events {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal;)*) => {
+        $($(#[$doc])* pub const $constant: &str = $name;)*
+
+        /// All of them.
+        pub const ALL: &[&str] = &[$($name),*];
+    };
+}
+
+/// Under this target are acts of administrators, and refusals by token.
+pub const AUDIT: &str = "audit";
+/// Under this target is a line for each call, if the server is asked for that.
+pub const ACCESS: &str = "access";
+
+events! {
+    /// The store is open.
+    STARTED = "started";
+    /// What a crash left behind was cut off.
+    RECOVERY_CUT = "recovery_cut";
+    /// The doors are open.
+    LISTENING = "listening";
+    /// The start failed.
+    START_FAILED = "start_failed";
+    /// A signal told it to stop.
+    STOP_TOLD = "stop_told";
+    /// It stops.
+    STOPPING = "stopping";
+    /// Calls under way were cut off.
+    STOP_CUT_OFF = "stop_cut_off";
+    /// It has stopped.
+    STOPPED = "stopped";
+    /// It has stopped, and did not wait for its disk any longer.
+    STOPPED_WITHOUT_DISK = "stopped_without_disk";
+    /// It was told to stop twice.
+    STOPPED_AT_ONCE = "stopped_at_once";
+
+    /// The wall clock was set, and is believed.
+    CLOCK_STEPPED = "clock_stepped";
+    /// The wall clock was set far ahead, and is not believed yet.
+    CLOCK_DOUBTED = "clock_doubted";
+    /// A step that was doubted is believed.
+    CLOCK_BELIEVED = "clock_believed";
+    /// A step that was doubted was taken back.
+    CLOCK_GONE_BACK = "clock_gone_back";
+
+    /// There is too little room in the store for growth.
+    DISK_FULL = "disk_full";
+    /// There is room again.
+    DISK_ROOM_AGAIN = "disk_room_again";
+    /// Nothing is changed any more.
+    READ_ONLY = "read_only";
+    /// A commit is slow, and under way.
+    COMMIT_WAITS = "commit_waits";
+    /// A commit was slow.
+    COMMIT_SLOW = "commit_slow";
+    /// The log grows without a checkpoint.
+    CHECKPOINT_LATE = "checkpoint_late";
+    /// A checkpoint that was late is there.
+    CHECKPOINT_DONE = "checkpoint_done";
+
+    /// A job begins.
+    JOB_BEGUN = "job_begun";
+    /// A job goes on after a start.
+    JOB_RESUMED = "job_resumed";
+    /// A job is over.
+    JOB_OVER = "job_over";
+    /// A job cannot be written down.
+    JOB_NOT_KEPT = "job_not_kept";
+    /// A task in the queue of jobs is no job.
+    JOB_UNREADABLE = "job_unreadable";
+    /// Jobs of before the start do not go on.
+    JOBS_STAND_STILL = "jobs_stand_still";
+
+    /// New tasks are refused from now on.
+    DRAIN_BEGUN = "drain_begun";
+    /// New tasks are taken again.
+    DRAIN_OVER = "drain_over";
+    /// A file with tokens or a certificate was read again.
+    RELOADED = "reloaded";
+    /// Such a file cannot be read again.
+    RELOAD_FAILED = "reload_failed";
+
+    /// A setting that may not be meant, or is not safe.
+    DOUBTFUL = "doubtful";
+    /// A connection could not be accepted.
+    ACCEPT_FAILED = "accept_failed";
+    /// All connections are taken.
+    CONNECTIONS_FULL = "connections_full";
+    /// Clients of beanstalkd watch as much as they may.
+    WATCHES_FULL = "watches_full";
+    /// Spans could not be sent.
+    SPANS_LOST = "spans_lost";
+    /// A call failed for a mistake of the server.
+    CALL_FAILED = "call_failed";
+    /// A part of the server panicked.
+    PANICKED = "panicked";
+    /// Lines like one before were left out.
+    REPEATED = "repeated";
+
+    /// An administrator did something.
+    ADMIN_ACT = "admin_act";
+    /// A token was refused, or there was none.
+    REFUSED = "refused";
+    /// A call.
+    CALL = "call";
+}
