@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tickwheel_engine::{Reply, TaskEffect};
 use tickwheel_store::conformance::{self, Owner, sample_task};
+use tickwheel_store::doctor::{Depth, examine_dir};
 use tickwheel_store::{AckLevel, DiskStore, FsDisk, InlineIo, OpenError, StoreOptions, Table};
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
@@ -238,4 +239,43 @@ fn the_note_follows_each_opening() {
             last = noted(dir.path()).0;
         }
     }
+}
+
+/// The story: somebody deleted the checkpoint, and the server blamed a log file that was in order: it had been used again since. Where that cannot
+/// be told from a log file that is missing, both are named.
+#[test]
+fn a_missing_checkpoint_is_named_and_no_log_file_is_blamed_for_it() {
+    let (mut certain, mut both) = (0, 0);
+    for tasks in (60..600).step_by(60) {
+        let dir = tempfile::tempdir().expect("a directory");
+        filled(dir.path(), tasks, 20 << 10);
+        let Some(checkpoint) = names(dir.path()).into_iter().find(|name| name.contains("/checkpoint-"))
+        else {
+            continue;
+        };
+        fs::remove_file(dir.path().join(checkpoint)).expect("removed");
+        let (file, what) = match open(dir.path(), 20 << 10) {
+            Err(OpenError::Corrupt { file, what, .. }) => (file, what),
+            Err(error) => panic!("{tasks} tasks: {error}"),
+            Ok(store) => {
+                // No log file was used again yet, so the log has everything.
+                assert_eq!(store.len() as u64, tasks);
+                continue;
+            }
+        };
+        assert!(what.contains("checkpoint"), "{tasks} tasks: {file}: {what}");
+        if file == "shard-0000" {
+            assert!(what.contains("its checkpoint is missing"), "{what}");
+            certain += 1;
+        } else {
+            assert!(
+                !dir.path().join(&file).exists(),
+                "{tasks} tasks: {file} is there, and is blamed: {what}"
+            );
+            both += 1;
+        }
+        let problems = examine_dir(dir.path(), Depth::Records).expect("it is there").problems;
+        assert!(problems[0].what.contains("checkpoint"), "{problems:#?}");
+    }
+    assert!(certain > 0, "{certain} certain, {both} not");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::found::LogFile;
 use crate::checkpoint::Damage;
 use crate::error::OpenError;
-use crate::layout::log_file;
+use crate::layout::{SHARD, log_file};
 use crate::log::LogUse;
 use crate::newest::Newest;
 
@@ -15,19 +15,27 @@ use crate::newest::Newest;
 pub(super) struct Chain {
     /// By generation: the file, and the one before it.
     files: BTreeMap<u64, (Arc<str>, Option<LogUse>)>,
-    /// The names of all files, those whose header does not check out too.
-    names: Vec<Arc<str>>,
+    /// The names of all files, those whose header does not check out too, and their generations.
+    names: Vec<(Arc<str>, Option<u64>)>,
     /// Files of lower generations are in the checkpoint.
     floor: u64,
+    /// Whether there is no checkpoint, damaged or not.
+    without_checkpoint: bool,
 }
 
 impl Chain {
     pub(super) fn new(logs: &[LogFile], floor: u64) -> Self {
-        let names = logs.iter().map(|file| Arc::clone(&file.name)).collect();
+        let generation = |file: &LogFile| file.header.map(|header| header.generation);
+        let names = logs.iter().map(|file| (Arc::clone(&file.name), generation(file))).collect();
         let headers = logs.iter().filter_map(|file| file.header.map(|header| (file, header)));
         let files =
             headers.map(|(file, header)| (header.generation, (Arc::clone(&file.name), header.before)));
-        Self { files: files.collect(), names, floor }
+        Self { files: files.collect(), names, floor, without_checkpoint: false }
+    }
+
+    /// There is no checkpoint in the folder.
+    pub(super) fn without_checkpoint(self) -> Self {
+        Self { without_checkpoint: true, ..self }
     }
 
     /// Checks that no file is missing from the noted one back to the one in which the checkpoint begins. `damage` is of a newer checkpoint:
@@ -69,13 +77,43 @@ impl Chain {
             None => "the newest log file".to_owned(),
             Some(after) => format!("the log file before {after}"),
         };
-        let what = if self.names.contains(&file) {
+        if let Some(after) =
+            after.filter(|_| self.without_checkpoint && self.was_used_again(&file, generation))
+        {
+            return no_checkpoint(&file, generation, after);
+        }
+        let mut what = if self.names.iter().any(|(name, _)| *name == file) {
             format!("it is {place} (generation {generation}), and its header does not say so")
         } else {
             format!("the file is missing, and it is {place} (generation {generation})")
         };
+        if self.without_checkpoint && after.is_some() {
+            what += OR_CHECKPOINT;
+        }
         OpenError::corrupt(&*file, 0, what)
     }
+
+    /// Whether a file is in a later use than this one: then a durable checkpoint had what was in it.
+    fn was_used_again(&self, file: &Arc<str>, generation: u64) -> bool {
+        let of_file =
+            self.names.iter().find(|(name, _)| name == file).and_then(|(_, generation)| *generation);
+        let with_same = |known: u64| self.names.iter().filter(|(_, other)| *other == Some(known)).count();
+        // A copy of another file in its place is no later use of it.
+        of_file.is_some_and(|known| known > generation && with_same(known) == 1)
+    }
+}
+
+/// What else may be wrong where a log file is missed and there is no checkpoint.
+pub(super) const OR_CHECKPOINT: &str =
+    "; or there was a checkpoint that has what was in it, and that is what is missing";
+
+/// A log file was used again, and that happens only when a durable checkpoint has what was in it: the file is not to blame.
+fn no_checkpoint(file: &str, generation: u64, after: &str) -> OpenError {
+    let what = format!(
+        "its checkpoint is missing: the log begins in {after}, and {file}, which came before that (generation {generation}), was used again, \
+         which happens only when a checkpoint has what was in it"
+    );
+    OpenError::corrupt(SHARD, 0, what)
 }
 
 /// Whether a planted bug makes the store blind for a missing file: the newest one, or one before another.

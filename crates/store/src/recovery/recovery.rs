@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
 use super::base::read_base;
-use super::chain::Chain;
+use super::chain::{Chain, OR_CHECKPOINT};
 use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
 use crate::bounds::Bounds;
@@ -92,7 +92,11 @@ pub(crate) fn recover<D: Disk>(
     let found = Found::read(disk, seeds, bounds)?;
     let empty = Catalog::new(secret, history, bounds);
     let base = read_base(disk, &found, seeds, empty)?;
-    let chain = Chain::new(&found.logs, base.generation);
+    let without_checkpoint = found.checkpoints.is_empty();
+    let mut chain = Chain::new(&found.logs, base.generation);
+    if without_checkpoint {
+        chain = chain.without_checkpoint();
+    }
     chain.check(newest, base.damage.as_ref())?;
     let mut log = Log {
         seeds,
@@ -134,7 +138,7 @@ pub(crate) fn recover<D: Disk>(
         if file.first > log.replay.number + 1 {
             if log.is_proven(disk, &used[index..], &idle)? || base.damage.is_some() {
                 let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
-                return Err(log.gap(disk, &idle, file, before, base.damage));
+                return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
             }
             // What is missing had not been synced, and so nothing behind it was: all of that is cut off.
             log.torn = Some(Torn {
@@ -305,13 +309,17 @@ impl Log<'_> {
         next: &Used,
         generation_before: u64,
         damage: Option<Damage>,
+        without_checkpoint: bool,
     ) -> OpenError {
         let (last, first) = (self.replay.number, next.first);
         if let Some(Damage { file, offset, what }) = damage {
             let what = format!("{what}, and the log begins at frame {first}");
             return OpenError::corrupt(file, offset, what);
         }
-        let what = format!("the frames from {} to {} are missing", last + 1, first - 1);
+        let mut what = format!("the frames from {} to {} are missing", last + 1, first - 1);
+        if without_checkpoint && last == 0 {
+            what += OR_CHECKPOINT;
+        }
         let between = generation_before..next.header.generation;
         let silent = |file: &&LogFile| file.header.is_some_and(|header| between.contains(&header.generation));
         match self.unreached(disk, idle) {
