@@ -81,7 +81,7 @@ impl OpenError {
             file: file.into(),
             offset,
             what: what.into(),
-            hint: "restore the data directory from a copy; it was left untouched",
+            hint: "restore the data directory from a copy, or save what can be read of it with `tickwheel salvage`; it was left untouched",
         }
     }
 }

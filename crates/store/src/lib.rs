@@ -38,6 +38,7 @@ pub mod doctor;
 pub mod planted;
 #[cfg(not(tickwheel_sim))]
 mod planted;
+pub mod salvage;
 
 #[doc(hidden)]
 pub use access::open_no_link;

@@ -37,7 +37,7 @@ impl Meta {
         self.has_log && self.format == FORMAT
     }
 
-    fn to_bytes(self) -> [u8; HEADER_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let clock = match self.clock {
             ClockMode::Real => 0,
             ClockMode::Virtual => 1,
@@ -46,7 +46,11 @@ impl Meta {
         header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], u64::from(self.has_log), 0])
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
+    /// What these bytes say.
+    ///
+    /// # Errors
+    /// They do not check out, or are of a format that is not read.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         let read = |format| read_header(bytes, MAGIC, format, SEED);
         let (format, header) = match read(FORMAT) {
             Header::Older(found) if found >= FORMAT_OLDEST => (found, read(found)),

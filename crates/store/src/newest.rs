@@ -113,6 +113,16 @@ pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<
     }
 }
 
+/// What these bytes say; `None` if they do not check out.
+pub(crate) fn of_bytes(bytes: &[u8], seeds: &Seeds) -> Option<Newest> {
+    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Newest)) {
+        Header::Valid([generation, number, frame, ..]) if can_rise(&[generation, number, frame]) => {
+            Some(Newest { file: (generation > 0).then_some(LogUse { generation, number }), frame })
+        }
+        Header::Valid(_) | Header::Newer(_) | Header::Older(_) | Header::Bad => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

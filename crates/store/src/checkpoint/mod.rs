@@ -1,9 +1,11 @@
 //! Checkpoints: what recovery starts from, so that the log does not grow for ever.
 
 mod block;
+mod pieces;
 mod reader;
 mod writer;
 
 pub(crate) use block::{Listed, Start};
+pub(crate) use pieces::{Pieces, read_pieces, read_start};
 pub(crate) use reader::{Damage, Loaded, load};
 pub(crate) use writer::{LogEnd, Source, Writer};

@@ -8,5 +8,8 @@ mod task;
 mod wire;
 
 pub(crate) use names::Names;
-pub(crate) use ops::{Op, batch_bytes, own_numbers, put_batch, put_ended, put_rule, put_stored, read_ops};
+pub(crate) use ops::{
+    OP_HEAD_BYTES, Op, batch_bytes, own_numbers, put_batch, put_ended, put_rule, put_stored, read_ops,
+    split_ops,
+};
 pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint};

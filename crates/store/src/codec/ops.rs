@@ -146,6 +146,40 @@ pub(crate) fn read_ops<E: From<DecodeError>>(
     Ok(())
 }
 
+/// Bytes before a record's content: its tag (1), its length (4).
+pub(crate) const OP_HEAD_BYTES: usize = 5;
+
+/// A record as it stands among others.
+pub(crate) struct OpAt {
+    /// Its first byte.
+    pub(crate) at: usize,
+    /// How long it is.
+    pub(crate) bytes: usize,
+    /// What it says.
+    pub(crate) op: Result<Op, DecodeError>,
+}
+
+/// Takes records apart one by one, those behind one that does not decode too. It ends where no record begins.
+pub(crate) fn split_ops<'a>(bytes: &'a [u8], names: &'a mut Names) -> impl Iterator<Item = OpAt> + 'a {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..)?;
+        let head = rest.first_chunk::<OP_HEAD_BYTES>()?;
+        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let content = rest[OP_HEAD_BYTES..].get(..length)?;
+        if !(tag::STORED..=tag::RULE).contains(&head[0]) {
+            return None;
+        }
+        let found = OpAt {
+            at,
+            bytes: OP_HEAD_BYTES + length,
+            op: read_op(head[0], &mut Reader::new(content), names),
+        };
+        at += found.bytes;
+        Some(found)
+    })
+}
+
 fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, DecodeError> {
     let op = match tag {
         tag::STORED => Op::Stored(read_task(reader, names, true)?),

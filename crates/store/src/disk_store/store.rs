@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Epoch, Guard, Reply, Request, RequestId, Rule, RuleName, Seq, ShardStore, Timestamp,
+    Counters, Ended, Epoch, Guard, Population, QueueName, Reply, Request, RequestId, Rule, RuleName, Seq,
+    ShardStore, Timestamp,
 };
 
 use super::checkpointing::Checkpoint;
@@ -104,6 +105,27 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     #[must_use]
     pub fn recovery_report(&self) -> &RecoveryReport {
         &self.report
+    }
+
+    /// The next owner comes after this one. For a store that is made now and goes on with what another one had.
+    pub(crate) fn continue_from(&mut self, epoch: Epoch) {
+        debug_assert!(!self.owned && self.end.frame == 0, "a store that has had an owner goes on by itself");
+        self.epoch = epoch;
+    }
+
+    /// Whether the disk was full when something was made ready.
+    pub(crate) fn is_full(&self) -> bool {
+        self.upkeep.is_full()
+    }
+
+    /// Whether a checkpoint is under way.
+    pub(crate) fn is_checkpointing(&self) -> bool {
+        self.upkeep.checkpoint.is_some()
+    }
+
+    /// How many tasks each queue has that has any.
+    pub(crate) fn populations(&self) -> Vec<(QueueName, Population)> {
+        self.catalog.populations()
     }
 
     /// How many tasks are live, as of the last commit that is done.

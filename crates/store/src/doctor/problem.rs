@@ -19,7 +19,8 @@ pub struct Problem {
 }
 
 /// For what was synced and is not what it was.
-const RESTORE: &str = "restore the data directory from a copy; keep this one as it is until then";
+const RESTORE: &str = "restore the data directory from a copy, or save what can be read of it with `tickwheel salvage`; keep this one as it is \
+                       until then";
 const NEWER: &str = "use the version that wrote it, or a later one";
 const OLDER: &str = "work it off with the version that wrote it, or begin with an empty directory";
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
@@ -28,6 +29,12 @@ impl Problem {
     /// Something that was synced is damaged or missing.
     pub(super) fn damage(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
+    }
+
+    /// Whether something that was synced is damaged or missing, so that a server refuses the directory or may stop at it.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.to_do == RESTORE
     }
 
     /// It is damaged, and nothing depends on it.

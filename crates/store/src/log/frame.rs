@@ -151,6 +151,14 @@ pub(crate) fn find_frame(
     })
 }
 
+/// The first frame from `from` on, of any use, that checks out.
+pub(crate) fn next_frame<'a>(file: &'a [u8], from: usize, seeds: &Seeds) -> Option<(usize, Frame<'a>)> {
+    (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
+        Some((head, Ok(ops))) => Some((at, Frame { head, ops })),
+        _ => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use crate::codec::{Names, Op, put_stored, read_ops};
 use crate::layout::le_u32;
 
 /// Bytes before a record's content: its checksum (4), its tag (1), its length (4).
-const RECORD_HEAD_BYTES: usize = 9;
+pub(crate) const RECORD_HEAD_BYTES: usize = 9;
 
 /// Why bytes are no record.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ fn record_sum(bytes: &[u8], offset: u64, seed: u32) -> u32 {
 }
 
 /// How long the record is that begins with these bytes.
-fn record_bytes(head: &[u8]) -> Option<u64> {
+pub(crate) fn record_bytes(head: &[u8]) -> Option<u64> {
     head.first_chunk::<RECORD_HEAD_BYTES>().map(|head| RECORD_HEAD_BYTES as u64 + u64::from(le_u32(head, 5)))
 }
 

@@ -1,0 +1,146 @@
+//! What can still be read of a damaged checkpoint.
+
+use tickwheel_engine::{Counters, Ended, RuleEffect, Timestamp};
+
+use super::block::{
+    BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, block_length, check_block, read_header_bytes,
+};
+use crate::checksum::{Seeds, Use};
+use crate::codec::{Names, Op, Reader, split_ops};
+use crate::layout::{HEADER_BYTES, le_u32, le_u64};
+
+/// Blocks that checked out.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    /// `None`: the list is lost.
+    pub(crate) segments: Option<Vec<Listed>>,
+    pub(crate) rules: Vec<RuleEffect>,
+    pub(crate) ended: Vec<Ended>,
+    pub(crate) end: Option<PiecesEnd>,
+    /// Records in them.
+    pub(crate) records: u64,
+    /// What did not check out.
+    pub(crate) holes: Vec<Hole>,
+}
+
+/// What the end of a checkpoint says of the whole.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PiecesEnd {
+    pub(crate) last_frame: u64,
+    pub(crate) wall: Timestamp,
+    pub(crate) counters: Counters,
+    /// Ended tasks that it had.
+    pub(crate) ended: u64,
+}
+
+/// Bytes of a checkpoint that are no block.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Hole {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// What may have been in it, as a sentence fragment.
+    pub(crate) held: &'static str,
+}
+
+/// The header of a checkpoint with this number.
+pub(crate) fn read_start(bytes: &[u8; HEADER_BYTES], number: u64, seeds: &Seeds) -> Option<Start> {
+    read_header_bytes(bytes, number, seeds).ok().flatten()
+}
+
+/// Reads every block that checks out. Behind one that does not, the next is looked for byte by byte.
+pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
+    let seed = seeds.of(Use::Checkpoint(number));
+    let mut pieces = Pieces::default();
+    let mut names = Names::new();
+    let (mut at, mut index) = (HEADER_BYTES, 0);
+    let mut before = None;
+    while pieces.end.is_none() {
+        let Some((found_at, found, kind, bytes)) = find_block(file, at, index, seed) else {
+            let held = held(before, None);
+            pieces.holes.push(Hole { from: at as u64, to: file.len() as u64, held });
+            break;
+        };
+        if found_at > at {
+            let held = held(before, Some(kind));
+            pieces.holes.push(Hole { from: at as u64, to: found_at as u64, held });
+        }
+        let content = &file[found_at + BLOCK_HEAD_BYTES..found_at + bytes];
+        if !pieces.take(kind, content, &mut names) {
+            let held = "records of a later format";
+            pieces.holes.push(Hole { from: found_at as u64, to: (found_at + bytes) as u64, held });
+        }
+        (at, index, before) = (found_at + bytes, found + 1, Some(kind));
+    }
+    pieces
+}
+
+impl Pieces {
+    /// Whether all of it was read.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.holes.is_empty() && self.segments.is_some() && self.end.is_some()
+    }
+
+    /// Takes the content of a block in. `false`: not all of it could be read.
+    fn take(&mut self, kind: BlockKind, content: &[u8], names: &mut Names) -> bool {
+        match kind {
+            BlockKind::Segments => {
+                let mut reader = Reader::new(content);
+                let list = self.segments.get_or_insert_default();
+                while !reader.is_empty() {
+                    let Ok(listed) = Listed::read(&mut reader) else { return false };
+                    list.push(listed);
+                }
+            }
+            BlockKind::Rules | BlockKind::Ended => {
+                let mut read = 0;
+                for record in split_ops(content, names) {
+                    match record.op {
+                        Ok(Op::Ended(ended)) => self.ended.push(ended),
+                        Ok(Op::Rule(effect)) => self.rules.push(effect),
+                        Ok(Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_)) | Err(_) => {
+                            return false;
+                        }
+                    }
+                    self.records += 1;
+                    read = record.at + record.bytes;
+                }
+                return read == content.len();
+            }
+            BlockKind::End => {
+                let Ok(end) = End::read(content) else { return false };
+                let End { last_frame, wall, counters, ended, .. } = end;
+                self.end = Some(PiecesEnd { last_frame, wall, counters, ended });
+            }
+        }
+        true
+    }
+}
+
+/// The first block from `at` on whose index is not below `index`: where it begins, its index, what it is, and how long it is.
+fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u64, BlockKind, usize)> {
+    (at..file.len()).find_map(|at| {
+        let head = file[at..].first_chunk::<BLOCK_HEAD_BYTES>()?;
+        // Each block has some bytes, so no index is beyond this.
+        let found = le_u64(head, 16);
+        let may_be = le_u32(head, 12) == 0 && (1..=4).contains(&le_u32(head, 8)) && found >= index;
+        if !may_be || found > index + file.len() as u64 {
+            return None;
+        }
+        let bytes = usize::try_from(BLOCK_HEAD_BYTES as u64 + block_length(head)).ok()?;
+        let (kind, _) = check_block(file[at..].get(..bytes)?, found, seed)?;
+        Some((at, found, kind, bytes))
+    })
+}
+
+/// What blocks between these two may have had. The list of segments is the first, then come rules, then ended tasks.
+fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
+    match (before, behind) {
+        (None, Some(BlockKind::Rules)) => "the list of segments",
+        (None, _) => "the list of segments and what follows it",
+        (_, Some(BlockKind::Rules)) => "settings and schedules",
+        (Some(BlockKind::Ended), Some(_)) => "ended tasks",
+        (Some(BlockKind::Ended), None) => "ended tasks or the end with the counters",
+        (_, Some(_)) => "settings, schedules or ended tasks",
+        (_, None) => "settings, schedules, ended tasks or the end with the counters",
+    }
+}

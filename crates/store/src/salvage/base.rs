@@ -1,0 +1,148 @@
+//! The checkpoint that the rest is read on top of, or what there is of it.
+
+use tickwheel_engine::{Counters, OwnNumbers};
+
+use super::logs::{Floor, LogFile, Ordered, order};
+use super::mend::{Mended, read_mended};
+use super::read::{Listing, Reading};
+use super::report::{Loss, Unit};
+use super::source::Source;
+use crate::checkpoint::{Pieces, Start, read_pieces, read_start};
+use crate::disk::Disk;
+use crate::layout::{HEADER_BYTES, checkpoint_file};
+use crate::newest::Newest;
+
+/// The checkpoint that is used.
+pub(super) struct Base {
+    pub(super) number: u64,
+    pub(super) start: Option<Start>,
+    pub(super) pieces: Pieces,
+}
+
+impl Reading {
+    /// The newest checkpoint that is whole, if the log makes up for a newer one; else what there is of the newest.
+    pub(super) fn choose_base<D: Disk>(
+        &mut self,
+        source: &mut Source<'_, D>,
+        listing: &Listing,
+        logs: &[LogFile],
+        newest: Option<Newest>,
+    ) -> Option<Base> {
+        let mut damaged: Option<Base> = None;
+        for number in listing.checkpoints.iter().rev() {
+            let base = self.read_checkpoint(source, *number);
+            let whole = base.start.is_some() && base.pieces.is_whole();
+            let makes_up = || {
+                let ordered = order(logs, floor_of(Some(&base)), newest);
+                ordered.gaps.iter().all(|gap| !gap.certain)
+            };
+            if whole && (damaged.is_none() || makes_up()) {
+                if let Some(damaged) = damaged {
+                    self.spare(damaged.number);
+                }
+                return Some(base);
+            }
+            damaged = damaged.or(Some(base));
+        }
+        // The first checkpoint there ever was may have been met by a crash before the log was let go of.
+        let from_the_start = order(logs, Floor::default(), newest);
+        let begins = from_the_start.frames.first().is_some_and(|(_, frame)| frame.head.number == 1);
+        if let Some(base) = &damaged
+            && begins
+            && from_the_start.gaps.iter().all(|gap| !gap.certain)
+        {
+            self.spare(base.number);
+            return None;
+        }
+        damaged
+    }
+
+    /// A damaged checkpoint for which the log makes up.
+    fn spare(&mut self, number: u64) {
+        let file = checkpoint_file(number);
+        self.report.notes.push(format!("{file} is damaged, and the log makes up for it"));
+    }
+
+    fn read_checkpoint<D: Disk>(&mut self, source: &mut Source<'_, D>, number: u64) -> Base {
+        let file = checkpoint_file(number);
+        let len = source.len(&file).unwrap_or(0);
+        let bytes = source.read(&file, 0, len);
+        source.close(&file);
+        let start = read_mended(&bytes, |bytes| read_start(bytes, number, &self.seeds));
+        if let Some(Mended::At(_, at)) = start {
+            self.report.read.mended.push((file.to_string(), at as u64));
+        }
+        Base {
+            number,
+            start: start.map(Mended::into_inner),
+            pieces: read_pieces(&bytes, number, &self.seeds),
+        }
+    }
+
+    /// Takes in what the checkpoint has beside the segments.
+    pub(super) fn take_base(&mut self, base: Option<&Base>) {
+        let Some(Base { number, start, pieces }) = base else { return };
+        let file = checkpoint_file(*number);
+        self.report.read.checkpoint = Some(file.to_string());
+        self.report.read.records += pieces.records;
+        if let Some(start) = start {
+            (self.epoch, self.seq) = (self.epoch.max(start.epoch), self.seq.max(start.seq));
+        }
+        pieces.rules.iter().for_each(|effect| self.rules.lay_down(effect.clone(), &mut self.histories));
+        pieces.ended.iter().for_each(|ended| self.take_ended(ended));
+        match pieces.end {
+            Some(end) => {
+                self.counters.join(end.counters);
+                self.wall = self.wall.max(end.wall);
+            }
+            // Any number may be somebody's key.
+            None => self.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL }),
+        }
+        let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
+        for hole in &pieces.holes {
+            let what = match (hole.held, known) {
+                (held @ "ended tasks", Some(count)) => {
+                    format!("a block with {held} does not check out: {count} of them are not remembered")
+                }
+                (held, _) => format!("a block does not check out; it had {held}"),
+            };
+            let mut loss = Loss::new(&*file, hole.from, Some(hole.to), Unit::Block, what);
+            // No task is in it: the segments have them.
+            (loss.tasks_max, loss.ended_max) = (Some(0), Some(0));
+            if pieces.segments.is_none() {
+                loss.ended_max = None;
+            }
+            self.report.losses.push(loss);
+        }
+    }
+
+    /// The checkpoint does not say where the log goes on: a task that only old frames have may have ended long ago.
+    pub(super) fn lose_start(&mut self, base: &Base, ordered: &Ordered) {
+        let covered = base.pieces.end.map_or(u64::MAX, |end| end.last_frame);
+        let old = ordered.frames.iter().filter(|(_, frame)| frame.head.number <= covered);
+        let changes: u64 =
+            old.map(|(_, frame)| frame.head.seq.0 - frame.head.prev_seq.0.min(frame.head.seq.0)).sum();
+        let what = "its header does not check out; it would say where the log goes on";
+        let mut loss =
+            Loss::new(&*checkpoint_file(base.number), 0, Some(HEADER_BYTES as u64), Unit::Block, what);
+        (loss.tasks_max, loss.ended_max) = (Some(0), Some(changes));
+        self.log_is_torn = true;
+        self.report.losses.push(loss);
+    }
+}
+
+/// What the log is read on top of.
+pub(super) fn floor_of(base: Option<&Base>) -> Floor {
+    let Some(base) = base else { return Floor::default() };
+    let reach = base.pieces.end.map_or(0, |end| end.last_frame);
+    match base.start {
+        Some(start) => Floor {
+            frame: start.frame,
+            seq: start.seq.0,
+            generation: start.generation,
+            reach,
+            unknown: false,
+        },
+        None => Floor { reach, unknown: true, ..Floor::default() },
+    }
+}

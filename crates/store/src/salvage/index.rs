@@ -1,0 +1,284 @@
+//! Where the newest record of each task is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_engine::{Ended, Seq, Task};
+
+use crate::index::{KeyHash, Naming};
+
+/// The first byte of a record.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Spot {
+    /// The place of its file in the list of files.
+    pub(super) file: u32,
+    pub(super) offset: u64,
+}
+
+/// The newest that was read of a task.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    pub(super) seq: Seq,
+    pub(super) key: KeyHash,
+    /// `None`: it ended.
+    pub(super) spot: Option<Spot>,
+}
+
+/// A record whose body stands in another one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Borrowed {
+    pub(super) from: Spot,
+    /// Whether the body may be an older one than the task had.
+    pub(super) doubtful: bool,
+}
+
+/// What is known of all tasks, without their records: some 50 bytes for each.
+///
+/// Of two records of one task the one with the higher seq is right, and an end with a higher seq ends it. So files may be read in any order,
+/// except that a record without its body comes after the one that has it.
+#[derive(Debug)]
+pub(super) struct Index {
+    naming: Naming,
+    known: BTreeMap<u64, Known>,
+    /// By id, for the newest records that have no body of their own.
+    borrowed: BTreeMap<u64, Borrowed>,
+    /// By id, the last record in the log that has a body.
+    bodies: BTreeMap<u64, (Seq, Spot)>,
+    /// Tasks whose newest record has no body, nor does any other: what they said last.
+    bodiless: BTreeMap<u64, Arc<Task>>,
+    /// Changes that are missing in the log: behind the one, up to the other.
+    gaps: Vec<(Seq, Seq)>,
+    /// The highest id that was seen.
+    pub(super) id_max: u64,
+    /// The highest change that was seen.
+    pub(super) seq_max: Seq,
+}
+
+impl Index {
+    pub(super) fn new(naming: Naming) -> Self {
+        Self {
+            naming,
+            known: BTreeMap::new(),
+            borrowed: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            bodiless: BTreeMap::new(),
+            gaps: Vec::new(),
+            id_max: 0,
+            seq_max: Seq::ZERO,
+        }
+    }
+
+    /// Changes of the log that were not read.
+    pub(super) fn miss(&mut self, behind: u64, to: u64) {
+        self.gaps.push((Seq(behind), Seq(to)));
+    }
+
+    /// A record with its body. `in_log`: later records of the log may count on the body.
+    pub(super) fn store(&mut self, task: &Task, spot: Spot, in_log: bool) {
+        self.see(task.id, task.seq);
+        if in_log && self.bodies.get(&task.id).is_none_or(|(seq, _)| *seq < task.seq) {
+            self.bodies.insert(task.id, (task.seq, spot));
+        }
+        if self.is_newer(task.id, task.seq) {
+            self.set(task, spot);
+            self.borrowed.remove(&task.id);
+            self.bodiless.remove(&task.id);
+        }
+    }
+
+    /// A record without its body.
+    pub(super) fn store_bodiless(&mut self, task: Task, spot: Spot) {
+        self.see(task.id, task.seq);
+        if !self.is_newer(task.id, task.seq) {
+            return;
+        }
+        match self.body_for(&task) {
+            Some(borrowed) => {
+                self.set(&task, spot);
+                self.borrowed.insert(task.id, borrowed);
+                self.bodiless.remove(&task.id);
+            }
+            None => drop(self.bodiless.insert(task.id, Arc::new(task))),
+        }
+    }
+
+    /// Where the body is: in the last record of the log that has one, or in the one that a segment has.
+    fn body_for(&self, task: &Task) -> Option<Borrowed> {
+        let in_log = self.bodies.get(&task.id).copied();
+        let in_segment = || {
+            let known = self.known.get(&task.id).filter(|_| !self.borrowed.contains_key(&task.id))?;
+            Some((known.seq, known.spot?))
+        };
+        let (seq, from) = in_log.or_else(in_segment)?;
+        // Where its owner changed nothing since, the body is the same whatever is missing. A record that counts on a body always has one in
+        // the log, so where there is none it is in a gap.
+        let unchanged = task.version <= seq;
+        let gap = in_log.is_none() || self.gaps.iter().any(|(behind, to)| seq < *to && *behind < task.seq);
+        Some(Borrowed { from, doubtful: gap && !unchanged })
+    }
+
+    /// A task ended.
+    pub(super) fn end(&mut self, ended: &Ended) {
+        self.see(ended.id, ended.seq);
+        let bodiless = self.bodiless.get(&ended.id).is_some_and(|task| task.seq < ended.seq);
+        if bodiless {
+            self.bodiless.remove(&ended.id);
+        }
+        if self.is_newer(ended.id, ended.seq) {
+            self.known.insert(ended.id, Known { seq: ended.seq, key: KeyHash::MADE, spot: None });
+            self.borrowed.remove(&ended.id);
+        }
+    }
+
+    /// A tombstone of a copy of this record: whatever became of the task, this record is live no more.
+    pub(super) fn bury(&mut self, id: u64, seq: Seq) {
+        self.see(id, seq);
+        if self.known.get(&id).is_none_or(|known| known.seq <= seq) {
+            self.known.insert(id, Known { seq, key: KeyHash::MADE, spot: None });
+            self.borrowed.remove(&id);
+        }
+    }
+
+    pub(super) fn see(&mut self, id: u64, seq: Seq) {
+        self.id_max = self.id_max.max(id);
+        self.seq_max = self.seq_max.max(seq);
+    }
+
+    fn is_newer(&self, id: u64, seq: Seq) -> bool {
+        self.known.get(&id).is_none_or(|known| known.seq < seq)
+    }
+
+    fn set(&mut self, task: &Task, spot: Spot) {
+        let key = self.naming.of(task);
+        self.known.insert(task.id, Known { seq: task.seq, key, spot: Some(spot) });
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&Known> {
+        self.known.get(&id)
+    }
+
+    pub(super) fn is_live(&self, id: u64) -> bool {
+        self.known.get(&id).is_some_and(|known| known.spot.is_some())
+    }
+
+    /// The live tasks.
+    pub(super) fn live(&self) -> impl Iterator<Item = (u64, &Known)> {
+        self.known.iter().filter(|(_, known)| known.spot.is_some()).map(|(id, known)| (*id, known))
+    }
+
+    /// Tasks whose payload may be an older one.
+    pub(super) fn doubtful(&self) -> impl Iterator<Item = u64> {
+        self.borrowed.iter().filter(|(_, borrowed)| borrowed.doubtful).map(|(id, _)| *id)
+    }
+
+    /// Tasks whose payload is nowhere, as they were last.
+    pub(super) fn bodiless(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.bodiless.values()
+    }
+
+    #[cfg(test)]
+    fn borrowed(&self, id: u64) -> Option<Borrowed> {
+        self.borrowed.get(&id).copied()
+    }
+
+    /// The task is not to be written.
+    pub(super) fn drop_task(&mut self, id: u64) {
+        if let Some(known) = self.known.get_mut(&id) {
+            known.spot = None;
+        }
+    }
+
+    /// What is to be written, by file and offset, with the place of the body if that stands elsewhere.
+    pub(super) fn into_places(self) -> Vec<(Spot, u64, Option<Spot>)> {
+        let Self { known, borrowed, .. } = self;
+        let live = known.into_iter().filter_map(|(id, known)| Some((known.spot?, id)));
+        let mut places: Vec<_> =
+            live.map(|(spot, id)| (spot, id, borrowed.get(&id).map(|borrowed| borrowed.from))).collect();
+        places.sort_unstable();
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::sample_task;
+    use tickwheel_engine::Outcome;
+
+    const A: Spot = Spot { file: 0, offset: 64 };
+    const B: Spot = Spot { file: 1, offset: 4_168 };
+    const C: Spot = Spot { file: 1, offset: 5_000 };
+
+    fn index() -> Index {
+        Index::new(Naming::new([1; 16]))
+    }
+
+    fn task(seq: u64) -> Task {
+        sample_task(7, seq, "q", "k", 1_000)
+    }
+
+    fn ended(seq: u64) -> Ended {
+        let Task { id, queue, key, due_at, .. } = task(1);
+        Ended { id, queue, key, seq: Seq(seq), at: due_at, outcome: Outcome::Cancelled }
+    }
+
+    #[test]
+    fn the_higher_seq_is_right_in_whichever_order_they_come() {
+        let mut index = index();
+        index.store(&task(5), A, false);
+        index.store(&task(4), B, true);
+        assert_eq!(index.get(7).map(|known| (known.seq, known.spot)), Some((Seq(5), Some(A))));
+        index.store(&task(6), C, true);
+        assert_eq!(index.get(7).map(|known| (known.seq, known.spot)), Some((Seq(6), Some(C))));
+        index.end(&ended(5));
+        assert!(index.is_live(7), "an end before its last record was believed");
+        index.end(&ended(7));
+        assert!(!index.is_live(7), "an end was not believed");
+        index.store(&task(6), C, true);
+        assert!(!index.is_live(7), "a record before its end was believed");
+    }
+
+    #[test]
+    fn a_body_is_found_in_the_record_before_and_is_doubtful_only_across_a_gap() {
+        let known = |seq, version| Task { version: Seq(version), ..task(seq) };
+        let mut index = index();
+        index.store(&task(5), B, true);
+        index.store_bodiless(known(9, 8), C);
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: false }));
+
+        // Its owner changed something after the record with the body, and a frame between the two is missing.
+        let mut index = super::tests::index();
+        index.store(&task(5), B, true);
+        index.miss(6, 7);
+        index.store_bodiless(known(9, 8), C);
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: true }));
+        // Nobody changed it since.
+        index.store_bodiless(known(10, 5), C);
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: false }));
+    }
+
+    #[test]
+    fn a_body_that_only_a_segment_has_will_do_if_its_owner_changed_nothing() {
+        for (version, doubtful) in [(5, false), (8, true)] {
+            let mut index = index();
+            index.store(&task(5), A, false);
+            index.store_bodiless(Task { version: Seq(version), ..task(9) }, C);
+            assert_eq!(index.borrowed(7), Some(Borrowed { from: A, doubtful }), "version {version}");
+        }
+    }
+
+    #[test]
+    fn a_task_without_a_body_anywhere_is_named_until_it_ends_or_is_put_anew() {
+        let mut index = index();
+        index.store_bodiless(task(9), C);
+        assert_eq!(index.bodiless().count(), 1);
+        assert!(!index.is_live(7));
+        index.end(&ended(8));
+        assert_eq!(index.bodiless().count(), 1, "an end of an earlier time counted");
+        index.end(&ended(10));
+        assert_eq!(index.bodiless().count(), 0);
+        index.store_bodiless(task(12), C);
+        index.store(&task(13), B, true);
+        assert_eq!((index.bodiless().count(), index.is_live(7)), (0, true));
+    }
+}

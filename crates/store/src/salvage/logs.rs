@@ -1,0 +1,307 @@
+//! The log: every frame that checks out, and what is missing between them.
+
+use std::sync::Arc;
+
+use super::mend::{Mended, read_mended};
+use super::source::Source;
+use crate::checksum::Seeds;
+use crate::disk::Disk;
+use crate::log::{
+    END_MARK_BYTES, FRAMES_AT, FrameHead, LogHeader, LogUse, frame_bytes, next_frame, read_log_header,
+};
+use crate::newest::Newest;
+
+/// A log file as it was found.
+pub(super) struct LogFile {
+    pub(super) name: Arc<str>,
+    pub(super) len: u64,
+    pub(super) header: Option<LogHeader>,
+    /// The byte of the header that is damaged.
+    pub(super) mended: Option<u64>,
+    /// Which use it is in; 0 if that cannot be told.
+    pub(super) generation: u64,
+    /// The frames of this use, in their order.
+    pub(super) frames: Vec<FrameAt>,
+    /// What stands behind the last of them, if it is not what stands behind the last frame of a whole file: from byte to byte.
+    pub(super) rest: Option<(u64, u64)>,
+}
+
+/// A frame, and where it stands.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct FrameAt {
+    pub(super) at: u64,
+    pub(super) head: FrameHead,
+    /// Bytes of its records.
+    pub(super) ops: u32,
+}
+
+impl FrameAt {
+    pub(super) fn end(&self) -> u64 {
+        self.at + frame_bytes(self.ops as usize) as u64
+    }
+}
+
+impl LogFile {
+    /// Reads a file whole.
+    pub(super) fn read<D: Disk>(source: &mut Source<'_, D>, name: Arc<str>, seeds: &Seeds) -> Self {
+        let len = source.len(&name).unwrap_or(0);
+        let bytes = source.read(&name, 0, len);
+        source.close(&name);
+        Self::of_bytes(name, &bytes, seeds)
+    }
+
+    pub(super) fn of_bytes(name: Arc<str>, bytes: &[u8], seeds: &Seeds) -> Self {
+        let header = read_mended(bytes, |bytes| read_log_header(bytes, seeds).ok().flatten());
+        let mended = match header {
+            Some(Mended::At(_, at)) => Some(at as u64),
+            Some(Mended::Whole(_)) | None => None,
+        };
+        let header = header.map(Mended::into_inner);
+        let mut frames = Vec::new();
+        let mut at = FRAMES_AT as usize;
+        while let Some((found_at, frame)) = next_frame(bytes, at, seeds) {
+            let ops = u32::try_from(frame.ops.len()).expect("a length has four bytes");
+            frames.push(FrameAt { at: found_at as u64, head: frame.head, ops });
+            at = found_at + frame_bytes(frame.ops.len());
+        }
+        // What stands behind the frames of this use is of earlier ones.
+        let newest = frames.iter().map(|frame| frame.head.generation).max().unwrap_or(0);
+        let generation = header.map_or(newest, |header| header.generation);
+        frames.retain(|frame| frame.head.generation == generation);
+        // Numbers rise within a file. One that does not is of a frame that was taken back.
+        let mut last = 0;
+        frames.retain(|frame| {
+            let rises = frame.head.number > last;
+            last = last.max(frame.head.number);
+            rises
+        });
+        let len = bytes.len() as u64;
+        let mut file = Self { name, len, header, mended, generation, frames, rest: None };
+        file.rest = file.rest_of(bytes);
+        file
+    }
+
+    /// What may be left of a frame behind the last one.
+    fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
+        let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
+        let rest = bytes.get(usize::try_from(from).ok()?..)?;
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        // In a file that was all zero, whatever is not zero was part of a frame. In others the mark behind the last frame tells.
+        let fresh = self.header.is_some_and(|header| header.fresh);
+        let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
+        let last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
+        (!is_zero(wanted)).then_some((from, from + last as u64))
+    }
+}
+
+/// Frames that are missing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Gap {
+    /// Where they should be: a file, by its place in the list, and the bytes; `None`: in a file that is missing.
+    pub(super) place: Option<(usize, u64, Option<u64>)>,
+    /// The last change before them, and the last one in them, if that can be told.
+    pub(super) changes: (u64, Option<u64>),
+    /// The numbers of the frames, if they can be told.
+    pub(super) numbers: (u64, Option<u64>),
+    /// Whether they were synced for certain.
+    pub(super) certain: bool,
+    /// What is wrong.
+    pub(super) what: String,
+}
+
+impl Gap {
+    /// At most so many changes were in it.
+    pub(super) fn changes_max(&self) -> Option<u64> {
+        self.changes.1.map(|last| last.saturating_sub(self.changes.0))
+    }
+}
+
+/// What the log is read on top of.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Floor {
+    /// Frames up to this one are in the checkpoint.
+    pub(super) frame: u64,
+    /// The last change in it.
+    pub(super) seq: u64,
+    /// Files of lower generations are in the checkpoint.
+    pub(super) generation: u64,
+    /// The log has to reach this frame.
+    pub(super) reach: u64,
+    /// Nobody knows where the log begins, for the checkpoint does not say.
+    pub(super) unknown: bool,
+}
+
+/// The frames that count, in their order, and what is missing.
+pub(super) struct Ordered {
+    /// The place of the file in the list, and the frame.
+    pub(super) frames: Vec<(usize, FrameAt)>,
+    pub(super) gaps: Vec<Gap>,
+}
+
+/// Puts the frames in their order. `newest` is what the note says of the newest file.
+pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Ordered {
+    let mut used: Vec<usize> =
+        (0..files.len()).filter(|index| files[*index].generation >= floor.generation.max(1)).collect();
+    used.sort_by_key(|index| files[*index].generation);
+    let frames = counted(files, &used, floor.frame);
+    let reach = floor.reach.max(newest.map_or(0, |newest| newest.frame));
+    let proven = frames.iter().map(|(_, frame)| frame.head.durable).max().unwrap_or(0).max(reach);
+    let mut gaps = Vec::new();
+    let mut last = (floor.frame, floor.seq);
+    let mut before: Option<(usize, FrameAt)> = None;
+    for (index, frame) in &frames {
+        let head = &frame.head;
+        let follows = head.number == last.0 + 1 || (before.is_none() && floor.unknown);
+        if !follows {
+            let place = gap_place(files, &used, before, Some((*index, *frame)));
+            let numbers = (last.0 + 1, Some(head.number - 1));
+            gaps.push(Gap {
+                what: missing(files, floor, newest, place, &frames_text(numbers)),
+                place,
+                changes: (last.1, Some(head.prev_seq.0)),
+                numbers,
+                certain: proven > last.0,
+            });
+        }
+        last = (head.number, head.seq.0);
+        before = Some((*index, *frame));
+    }
+    end_of(files, &used, floor, newest, before, last, reach, &mut gaps);
+    Ordered { frames, gaps }
+}
+
+/// The frames behind `floor` that no later owner took back.
+fn counted(files: &[LogFile], used: &[usize], floor: u64) -> Vec<(usize, FrameAt)> {
+    let mut void_from = u64::MAX;
+    let mut frames = Vec::new();
+    for index in used.iter().rev() {
+        let file = &files[*index];
+        let counts = |frame: &&FrameAt| frame.head.number > floor && frame.head.number < void_from;
+        frames.extend(file.frames.iter().filter(counts).rev().map(|frame| (*index, *frame)));
+        void_from = file.frames.iter().map(|frame| frame.head.number).fold(void_from, u64::min);
+    }
+    frames.reverse();
+    frames
+}
+
+/// Where frames between these two should be.
+fn gap_place(
+    files: &[LogFile],
+    used: &[usize],
+    before: Option<(usize, FrameAt)>,
+    behind: Option<(usize, FrameAt)>,
+) -> Option<(usize, u64, Option<u64>)> {
+    if let (Some((file, from)), Some((later, to))) = (before, behind)
+        && file == later
+    {
+        return Some((file, from.end(), Some(to.at)));
+    }
+    // The first frame of a file is the owner's, or follows the last of the file before.
+    if let Some((file, frame)) = behind.filter(|(_, frame)| frame.at > FRAMES_AT) {
+        return Some((file, FRAMES_AT, Some(frame.at)));
+    }
+    if let Some((file, from)) = before
+        && let Some((_, to)) = files[file].rest
+    {
+        return Some((file, from.end(), Some(to)));
+    }
+    // A file between the two of which no frame is left.
+    let from = before.map_or(0, |(file, _)| files[file].generation);
+    let to = behind.map_or(u64::MAX, |(file, _)| files[file].generation);
+    let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
+    let silent = used.iter().filter(between).find(|index| files[**index].frames.is_empty());
+    silent.map(|index| (*index, FRAMES_AT, files[*index].rest.map(|(_, to)| to)))
+}
+
+fn frames_text((from, to): (u64, Option<u64>)) -> String {
+    match to {
+        Some(to) if to == from => format!("frame {from} does not check out"),
+        Some(to) => format!("the frames from {from} to {to} do not check out"),
+        None => format!("frames from {from} on do not check out"),
+    }
+}
+
+/// What is wrong, with the names of files that are missing.
+fn missing(
+    files: &[LogFile],
+    floor: Floor,
+    newest: Option<Newest>,
+    place: Option<(usize, u64, Option<u64>)>,
+    what: &str,
+) -> String {
+    let absent = absent(files, floor, newest);
+    match (place, absent.as_slice()) {
+        (Some(_), _) | (None, []) => what.to_owned(),
+        (None, names) => {
+            format!("{what}: {} missing", names.join(", ") + if names.len() == 1 { " is" } else { " are" })
+        }
+    }
+}
+
+/// Files that the note or a header names and that are not there.
+fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<String> {
+    let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
+    // Without a checkpoint nobody knows how far back files are needed.
+    let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
+    let named = named.filter_map(|file| file.header.and_then(|header| header.before));
+    let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
+    named.retain(|wanted| wanted.generation >= floor.generation && !is_there(wanted));
+    let mut names: Vec<String> =
+        named.iter().map(|file| crate::layout::log_file(file.number).to_string()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Whether the log ends where it does, or there was more.
+#[expect(clippy::too_many_arguments, reason = "all of it is what the walk over the frames knows at its end")]
+fn end_of(
+    files: &[LogFile],
+    used: &[usize],
+    floor: Floor,
+    newest: Option<Newest>,
+    before: Option<(usize, FrameAt)>,
+    last: (u64, u64),
+    reach: u64,
+    gaps: &mut Vec<Gap>,
+) {
+    let absent = absent(files, floor, newest);
+    let newest_is_absent = newest
+        .and_then(|newest| newest.file)
+        .filter(|file| file.generation >= floor.generation)
+        .is_some_and(|file| files.iter().all(|known| known.generation != file.generation));
+    // Files behind the last frame: made ready, or with frames of which none is left.
+    let later = used
+        .iter()
+        .copied()
+        .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
+    let place =
+        before.map(|(file, _)| file).into_iter().chain(later).find(|index| files[*index].rest.is_some());
+    let certain = last.0 < reach;
+    if !certain && place.is_none() && !newest_is_absent {
+        return;
+    }
+    let place = place.map(|index| {
+        let (from, to) = files[index].rest.expect("it was found by it");
+        (index, from, Some(to))
+    });
+    let place = place
+        .or_else(|| (!newest_is_absent).then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
+    let what = match (certain, newest_is_absent) {
+        (true, _) => format!("the log ends at frame {}, and frame {reach} was synced", last.0),
+        (false, true) => {
+            format!("{} is missing; it is the newest log file", absent.last().cloned().unwrap_or_default())
+        }
+        (false, false) => format!(
+            "what follows frame {} is no frame: a write that a crash cut short, or one that was damaged later",
+            last.0
+        ),
+    };
+    gaps.push(Gap {
+        place,
+        changes: (last.1, None),
+        numbers: (last.0 + 1, None),
+        certain: certain || newest_is_absent,
+        what,
+    });
+}

@@ -1,0 +1,146 @@
+//! What is lost, and which tasks that is about.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Counters, OwnNumbers, QueueName, Seq, Task};
+
+use super::logs::{Gap, LogFile};
+use super::names::name_tasks;
+use super::read::Reading;
+use super::report::{Fate, Loss, LostTask, Unit};
+use super::segments::Suspect;
+use super::source::Source;
+use crate::codec::{Names, Op, split_ops};
+use crate::disk::Disk;
+use crate::layout::SHARD;
+use crate::log::HEAD_BYTES;
+
+impl Reading {
+    /// Frames that are missing: what their bytes say is told, and not believed.
+    pub(super) fn lose_gap<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], gap: &Gap) {
+        let one = gap.numbers.1 == Some(gap.numbers.0);
+        let unit = if one { Unit::Frame } else { Unit::Frames };
+        let (file, from, to) = match gap.place {
+            Some((file, from, to)) => (logs[file].name.to_string(), from, to),
+            None => (SHARD.to_owned(), 0, None),
+        };
+        let mut loss = Loss::new(file.clone(), from, to, unit, gap.what.clone());
+        loss.certain = gap.certain;
+        (loss.tasks_max, loss.ended_max) = (gap.changes_max(), gap.changes_max());
+        self.log_is_torn |= gap.changes.1.is_none() || gap.place.is_none();
+        let index = self.report.losses.len();
+        self.report.losses.push(loss);
+        self.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
+        if let (Some(_), Some(to)) = (gap.place, to) {
+            let bytes = source.read(&file, from, to - from);
+            let said = said(bytes.get(HEAD_BYTES..).unwrap_or(&[]), &mut self.names);
+            self.named.extend(said.into_iter().map(|op| (index, op)));
+        }
+    }
+
+    /// Now that everything is read, it can be told which tasks the losses are about.
+    pub(super) fn resolve<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile]) {
+        let suspects = std::mem::take(&mut self.suspects);
+        for (file, suspect) in suspects {
+            // The log has a later record of it, or its end.
+            if self.index.get(suspect.id).is_some() {
+                continue;
+            }
+            self.lose_record(&file, suspect);
+        }
+        for (loss, op) in std::mem::take(&mut self.named) {
+            if let Some(task) = self.fate_of(&op) {
+                self.report.losses[loss].name(task);
+            }
+        }
+        self.lose_bodies();
+        name_tasks(source, logs, &self.seeds, &mut self.report.losses);
+        // What is about no task, no end and no setting is none.
+        self.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
+        self.seq = self.seq.max(self.index.seq_max);
+    }
+
+    fn lose_record(&mut self, file: &Arc<str>, suspect: Suspect) {
+        let Suspect { from, to, id, queue, key, says, why } = suspect;
+        // A key whose hash the footer has too is the right one.
+        let same = |task: &&Task| task.id == id && task.queue == queue && self.naming.of(task) == key;
+        let key = says.as_ref().filter(same).map(|task| task.key.clone());
+        let mut loss = Loss::new(&**file, from, Some(to), Unit::Record, why);
+        loss.tasks_max = Some(1);
+        loss.name(LostTask { id, queue: Some(queue), key, fate: Fate::Lost });
+        self.report.losses.push(loss);
+        self.index.see(id, Seq::ZERO);
+    }
+
+    /// What damaged bytes say of a task; `None` if a later record makes up for it.
+    fn fate_of(&self, op: &Op) -> Option<LostTask> {
+        let (id, seq, queue, key, ends): (u64, Seq, &QueueName, _, bool) = match op {
+            Op::Stored(task) | Op::StoredBodyKnown(task) => {
+                (task.id, task.seq, &task.queue, &task.key, false)
+            }
+            Op::Ended(ended) => (ended.id, ended.seq, &ended.queue, &ended.key, true),
+            Op::Counters(_) | Op::Rule(_) => return None,
+        };
+        let known = self.index.get(id);
+        if known.is_some_and(|known| known.seq >= seq || known.spot.is_none()) {
+            return None;
+        }
+        let fate = match (known.is_some(), ends) {
+            (false, false) => Fate::PerhapsLost,
+            (true, false) => Fate::PerhapsOlder,
+            (true, true) => Fate::PerhapsEnded,
+            (false, true) => return None,
+        };
+        Some(LostTask { id, queue: Some(queue.clone()), key: Some(key.clone()), fate })
+    }
+
+    /// Tasks whose record counts on a body that is in a missing frame.
+    fn lose_bodies(&mut self) {
+        let bodiless: Vec<Arc<Task>> = self.index.bodiless().cloned().collect();
+        let doubtful: Vec<u64> = self.index.doubtful().collect();
+        if bodiless.is_empty() && doubtful.is_empty() {
+            return;
+        }
+        let gap = self.report.losses.iter().position(|loss| matches!(loss.unit, Unit::Frame | Unit::Frames));
+        let index = gap.unwrap_or_else(|| {
+            let what = "payloads that later records count on are in no frame";
+            let mut loss = Loss::new(SHARD, 0, None, Unit::Frames, what);
+            loss.tasks_max = Some((bodiless.len() + doubtful.len()) as u64);
+            self.report.losses.push(loss);
+            self.report.losses.len() - 1
+        });
+        let loss = &mut self.report.losses[index];
+        for task in bodiless {
+            loss.tasks.retain(|known| known.id != task.id);
+            let Task { id, queue, key, .. } = &*task;
+            let (queue, key) = (Some(queue.clone()), Some(key.clone()));
+            loss.name(LostTask { id: *id, queue, key, fate: Fate::Lost });
+        }
+        for id in doubtful {
+            loss.tasks.retain(|known| known.id != id);
+            loss.name(LostTask { id, queue: None, key: None, fate: Fate::OlderPayload });
+        }
+    }
+}
+
+/// The records that damaged bytes seem to have. Behind something that is none, the next is looked for byte by byte.
+fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
+    let mut said = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let first = split_ops(rest, names).next();
+        match first.map(|record| (record.bytes, record.op)) {
+            Some((bytes, Ok(op))) => {
+                said.push(op);
+                at += bytes;
+            }
+            Some((_, Err(_))) | None => at += 1,
+        }
+    }
+    said
+}
+
+/// Bytes of a segment in which no record was: the rest of a section.
+fn is_empty_records(loss: &Loss) -> bool {
+    loss.unit == Unit::Records && loss.ended_max == Some(0) && loss.tasks.is_empty()
+}

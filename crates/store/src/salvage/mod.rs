@@ -1,0 +1,23 @@
+//! Gets everything that can still be read out of a damaged data directory. Nothing in it is changed.
+//!
+//! [`read`] is the first pass: it reads every file, learns where the newest record of each task is, and what is lost.
+//! [`write()`] is the second: it copies those records into a new directory.
+
+mod base;
+mod fetch;
+mod index;
+mod logs;
+mod losses;
+mod mend;
+mod names;
+mod read;
+mod report;
+mod segments;
+mod source;
+mod write;
+
+pub use read::{Found, Progress, read};
+pub use report::{Fate, Loss, LostTask, MayHoldEnded, ReadReport, Report, Unit, WrittenReport};
+#[doc(hidden)]
+pub use write::write_as;
+pub use write::{WriteError, write};

@@ -1,0 +1,49 @@
+//! Which keys lost tasks had, by what other frames of the log say, those too that nobody needs any more.
+
+use std::collections::BTreeMap;
+
+use tickwheel_engine::{Key, QueueName, Task};
+
+use super::logs::LogFile;
+use super::report::Loss;
+use super::source::Source;
+use crate::checksum::Seeds;
+use crate::codec::{Names, Op, split_ops};
+use crate::disk::Disk;
+use crate::log::{FRAMES_AT, frame_bytes, next_frame};
+
+/// Gives the tasks that losses know by their ids alone their queues and keys, as far as any frame has them.
+pub(super) fn name_tasks<D: Disk>(
+    source: &mut Source<'_, D>,
+    logs: &[LogFile],
+    seeds: &Seeds,
+    losses: &mut [Loss],
+) {
+    let nameless = losses.iter().flat_map(|loss| &loss.tasks).filter(|task| task.key.is_none());
+    let mut wanted: BTreeMap<u64, Option<(QueueName, Key)>> = nameless.map(|task| (task.id, None)).collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let mut names = Names::new();
+    for log in logs {
+        let bytes = source.read(&log.name, 0, log.len);
+        source.close(&log.name);
+        let mut at = FRAMES_AT as usize;
+        while let Some((found_at, frame)) = next_frame(&bytes, at, seeds) {
+            at = found_at + frame_bytes(frame.ops.len());
+            for record in split_ops(frame.ops, &mut names) {
+                if let Ok(Op::Stored(task) | Op::StoredBodyKnown(task)) = record.op
+                    && let Some(name) = wanted.get_mut(&task.id)
+                {
+                    let Task { queue, key, .. } = task;
+                    *name = Some((queue, key));
+                }
+            }
+        }
+    }
+    for task in losses.iter_mut().flat_map(|loss| &mut loss.tasks).filter(|task| task.key.is_none()) {
+        if let Some(Some((queue, key))) = wanted.get(&task.id) {
+            (task.queue, task.key) = (Some(queue.clone()), Some(key.clone()));
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The first pass: everything that checks out, and what is missing.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Counters, Ended, Epoch, Seq, Task, Timestamp};
+
+use super::base::{Base, floor_of};
+use super::index::{Index, Spot};
+use super::logs::{FrameAt, LogFile, Ordered, order};
+use super::mend::{Mended, read_mended};
+use super::report::{Loss, ReadReport, Report, Unit};
+use super::segments::{Outcome, Suspect, Wanted, read_segment};
+use super::source::Source;
+use crate::checkpoint::Listed;
+use crate::checksum::{Seeds, Use};
+use crate::codec::{Names, Op, split_ops};
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::history::{Histories, HistoryLimits};
+use crate::index::Naming;
+use crate::layout::{HEADER_BYTES, Kind, META, SHARD, kind_of, log_file, newest_file, segment_file};
+use crate::log::HEAD_BYTES;
+use crate::meta::Meta;
+use crate::newest::{self, Newest};
+use crate::rules::Rules;
+use crate::segment::read_segment_header;
+
+/// How far a salvage has come.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Bytes of the damaged directory that were read, of so many.
+    Read(u64, u64),
+    /// Tasks that were written, of so many.
+    Written(u64, u64),
+    /// What was written is being checked.
+    Checking,
+}
+
+/// All that was found in a damaged directory: where the newest record of each task is, and what is lost.
+pub struct Found {
+    pub(super) meta: Meta,
+    pub(super) files: Vec<RecordFile>,
+    pub(super) index: Index,
+    pub(super) rules: Rules,
+    pub(super) histories: Histories,
+    pub(super) counters: Counters,
+    pub(super) epoch: Epoch,
+    pub(super) seq: Seq,
+    pub(super) wall: Timestamp,
+    pub(super) report: Report,
+    /// Whether frames are missing, so that numbers may have been given out that nobody knows of.
+    pub(super) log_is_torn: bool,
+}
+
+/// A file with records.
+#[derive(Clone, Debug)]
+pub(super) struct RecordFile {
+    pub(super) name: Arc<str>,
+    /// Where the checksums of its records start; `None`: it is of the log, where frames are checked as a whole.
+    pub(super) seed: Option<u32>,
+}
+
+/// What lies in the shard's folder, by its names.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) logs: Vec<Arc<str>>,
+    pub(super) segments: Vec<u64>,
+    pub(super) checkpoints: Vec<u64>,
+    bytes: u64,
+    files: u64,
+}
+
+/// Reads the damaged place that `disk` is. Nothing in it is changed.
+///
+/// # Errors
+/// There is nothing to read by: `meta` is missing or too damaged, or of another version; or the place cannot be listed.
+pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result<Found, OpenError> {
+    let mut source = Source::new(disk);
+    let (meta, mended) = read_meta(&mut source)?;
+    let listing = list(&mut source)?;
+    let seeds = Seeds::new(meta.secret);
+    let mut reading = Reading {
+        seeds,
+        naming: Naming::new(meta.secret),
+        names: Names::new(),
+        files: Vec::new(),
+        index: Index::new(Naming::new(meta.secret)),
+        rules: Rules::default(),
+        histories: Histories::new(meta.secret, HistoryLimits::last(usize::MAX)),
+        counters: Counters::default(),
+        epoch: Epoch(0),
+        seq: Seq::ZERO,
+        wall: Timestamp::EPOCH,
+        report: Report::default(),
+        suspects: Vec::new(),
+        named: Vec::new(),
+        log_is_torn: false,
+        done: 0,
+        total: listing.bytes,
+    };
+    reading.report.read = ReadReport { files: listing.files, bytes: listing.bytes, ..ReadReport::default() };
+    reading.report.read.mended.extend(mended.map(|at| (META.to_owned(), at)));
+    reading.read(&mut source, &meta, &listing, progress);
+    let mut found = reading.finish(meta);
+    found.report.read.unreadable = source.into_unreadable();
+    Ok(found)
+}
+
+fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>), OpenError> {
+    let names = source.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if !has(SHARD) {
+        return Err(OpenError::corrupt(SHARD, 0, "the folder is missing, and all tasks were in it"));
+    }
+    if !has(META) {
+        return Err(OpenError::corrupt(
+            META,
+            0,
+            "it is missing, and no file can be read without the secret in it",
+        ));
+    }
+    let bytes = source.read(META, 0, HEADER_BYTES as u64);
+    match Meta::from_bytes(&bytes) {
+        Ok(meta) => return Ok((meta, None)),
+        Err(error @ (OpenError::NewerFormat { .. } | OpenError::OlderFormat { .. })) => return Err(error),
+        Err(_) => {}
+    }
+    match read_mended(&bytes, |bytes| Meta::from_bytes(bytes).ok()) {
+        Some(Mended::At(meta, at)) => Ok((meta, Some(at as u64))),
+        Some(Mended::Whole(meta)) => Ok((meta, None)),
+        None => Err(OpenError::corrupt(
+            META,
+            0,
+            "more than one byte of it is damaged, and no file can be read without the secret in it",
+        )),
+    }
+}
+
+fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
+    let mut listing = Listing::default();
+    for name in source.list(SHARD)? {
+        let path = format!("{SHARD}/{name}");
+        match kind_of(&name) {
+            Some(Kind::Log(number)) => listing.logs.push(log_file(number)),
+            Some(Kind::Segment(generation)) => listing.segments.push(generation),
+            Some(Kind::Checkpoint(number)) => listing.checkpoints.push(number),
+            Some(Kind::Newest) => {}
+            Some(Kind::Unfinished) | None => continue,
+        }
+        listing.files += 1;
+        listing.bytes += source.len(&path).unwrap_or(0);
+        source.close(&path);
+    }
+    listing.checkpoints.sort_unstable();
+    Ok(listing)
+}
+
+pub(super) struct Reading {
+    pub(super) seeds: Seeds,
+    pub(super) naming: Naming,
+    pub(super) names: Names,
+    pub(super) files: Vec<RecordFile>,
+    pub(super) index: Index,
+    pub(super) rules: Rules,
+    pub(super) histories: Histories,
+    pub(super) counters: Counters,
+    pub(super) epoch: Epoch,
+    pub(super) seq: Seq,
+    pub(super) wall: Timestamp,
+    pub(super) report: Report,
+    /// Damaged records whose task is known, with their files.
+    pub(super) suspects: Vec<(Arc<str>, Suspect)>,
+    /// What damaged bytes say, by the place of the loss.
+    pub(super) named: Vec<(usize, Op)>,
+    pub(super) log_is_torn: bool,
+    pub(super) done: u64,
+    pub(super) total: u64,
+}
+
+impl Reading {
+    fn read<D: Disk>(
+        &mut self,
+        source: &mut Source<'_, D>,
+        meta: &Meta,
+        listing: &Listing,
+        progress: &mut dyn FnMut(Progress),
+    ) {
+        let newest = self.newest(source, meta);
+        let logs: Vec<LogFile> = listing
+            .logs
+            .iter()
+            .map(|name| {
+                let file = LogFile::read(source, Arc::clone(name), &self.seeds);
+                self.advance(file.len, progress);
+                file
+            })
+            .collect();
+        let base = self.choose_base(source, listing, &logs, newest);
+        let floor = floor_of(base.as_ref());
+        for file in logs.iter().filter(|file| file.generation >= floor.generation.max(1)) {
+            self.report.read.mended.extend(file.mended.map(|at| (file.name.to_string(), at)));
+        }
+        let ordered = order(&logs, floor, newest);
+        self.take_base(base.as_ref());
+        self.read_segments(source, listing, base.as_ref(), &ordered, progress);
+        for gap in &ordered.gaps {
+            self.index.miss(gap.changes.0, gap.changes.1.unwrap_or(u64::MAX));
+        }
+        self.read_frames(source, &logs, &ordered);
+        for gap in &ordered.gaps {
+            self.lose_gap(source, &logs, gap);
+        }
+        if let Some(base) = &base
+            && base.start.is_none()
+        {
+            self.lose_start(base, &ordered);
+        }
+        self.resolve(source, &logs);
+    }
+
+    fn advance(&mut self, bytes: u64, progress: &mut dyn FnMut(Progress)) {
+        self.done += bytes;
+        progress(Progress::Read(self.done.min(self.total), self.total));
+    }
+
+    fn newest<D: Disk>(&mut self, source: &mut Source<'_, D>, meta: &Meta) -> Option<Newest> {
+        if !meta.has_newest() {
+            return None;
+        }
+        let file = newest_file();
+        let bytes = source.read(&file, 0, HEADER_BYTES as u64);
+        match read_mended(&bytes, |bytes| newest::of_bytes(bytes, &self.seeds)) {
+            Some(Mended::Whole(newest)) => Some(newest),
+            Some(Mended::At(newest, at)) => {
+                self.report.read.mended.push((file.to_string(), at as u64));
+                Some(newest)
+            }
+            None => {
+                let what = "it does not say which log file is the newest, so nobody would miss that file";
+                let mut loss = Loss::new(&*file, 0, None, Unit::Frames, what);
+                loss.certain = false;
+                self.log_is_torn = true;
+                self.report.losses.push(Loss { ended_max: None, ..loss });
+                None
+            }
+        }
+    }
+
+    pub(super) fn take_ended(&mut self, ended: &Ended) {
+        self.index.end(ended);
+        if ended.outcome != tickwheel_engine::Outcome::Forgotten {
+            self.histories.add(ended);
+        }
+    }
+
+    fn read_segments<D: Disk>(
+        &mut self,
+        source: &mut Source<'_, D>,
+        listing: &Listing,
+        base: Option<&Base>,
+        ordered: &Ordered,
+        progress: &mut dyn FnMut(Progress),
+    ) {
+        let list = base.and_then(|base| base.pieces.segments.as_ref());
+        if let Some(list) = list {
+            for listed in list {
+                self.read_listed(source, listing, *listed);
+                self.advance(listed.len, progress);
+            }
+            return;
+        }
+        // Where the log has everything from its first frame on, segments are of checkpoints that were never finished.
+        let whole_log = base.is_none()
+            && ordered.frames.first().is_some_and(|(_, frame)| frame.head.number == 1)
+            && ordered.gaps.iter().all(|gap| !gap.certain);
+        if whole_log || listing.segments.is_empty() {
+            return;
+        }
+        if base.is_none() {
+            let what = "no checkpoint is there; it would say which segments count and where the log goes on";
+            let mut loss = Loss::new(SHARD, 0, None, Unit::Checkpoint, what);
+            (loss.tasks_max, loss.ended_max) = (Some(0), None);
+            self.log_is_torn = true;
+            self.report.losses.push(loss);
+        }
+        let mut buried = Vec::new();
+        for generation in &listing.segments {
+            let file = segment_file(*generation);
+            let len = source.len(&file).unwrap_or(0);
+            buried.extend(self.read_segment(source, &file, *generation, None));
+            self.advance(len, progress);
+        }
+        // A record may have been copied from a segment that was not removed yet, and its copy may be dead.
+        buried.into_iter().for_each(|(id, seq)| self.index.bury(id, seq));
+    }
+
+    /// A segment that the checkpoint counts on.
+    fn read_listed<D: Disk>(&mut self, source: &mut Source<'_, D>, listing: &Listing, listed: Listed) {
+        let Listed { generation, len, records, .. } = listed;
+        let named = segment_file(generation);
+        let mut file = Arc::clone(&named);
+        if !self.is_segment(source, &file, generation) {
+            // Somebody may have given it another name.
+            let others =
+                listing.segments.iter().map(|other| segment_file(*other)).filter(|other| *other != named);
+            let found = others.into_iter().find(|other| self.is_segment(source, other, generation));
+            match found {
+                Some(other) => {
+                    self.report.notes.push(format!("{other} is what {named} should be"));
+                    file = other;
+                }
+                None if source.len(&file).is_none() => {
+                    let what = format!("it is missing, and the checkpoint counts on it: {records} records");
+                    let mut loss = Loss::new(&*file, 0, Some(len), Unit::Segment, what);
+                    loss.tasks_max = Some(records);
+                    self.report.losses.push(loss);
+                    return;
+                }
+                None => {}
+            }
+        }
+        self.read_segment(source, &file, generation, Some((len, records)));
+    }
+
+    fn is_segment<D: Disk>(&self, source: &mut Source<'_, D>, file: &str, generation: u64) -> bool {
+        let bytes = source.read(file, 0, HEADER_BYTES as u64);
+        matches!(read_segment_header(&bytes, generation, &self.seeds), Ok(Some(_)))
+    }
+
+    /// Returns the dead records of a segment that no checkpoint lists.
+    fn read_segment<D: Disk>(
+        &mut self,
+        source: &mut Source<'_, D>,
+        file: &Arc<str>,
+        generation: u64,
+        listed: Option<(u64, u64)>,
+    ) -> Vec<(u64, Seq)> {
+        let seed = self.seeds.of(Use::Segment(generation));
+        let number = self.file(file, Some(seed));
+        let mut buried = Vec::new();
+        let Self { index, names, .. } = self;
+        let wanted = Wanted { file, seed, listed };
+        let mut take = |offset: u64, task: Task, is_dead: bool| {
+            if !is_dead {
+                index.store(&task, Spot { file: number, offset }, false);
+            } else if listed.is_none() {
+                buried.push((task.id, task.seq));
+            }
+            index.see(task.id, task.seq);
+        };
+        let outcome = read_segment(source, wanted, names, &mut take);
+        let Outcome { suspects, losses, named, records, mended, .. } = outcome;
+        self.report.read.records += records;
+        self.report.read.mended.extend(mended.into_iter().map(|at| (file.to_string(), at)));
+        let first = self.report.losses.len();
+        self.named.extend(named.into_iter().map(|(loss, task)| (first + loss, Op::Stored(task))));
+        self.report.losses.extend(losses);
+        self.suspects.extend(suspects.into_iter().map(|suspect| (Arc::clone(file), suspect)));
+        buried
+    }
+
+    /// The number of a file in the list of files.
+    fn file(&mut self, name: &Arc<str>, seed: Option<u32>) -> u32 {
+        self.files.push(RecordFile { name: Arc::clone(name), seed });
+        u32::try_from(self.files.len() - 1).expect("a directory has fewer files than that")
+    }
+
+    fn read_frames<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], ordered: &Ordered) {
+        let numbers: Vec<u32> = logs.iter().map(|file| self.file(&file.name, None)).collect();
+        for (file, frame) in &ordered.frames {
+            let log = &logs[*file];
+            let ops_at = frame.at + HEAD_BYTES as u64;
+            let ops = source.next(&log.name, ops_at, u64::from(frame.ops)).to_vec();
+            let mut read = 0;
+            let mut names = std::mem::replace(&mut self.names, Names::new());
+            for record in split_ops(&ops, &mut names) {
+                let spot = Spot { file: numbers[*file], offset: ops_at + record.at as u64 };
+                read = record.at + record.bytes;
+                match record.op {
+                    Ok(op) => self.take_op(op, spot),
+                    Err(error) => {
+                        let at = spot.offset;
+                        let what = format!("a record of frame {}: {error}", frame.head.number);
+                        let mut loss =
+                            Loss::new(&*log.name, at, Some(at + record.bytes as u64), Unit::Record, what);
+                        (loss.tasks_max, loss.ended_max) = (Some(1), Some(1));
+                        self.report.losses.push(loss);
+                    }
+                }
+            }
+            self.names = names;
+            if read < ops.len() {
+                let what = format!("frame {} has something that is no record", frame.head.number);
+                let at = ops_at + read as u64;
+                self.report.losses.push(Loss::new(&*log.name, at, Some(frame.end()), Unit::Frame, what));
+            }
+            self.take_head(frame);
+        }
+        for log in logs {
+            source.close(&log.name);
+        }
+    }
+
+    fn take_head(&mut self, frame: &FrameAt) {
+        let head = &frame.head;
+        self.report.read.frames += 1;
+        self.epoch = self.epoch.max(head.epoch);
+        self.seq = self.seq.max(head.seq);
+        self.wall = self.wall.max(head.wall);
+    }
+
+    fn take_op(&mut self, op: Op, spot: Spot) {
+        self.report.read.records += 1;
+        match op {
+            Op::Stored(task) => self.index.store(&task, spot, true),
+            Op::StoredBodyKnown(task) => self.index.store_bodiless(task, spot),
+            Op::Ended(ended) => self.take_ended(&ended),
+            Op::Counters(counters) => self.counters.join(counters),
+            Op::Rule(effect) => self.rules.lay_down(effect, &mut self.histories),
+        }
+    }
+
+    fn finish(self, meta: Meta) -> Found {
+        let Self { files, index, rules, histories, counters, epoch, seq, wall, report, log_is_torn, .. } =
+            self;
+        Found { meta, files, index, rules, histories, counters, epoch, seq, wall, report, log_is_torn }
+    }
+}

@@ -1,0 +1,234 @@
+//! What was read, what was saved, and what is lost.
+
+use std::collections::BTreeMap;
+
+use tickwheel_engine::{Key, Population, QueueName};
+
+/// Tasks of one loss that are named; the others are counted.
+pub(super) const NAMED_MAX: usize = 10_000;
+
+/// What became of a directory that was salvaged.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// What was read.
+    pub read: ReadReport,
+    /// What the new directory has.
+    pub written: WrittenReport,
+    /// What is lost, in the order in which it was found.
+    pub losses: Vec<Loss>,
+    /// What else is worth knowing, as sentences.
+    pub notes: Vec<String>,
+    /// Tasks that another task proves to have ended, for it has their key. They are not in the new directory.
+    pub superseded: u64,
+}
+
+/// What was read of the damaged directory.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct ReadReport {
+    /// Files of the directory.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Frames of the log that count.
+    pub frames: u64,
+    /// Records in them, in segments and in the checkpoint.
+    pub records: u64,
+    /// The checkpoint that the log was read on top of; `None`: there is none, or nothing of it could be used.
+    pub checkpoint: Option<String>,
+    /// Files with one damaged byte in a part that is small enough to tell which byte it is, and the offset of that byte.
+    pub mended: Vec<(String, u64)>,
+    /// What the disk failed to read: file, first byte, and the first byte behind it.
+    pub unreadable: Vec<(String, u64, u64)>,
+}
+
+/// What is in the new directory.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct WrittenReport {
+    /// Tasks of each queue that has any.
+    pub queues: BTreeMap<QueueName, Population>,
+    /// Settings of queues.
+    pub settings: u64,
+    /// Schedules.
+    pub schedules: u64,
+    /// Ended tasks that are remembered.
+    pub ended: u64,
+}
+
+/// A part of the directory that is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The file, from the data directory on.
+    pub file: String,
+    /// From which byte on.
+    pub from: u64,
+    /// The first byte behind it; `None`: to the end, or nobody knows.
+    pub to: Option<u64>,
+    /// What one checksum covered there.
+    pub unit: Unit,
+    /// What is wrong, as a sentence fragment.
+    pub what: String,
+    /// Whether something is lost for certain. `false`: it may be the rest of a write that a crash cut short and of which no client was told.
+    pub certain: bool,
+    /// The tasks it is about, as far as they can be told: at most 10,000.
+    pub tasks: Vec<LostTask>,
+    /// At most this many tasks are lost here, or are in the new directory in an older state; `None`: that cannot be told.
+    pub tasks_max: Option<u64>,
+    /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
+    pub ended_max: Option<u64>,
+}
+
+/// What one checksum covers.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Unit {
+    /// A frame of the log: what one commit wrote.
+    Frame,
+    /// Several frames, or a whole file of the log.
+    Frames,
+    /// The record of one task in a segment.
+    Record,
+    /// Records of a segment whose index is damaged too.
+    Records,
+    /// A whole segment.
+    Segment,
+    /// Tombstones of a segment: which of its tasks had ended or were changed.
+    Tombstones,
+    /// A block of a checkpoint.
+    Block,
+    /// A whole checkpoint.
+    Checkpoint,
+}
+
+impl Unit {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Frame => "frame",
+            Self::Frames => "frames",
+            Self::Record => "record",
+            Self::Records => "records",
+            Self::Segment => "segment",
+            Self::Tombstones => "tombstones",
+            Self::Block => "block",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// A task that a loss is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LostTask {
+    /// The server's number of it.
+    pub id: u64,
+    /// Its queue.
+    pub queue: Option<QueueName>,
+    /// Its key.
+    pub key: Option<Key>,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a task.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Fate {
+    /// It is lost.
+    Lost,
+    /// The new directory has it, and its payload may be an older one.
+    OlderPayload,
+    /// Damaged bytes name it, so it is perhaps lost.
+    PerhapsLost,
+    /// Damaged bytes name it: the new directory has it, perhaps in an older state.
+    PerhapsOlder,
+    /// Damaged bytes say that it ended: the new directory has it, and perhaps should not.
+    PerhapsEnded,
+}
+
+impl Fate {
+    /// As words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::OlderPayload => "saved, its payload may be an older one",
+            Self::PerhapsLost => "perhaps lost",
+            Self::PerhapsOlder => "saved, perhaps in an older state",
+            Self::PerhapsEnded => "saved, and perhaps it had ended",
+        }
+    }
+}
+
+/// Whether a new directory may have tasks that had ended.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MayHoldEnded {
+    /// It has none.
+    No,
+    /// At most this many.
+    AtMost(u64),
+    /// It may, and how many cannot be told.
+    Unknown,
+}
+
+impl Report {
+    /// Whether the new directory has all that the old one had.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.losses.is_empty()
+    }
+
+    /// Whether the new directory may have tasks that had ended.
+    #[must_use]
+    pub fn may_hold_ended(&self) -> MayHoldEnded {
+        let sum = self.losses.iter().try_fold(0_u64, |sum, loss| Some(sum.saturating_add(loss.ended_max?)));
+        match sum {
+            None => MayHoldEnded::Unknown,
+            Some(0) => MayHoldEnded::No,
+            Some(most) => MayHoldEnded::AtMost(most),
+        }
+    }
+
+    /// Live tasks that were written, and dead ones.
+    #[must_use]
+    pub fn tasks(&self) -> Population {
+        let queues = self.written.queues.values();
+        queues.fold(Population::default(), |sum, of| Population {
+            live: sum.live + of.live,
+            dead: sum.dead + of.dead,
+        })
+    }
+}
+
+impl Loss {
+    pub(super) fn new(
+        file: impl Into<String>,
+        from: u64,
+        to: Option<u64>,
+        unit: Unit,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            file: file.into(),
+            from,
+            to,
+            unit,
+            what: what.into(),
+            certain: true,
+            tasks: Vec::new(),
+            tasks_max: None,
+            ended_max: Some(0),
+        }
+    }
+
+    /// Names one more task, up to a bound.
+    pub(super) fn name(&mut self, task: LostTask) {
+        if self.tasks.len() < NAMED_MAX && !self.tasks.iter().rev().take(64).any(|known| *known == task) {
+            self.tasks.push(task);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The records of one segment, each for itself.
+
+use std::collections::BTreeSet;
+
+use tickwheel_engine::{QueueName, Task};
+
+use super::mend::{Mended, read_mended};
+use super::report::{Loss, Unit};
+use super::source::Source;
+use crate::checksum::crc;
+use crate::codec::{Names, Op, split_ops};
+use crate::disk::Disk;
+use crate::index::KeyHash;
+use crate::layout::HEADER_BYTES;
+use crate::segment::{
+    BadRecord, Entry, Footer, RECORD_HEAD_BYTES, Section, SectionKind, TAIL_BYTES, Tail, read_record,
+    read_tombstones, record_bytes,
+};
+
+/// The tag of the only kind of record that a segment has.
+const STORED: u8 = 1;
+
+/// What is known of a segment before it is read.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) file: &'a str,
+    /// Where the checksums of its records start.
+    pub(super) seed: u32,
+    /// Bytes that count and records in all, if a checkpoint says so.
+    pub(super) listed: Option<(u64, u64)>,
+}
+
+/// A record that does not check out, and whose footer says whose it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Suspect {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) id: u64,
+    pub(super) queue: QueueName,
+    pub(super) key: KeyHash,
+    /// What its bytes say, right or wrong.
+    pub(super) says: Option<Task>,
+    pub(super) why: String,
+}
+
+/// What a segment turned out to be.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) suspects: Vec<Suspect>,
+    pub(super) losses: Vec<Loss>,
+    /// Tasks that damaged bytes name, by the place of the loss in `losses`.
+    pub(super) named: Vec<(usize, Task)>,
+    /// Records that checked out.
+    pub(super) records: u64,
+    /// Tails with one damaged byte.
+    pub(super) mended: Vec<u64>,
+    /// Places of dead records.
+    pub(super) dead: BTreeSet<u64>,
+}
+
+/// Reads a segment and hands over each record that checks out, with its offset and whether a tombstone stands for it.
+pub(super) fn read_segment<D: Disk>(
+    source: &mut Source<'_, D>,
+    wanted: Wanted<'_>,
+    names: &mut Names,
+    take: &mut dyn FnMut(u64, Task, bool),
+) -> Outcome {
+    let there = source.len(wanted.file).unwrap_or(0);
+    let len = wanted.listed.map_or(there, |(len, _)| len.min(there));
+    let mut walk = Walk { source, wanted, names, take, found: Outcome::default() };
+    let (sections, known_from) = walk.sections_from_end(len);
+    let more = walk.sections_by_magic(known_from);
+    let sections: Vec<Section> = more.into_iter().chain(sections).collect();
+    for section in &sections {
+        if section.tail.kind == SectionKind::Tombstones {
+            walk.tombstones(section);
+        }
+    }
+    let mut at = HEADER_BYTES as u64;
+    for section in &sections {
+        walk.region(at, section.tail.start.min(len));
+        if section.tail.kind == SectionKind::Run {
+            walk.run(section);
+        }
+        at = at.max(section.tail_at + TAIL_BYTES as u64);
+    }
+    walk.region(at, len);
+    walk.count(&sections, len, there);
+    let found = walk.found;
+    source.close(wanted.file);
+    found
+}
+
+struct Walk<'w, 'd, D> {
+    source: &'w mut Source<'d, D>,
+    wanted: Wanted<'w>,
+    names: &'w mut Names,
+    take: &'w mut dyn FnMut(u64, Task, bool),
+    found: Outcome,
+}
+
+impl<D: Disk> Walk<'_, '_, D> {
+    /// The sections that can be reached from the end, first to last, and where the first of them begins.
+    fn sections_from_end(&mut self, len: u64) -> (Vec<Section>, u64) {
+        let mut sections = Vec::new();
+        let mut end = len;
+        while end >= (HEADER_BYTES + TAIL_BYTES) as u64 {
+            let tail_at = end - TAIL_BYTES as u64;
+            let bytes = self.source.read(self.wanted.file, tail_at, TAIL_BYTES as u64);
+            let seed = self.wanted.seed;
+            let read = |bytes: &[u8; HEADER_BYTES]| {
+                Tail::read(bytes, tail_at, seed).filter(|tail| tail.start >= HEADER_BYTES as u64)
+            };
+            let Some(tail) = read_mended(&bytes, read) else { break };
+            if let Mended::At(_, at) = tail {
+                self.found.mended.push(tail_at + at as u64);
+            }
+            let tail = tail.into_inner();
+            sections.push(Section { tail, tail_at });
+            end = tail.start;
+        }
+        sections.reverse();
+        (sections, end)
+    }
+
+    /// The sections before `end` whose tails still check out, first to last.
+    fn sections_by_magic(&mut self, end: u64) -> Vec<Section> {
+        let mut sections: Vec<Section> = Vec::new();
+        let mut at = HEADER_BYTES as u64;
+        while at + TAIL_BYTES as u64 <= end {
+            let bytes = self.source.next(self.wanted.file, at, TAIL_BYTES as u64);
+            if bytes.len() < TAIL_BYTES {
+                break;
+            }
+            let tail = Tail::read(bytes, at, self.wanted.seed);
+            let behind = sections.last().map_or(HEADER_BYTES as u64, |last| last.tail_at + TAIL_BYTES as u64);
+            match tail.filter(|tail| tail.start >= behind) {
+                Some(tail) => {
+                    sections.push(Section { tail, tail_at: at });
+                    at += TAIL_BYTES as u64;
+                }
+                None => at += 1,
+            }
+        }
+        sections
+    }
+
+    fn footer(&mut self, section: &Section) -> Option<Vec<u8>> {
+        let bytes = self.source.read(self.wanted.file, section.tail.footer_at, section.footer_bytes());
+        let whole = bytes.len() as u64 == section.footer_bytes();
+        (whole && crc(self.wanted.seed, &bytes) == section.tail.footer_sum).then_some(bytes)
+    }
+
+    fn tombstones(&mut self, section: &Section) {
+        let tail = section.tail;
+        let read = self.footer(section).and_then(|footer| read_tombstones(&footer, tail.count).ok());
+        match read {
+            Some(offsets) => self.found.dead.extend(offsets),
+            None => {
+                let what = format!("{} tombstones do not check out", tail.count);
+                let mut loss = Loss::new(
+                    self.wanted.file,
+                    tail.footer_at,
+                    Some(section.tail_at),
+                    Unit::Tombstones,
+                    what,
+                );
+                (loss.tasks_max, loss.ended_max) = (Some(0), Some(tail.count));
+                self.found.losses.push(loss);
+            }
+        }
+    }
+
+    fn run(&mut self, section: &Section) {
+        let tail = section.tail;
+        let inside = |footer: &Footer| {
+            footer.entries.iter().all(|entry| tail.start + u64::from(entry.at) < tail.footer_at)
+        };
+        let footer = self.footer(section);
+        let footer =
+            footer.and_then(|bytes| Footer::read(&bytes, tail.count, self.names).ok()).filter(inside);
+        match footer {
+            Some(footer) => self.indexed(section, &footer),
+            None => {
+                let (before, losses) = (self.found.records, self.found.losses.len());
+                self.scan(tail.start, tail.footer_at);
+                // The footer itself is no loss: the records tell all that it says.
+                let mut lost = tail.count.saturating_sub(self.found.records - before);
+                for loss in &mut self.found.losses[losses..] {
+                    loss.tasks_max = Some(std::mem::take(&mut lost));
+                }
+            }
+        }
+    }
+
+    /// Reads the records of a run, each at the place that the footer gives.
+    fn indexed(&mut self, section: &Section, footer: &Footer) {
+        let start = section.tail.start;
+        for (nth, entry) in footer.entries.iter().enumerate() {
+            let from = start + u64::from(entry.at);
+            let next = footer.entries.get(nth + 1).map(|next| start + u64::from(next.at));
+            let to = next.unwrap_or(section.tail.footer_at);
+            let is_dead = self.found.dead.contains(&from);
+            let bytes = self.source.next(self.wanted.file, from, to - from);
+            match read_record(bytes, from, self.wanted.seed, self.names) {
+                Ok((task, _)) => {
+                    self.found.records += 1;
+                    (self.take)(from, task, is_dead);
+                }
+                Err(_) if is_dead => {}
+                Err(error) => {
+                    let says = says(bytes, self.names);
+                    self.suspect(from, to, entry, footer, says, error);
+                }
+            }
+        }
+    }
+
+    fn suspect(
+        &mut self,
+        from: u64,
+        to: u64,
+        entry: &Entry,
+        footer: &Footer,
+        says: Option<Task>,
+        error: BadRecord,
+    ) {
+        let queue = footer.queues[entry.queue as usize].clone();
+        let why = match error {
+            BadRecord::Damaged(what) => what,
+            BadRecord::Short(_) => "a record does not end where the next one begins".to_owned(),
+        };
+        self.found.suspects.push(Suspect { from, to, id: entry.id, queue, key: entry.key, says, why });
+    }
+
+    /// Bytes that no tail speaks of.
+    fn region(&mut self, from: u64, to: u64) {
+        if from < to {
+            self.scan(from, to);
+        }
+    }
+
+    /// Looks for records byte by byte.
+    fn scan(&mut self, from: u64, to: u64) {
+        let mut at = from;
+        let mut bad_from = None;
+        while at < to {
+            match self.record_at(at, to) {
+                Some((task, bytes)) => {
+                    if let Some(bad) = bad_from.take() {
+                        self.hole(bad, at);
+                    }
+                    self.found.records += 1;
+                    let is_dead = self.found.dead.contains(&at);
+                    (self.take)(at, task, is_dead);
+                    at += bytes;
+                }
+                None => {
+                    bad_from = bad_from.or(Some(at));
+                    at += 1;
+                }
+            }
+        }
+        if let Some(bad) = bad_from {
+            self.hole(bad, to);
+        }
+    }
+
+    /// The record that begins at `at`, if one does, and how long it is.
+    fn record_at(&mut self, at: u64, to: u64) -> Option<(Task, u64)> {
+        let head = self.source.next(self.wanted.file, at, (RECORD_HEAD_BYTES as u64).min(to - at));
+        if head.get(4) != Some(&STORED) {
+            return None;
+        }
+        let bytes = record_bytes(head).filter(|bytes| *bytes <= to - at)?;
+        let record = self.source.next(self.wanted.file, at, bytes);
+        let (task, _) = read_record(record, at, self.wanted.seed, self.names).ok()?;
+        Some((task, bytes))
+    }
+
+    /// Notes bytes in which no record begins.
+    fn hole(&mut self, from: u64, to: u64) {
+        let index = self.found.losses.len();
+        let loss = Loss::new(self.wanted.file, from, Some(to), Unit::Records, "no record here checks out");
+        // What is named is one task; there may be more.
+        let bytes = self.source.read(self.wanted.file, from, to - from);
+        if let Some(task) = says(&bytes, self.names) {
+            self.found.named.push((index, task));
+        }
+        self.found.losses.push(loss);
+    }
+
+    /// How much is missing, by what the checkpoint and the tails say.
+    fn count(&mut self, sections: &[Section], len: u64, there: u64) {
+        let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
+        let of_tails: u64 = runs.map(|section| section.tail.count).sum();
+        let covered: u64 =
+            sections.iter().map(|section| section.tail_at + TAIL_BYTES as u64 - section.tail.start).sum();
+        let unknown = len.saturating_sub(HEADER_BYTES as u64 + covered);
+        let (listed_len, listed) = self.wanted.listed.unwrap_or((len, u64::MAX));
+        let cut = listed_len > there;
+        if unknown == 0 && !cut {
+            return;
+        }
+        // Records that are neither in a known run nor were found elsewhere.
+        let suspects = self.found.suspects.len() as u64;
+        let known = of_tails.max(self.found.records + suspects);
+        let missing = self.wanted.listed.map(|_| listed.saturating_sub(known));
+        let file = self.wanted.file;
+        let covers = |loss: &Loss| {
+            let inside = |section: &Section| section.tail.start <= loss.from && loss.from < section.tail_at;
+            loss.unit == Unit::Records && !sections.iter().any(inside)
+        };
+        let mut first = true;
+        for loss in self.found.losses.iter_mut().filter(|loss| covers(loss)) {
+            loss.tasks_max = if first { missing } else { Some(0) };
+            // Tombstones may have stood there.
+            loss.ended_max = None;
+            first = false;
+        }
+        if cut {
+            let what = format!("the file ends here, and it had {listed_len} bytes");
+            let mut loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
+            loss.tasks_max = if first { missing } else { Some(0) };
+            loss.ended_max = None;
+            self.found.losses.push(loss);
+        }
+    }
+}
+
+/// What the bytes of a damaged record say, as far as they are a record at all.
+fn says(bytes: &[u8], names: &mut Names) -> Option<Task> {
+    match split_ops(bytes.get(4..)?, names).next()?.op {
+        Ok(Op::Stored(task)) => Some(task),
+        _ => None,
+    }
+}

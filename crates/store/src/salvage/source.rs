@@ -1,0 +1,114 @@
+//! Reads what a disk still gives.
+
+use std::io;
+
+use crate::disk::{Disk, DiskError};
+
+/// What is read again for itself when a larger read failed.
+const BLOCK_BYTES: u64 = 4_096;
+/// Bytes that are read at once where one record follows the other.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted.
+pub(super) struct Source<'d, D> {
+    disk: &'d mut D,
+    /// File, first byte, and the first byte behind it.
+    unreadable: Vec<(String, u64, u64)>,
+    window: Window,
+}
+
+/// Bytes of one file that were read last.
+#[derive(Default)]
+struct Window {
+    file: String,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'d, D: Disk> Source<'d, D> {
+    pub(super) fn new(disk: &'d mut D) -> Self {
+        Self { disk, unreadable: Vec::new(), window: Window::default() }
+    }
+
+    /// Another hand with a window of its own.
+    pub(super) fn beside(&mut self) -> Source<'_, D> {
+        Source::new(self.disk)
+    }
+
+    pub(super) fn into_unreadable(self) -> Vec<(String, u64, u64)> {
+        self.unreadable
+    }
+
+    /// # Errors
+    /// It cannot be listed.
+    pub(super) fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
+        self.disk.list(dir)
+    }
+
+    /// `None`: it is not there, or is no file that can be opened.
+    pub(super) fn len(&mut self, file: &str) -> Option<u64> {
+        match self.disk.len(file) {
+            Ok(len) => Some(len),
+            Err(error) => {
+                if error.source.kind() != io::ErrorKind::NotFound {
+                    self.note(file, 0, u64::MAX);
+                }
+                None
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, file: &str) {
+        self.disk.close(file);
+    }
+
+    /// The bytes from `from` on, at most `len`: fewer at the end of the file only.
+    pub(super) fn read(&mut self, file: &str, from: u64, len: u64) -> Vec<u8> {
+        let len = len.min(self.disk.len(file).unwrap_or(0).saturating_sub(from));
+        let mut bytes =
+            vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
+        match self.disk.read(file, from, &mut bytes) {
+            Ok(count) => bytes.truncate(count),
+            Err(_) => self.read_in_blocks(file, from, &mut bytes),
+        }
+        bytes
+    }
+
+    fn read_in_blocks(&mut self, file: &str, from: u64, bytes: &mut [u8]) {
+        let end = from + bytes.len() as u64;
+        let mut at = from;
+        while at < end {
+            let next = (at / BLOCK_BYTES + 1).saturating_mul(BLOCK_BYTES).min(end);
+            let block = &mut bytes[(at - from) as usize..(next - from) as usize];
+            if self.disk.read(file, at, block).is_err() {
+                block.fill(0);
+                self.note(file, at, next);
+            }
+            at = next;
+        }
+    }
+
+    fn note(&mut self, file: &str, from: u64, to: u64) {
+        if self.unreadable.iter().any(|(known, start, end)| known == file && *start <= from && to <= *end) {
+            return;
+        }
+        match self.unreadable.last_mut() {
+            Some((known, _, end)) if known == file && *end == from => *end = to,
+            _ => self.unreadable.push((file.to_owned(), from, to)),
+        }
+    }
+
+    /// The same as [`read`](Self::read), for those who go on behind it: more is read at once.
+    pub(super) fn next(&mut self, file: &str, from: u64, len: u64) -> &[u8] {
+        let has = |window: &Window| {
+            window.file == file && window.at <= from && from + len <= window.at + window.bytes.len() as u64
+        };
+        if !has(&self.window) {
+            let bytes = self.read(file, from, len.max(WINDOW_BYTES));
+            self.window = Window { file: file.to_owned(), at: from, bytes };
+        }
+        let at = usize::try_from(from - self.window.at).expect("a window fits the memory");
+        let rest = &self.window.bytes[at.min(self.window.bytes.len())..];
+        &rest[..rest.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
+    }
+}

@@ -1,0 +1,316 @@
+//! The second pass: the newest record of each task goes into a new directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Batch, Cadence, Counters, Dead, Epoch, Guard, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
+    ScheduleRecord, Seq, ShardStore, Task, TaskEffect, Timestamp,
+};
+
+use super::fetch::{fetch, fetch_with_body};
+use super::index::Spot;
+use super::read::{Found, Progress, RecordFile};
+use super::report::{Loss, Report, Unit};
+use super::source::Source;
+use crate::codec::Names;
+use crate::disk::Disk;
+use crate::disk_store::DiskStore;
+use crate::error::OpenError;
+use crate::history::HistoryLimits;
+use crate::index::KeyHash;
+use crate::io::InlineIo;
+use crate::options::StoreOptions;
+use crate::table::record_bytes;
+
+/// Bytes of records in one commit, about, and how many there are at most.
+const COMMIT_BYTES: u64 = 1 << 20;
+const COMMIT_EFFECTS: usize = 4_096;
+
+/// Where frames are missing, numbers may have been given out that no record tells of. So many are passed over: ids and changes, and owners.
+const NUMBERS_PASSED: u64 = 1 << 20;
+const EPOCHS_PASSED: u32 = 1_000;
+
+/// Polls without an answer on a full disk, after which it is given up.
+const FULL_POLLS_MAX: u32 = 64;
+
+/// Why the new directory was not made. Each text completes "failed to salvage: ...".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The new directory cannot be made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It cannot be written.
+    #[error("{0}")]
+    Failed(String),
+    /// There is no space for it.
+    #[error("the disk is full; the new directory takes about as much space as the damaged one")]
+    Full,
+}
+
+/// Copies what was found into the place that `target` is, which has to be empty. It can be opened by a server when this returns.
+///
+/// # Errors
+/// [`WriteError`]; what is there then is not whole.
+pub fn write<D: Disk, T: Disk>(
+    found: Found,
+    disk: &mut D,
+    target: T,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, WriteError> {
+    let options = StoreOptions::new(found.meta.secret);
+    write_as(found, disk, target, options, progress)
+}
+
+/// What is remembered of ended tasks is for the next owner to limit.
+fn everything() -> HistoryLimits {
+    HistoryLimits::last(usize::MAX)
+}
+
+/// The same with files of other sizes, for tests.
+///
+/// # Errors
+/// [`WriteError`].
+#[doc(hidden)]
+pub fn write_as<D: Disk, T: Disk>(
+    mut found: Found,
+    disk: &mut D,
+    target: T,
+    options: StoreOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, WriteError> {
+    let mut source = Source::new(disk);
+    let keyless = found.settle_keys(&mut source);
+    let rules = found.rules();
+    let options =
+        StoreOptions { clock: found.meta.clock, secret: found.meta.secret, history: everything(), ..options };
+    let store = DiskStore::open(target, InlineIo::new(), options)?;
+    let mut writer = Writer::begin(store, &found)?;
+    let Found { files, index, histories, counters, mut report, .. } = found;
+    let whole = report.is_whole();
+    let id_next = index.id_max.saturating_add(u64::from(index.id_max > 0));
+    let passed = if whole { 0 } else { NUMBERS_PASSED };
+    let ids_reserved = counters.ids_reserved.max(id_next).saturating_add(passed);
+    writer.commit(Batch {
+        rules,
+        counters: Some(Counters { ids_reserved, ..counters }),
+        ..Batch::default()
+    })?;
+    for ended in histories.after(None) {
+        writer.push(TaskEffect::Ended(ended.clone()), 512)?;
+    }
+    let places = index.into_places();
+    let total = places.len() as u64;
+    let mut names = Names::new();
+    for (done, (spot, id, body)) in places.into_iter().enumerate() {
+        let Some(mut task) = fetch_with_body(&mut source, &files, spot, body, &mut names) else {
+            report.losses.push(gone(&files, spot, id));
+            continue;
+        };
+        if keyless.contains(&id)
+            && let Some(dead) = task.extra.as_mut().and_then(|extra| extra.dead.as_mut())
+        {
+            *dead = Dead { keyless: true, ..*dead };
+        }
+        let bytes = record_bytes(&task);
+        writer.push(TaskEffect::Stored { task: Arc::new(task), body_known: false }, bytes)?;
+        if done % 1_024 == 0 {
+            progress(Progress::Written(done as u64, total));
+        }
+    }
+    progress(Progress::Written(total, total));
+    writer.finish(&mut report)?;
+    Ok(report)
+}
+
+/// The disk got worse between the first pass and the second.
+fn gone(files: &[RecordFile], spot: Spot, id: u64) -> Loss {
+    let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
+    let what = format!("the record of task {id} was read once and cannot be read again");
+    let mut loss = Loss::new(file, spot.offset, None, Unit::Record, what);
+    loss.tasks_max = Some(1);
+    loss
+}
+
+impl Found {
+    /// What was found so far.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Of two tasks with one key the later one has it, and the earlier had ended before, or was dead. That is seen only where its end is
+    /// lost. Returns the dead whose key leads to another task.
+    fn settle_keys<D: Disk>(&mut self, source: &mut Source<'_, D>) -> BTreeSet<u64> {
+        let mut keyless = BTreeSet::new();
+        if self.report.is_whole() {
+            return keyless;
+        }
+        let keyed = self.index.live().filter(|(_, known)| known.key != KeyHash::MADE);
+        let mut keyed: Vec<(KeyHash, u64)> = keyed.map(|(id, known)| (known.key, id)).collect();
+        keyed.sort_unstable();
+        let mut names = Names::new();
+        for same in keyed.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            let mut by_key: BTreeMap<_, Vec<Task>> = BTreeMap::new();
+            for (_, id) in same {
+                let spot = self.index.get(*id).and_then(|known| known.spot);
+                if let Some(task) = spot.and_then(|spot| fetch(source, &self.files, spot, &mut names)) {
+                    by_key.entry((task.queue.clone(), task.key.clone())).or_default().push(task);
+                }
+            }
+            for tasks in by_key.values_mut() {
+                tasks.sort_by_key(|task| (task.put_seq, task.id));
+                tasks.pop();
+                for task in tasks.drain(..) {
+                    if task.dead().is_some() {
+                        keyless.insert(task.id);
+                    } else {
+                        self.index.drop_task(task.id);
+                        self.report.superseded += 1;
+                    }
+                }
+            }
+        }
+        keyless
+    }
+
+    /// What owners laid down. A schedule does not wait for the end of a task that is not there.
+    fn rules(&mut self) -> Vec<RuleEffect> {
+        let (wall, index, whole) = (self.wall, &self.index, self.report.is_whole());
+        let mut notes = Vec::new();
+        let rules = self.rules.by_name().iter().map(|(name, rule)| {
+            let (RuleName::Schedule(queue, of), Rule::Schedule(record)) = (name, &**rule) else {
+                return (name.clone(), Some(Arc::clone(rule)));
+            };
+            match record.running {
+                Some(task) if !whole && !index.is_live(task) => {
+                    notes.push(format!(
+                        "schedule {} of queue {} waited for task {task}, which is not there; it goes on without it",
+                        of.as_str(),
+                        queue.as_str()
+                    ));
+                    (name.clone(), Some(Arc::new(Rule::Schedule(freed(record, wall)))))
+                }
+                _ => (name.clone(), Some(Arc::clone(rule))),
+            }
+        });
+        let rules = rules.collect();
+        self.report.notes.extend(notes);
+        rules
+    }
+}
+
+/// A schedule as it is when the task has ended that it waited for.
+fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
+    let mut record = ScheduleRecord { running: None, ..record.clone() };
+    if let Cadence::FixedDelay { ms } = record.schedule.cadence
+        && record.next.is_none()
+    {
+        record.next = Some(wall.saturating_plus_ms(ms));
+    }
+    record
+}
+
+/// Commits one after the other.
+struct Writer<T: Disk> {
+    store: DiskStore<T, InlineIo<T>>,
+    guard: Guard,
+    seq: Seq,
+    wall: Timestamp,
+    effects: Vec<TaskEffect>,
+    bytes: u64,
+    asked: u64,
+}
+
+impl<T: Disk> Writer<T> {
+    fn begin(mut store: DiskStore<T, InlineIo<T>>, found: &Found) -> Result<Self, WriteError> {
+        // The next owner comes right after the last one of the damaged directory, so the leases that a stop wrote down go on.
+        let epoch = if found.log_is_torn {
+            found.epoch.0.saturating_add(EPOCHS_PASSED)
+        } else {
+            found.epoch.0.saturating_sub(1)
+        };
+        store.continue_from(Epoch(epoch));
+        let passed = if found.log_is_torn { NUMBERS_PASSED } else { 0 };
+        let seq = Seq(found.seq.max(found.index.seq_max).0.saturating_add(passed));
+        let guard = Guard { shard: 0, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
+        let wall = found.wall;
+        let mut writer = Self { store, guard, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
+        match writer.ask(Request::Acquire { shard: 0, wall })? {
+            Reply::Acquired(acquired) => writer.guard = acquired.guard,
+            other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
+        }
+        Ok(writer)
+    }
+
+    fn push(&mut self, effect: TaskEffect, bytes: u64) -> Result<(), WriteError> {
+        self.effects.push(effect);
+        self.bytes += bytes;
+        if self.bytes >= COMMIT_BYTES || self.effects.len() >= COMMIT_EFFECTS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        self.bytes = 0;
+        let effects = std::mem::take(&mut self.effects);
+        self.commit(Batch { effects, ..Batch::default() })
+    }
+
+    fn commit(&mut self, batch: Batch) -> Result<(), WriteError> {
+        // All changes are numbered already, so the first commit brings the last number.
+        let Self { guard, seq, wall, .. } = *self;
+        match self.ask(Request::Commit { guard, seq, wall, batch })? {
+            Reply::Done { .. } => Ok(()),
+            Reply::Failed { why } => Err(WriteError::Failed(why)),
+            other => Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
+        }
+    }
+
+    fn ask(&mut self, request: Request) -> Result<Reply, WriteError> {
+        self.asked += 1;
+        self.store.submit(RequestId(self.asked), request);
+        let (mut replies, mut full) = (Vec::new(), 0);
+        loop {
+            self.store.poll(&mut replies);
+            if let Some((_, reply)) = replies.pop() {
+                return Ok(reply);
+            }
+            if let Some(why) = self.store.failure() {
+                return Err(WriteError::Failed(why.to_owned()));
+            }
+            full = if self.store.is_full() { full + 1 } else { 0 };
+            if full > FULL_POLLS_MAX {
+                return Err(WriteError::Full);
+            }
+        }
+    }
+
+    /// Ends it as a server that stops does.
+    fn finish(mut self, report: &mut Report) -> Result<(), WriteError> {
+        self.flush()?;
+        let mut full = 0;
+        while self.store.is_checkpointing() && full <= FULL_POLLS_MAX {
+            self.store.poll(&mut Vec::new());
+            full = if self.store.is_full() { full + 1 } else { 0 };
+        }
+        let guard = self.guard;
+        match self.ask(Request::Release { guard })? {
+            Reply::Released => {}
+            Reply::Failed { why } => return Err(WriteError::Failed(why)),
+            other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
+        }
+        let written = &mut report.written;
+        written.queues = self.store.populations().into_iter().collect();
+        written.ended = self.store.ended().count() as u64;
+        for (name, _) in self.store.rules() {
+            match name {
+                RuleName::Queue(_) => written.settings += 1,
+                RuleName::Schedule(..) => written.schedules += 1,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! What a salvage says, held against what it did.
+
+use std::collections::BTreeSet;
+
+use tickwheel_engine::Task;
+use tickwheel_store::salvage::{Loss, MayHoldEnded, Report, read, write_as};
+use tickwheel_store::{OpenError, Table, conformance};
+
+use crate::disk::Image;
+use crate::history::{HISTORY, open, options};
+use crate::shared::Shared;
+
+/// A directory in memory and all that an opening finds in it.
+pub(crate) fn contents(image: &Image) -> Table {
+    let disk = Shared::of(image.clone());
+    conformance::contents(&mut open(disk), HISTORY).expect("it reads")
+}
+
+/// What was salvaged, and how it differs from what was there.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) report: Report,
+    pub(crate) image: Image,
+    /// In the old directory only.
+    pub(crate) lost: BTreeSet<u64>,
+    /// In both, and different.
+    pub(crate) changed: BTreeSet<u64>,
+    /// In the new directory only: they had ended.
+    pub(crate) back: BTreeSet<u64>,
+    pub(crate) is_equal: bool,
+}
+
+/// Salvages it, and holds what the report says against what was there.
+#[track_caller]
+pub(crate) fn salvage(damaged: &mut Image, whole: &Table, story: &str) -> Result<Outcome, OpenError> {
+    let before = damaged.clone();
+    let found = read(damaged, &mut |_| {})?;
+    let out = Shared::default();
+    let written = write_as(found, damaged, out.clone(), options(), &mut |_| {});
+    let report = written.unwrap_or_else(|error| panic!("{story}: {error}"));
+    assert!(*damaged == before, "{story}: the damaged directory was changed");
+    let mut image = out.image();
+    let examined = image.examine(tickwheel_store::doctor::Depth::Records);
+    assert!(examined.is_in_order(), "{story}: {:#?}", examined.problems);
+    let now = contents(&image);
+    let ids = |table: &Table| table.tasks_from(0).map(|task| task.id).collect::<BTreeSet<u64>>();
+    let (old, new) = (ids(whole), ids(&now));
+    let same = |id: &u64| whole.get(*id) == now.get(*id);
+    let outcome = Outcome {
+        lost: &old - &new,
+        changed: (&old & &new).into_iter().filter(|id| !same(id)).collect(),
+        back: &new - &old,
+        is_equal: now == *whole,
+        report,
+        image,
+    };
+    outcome.check(story);
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// The report is honest: whatever it says, it is at least as bad as what happened.
+    #[track_caller]
+    fn check(&self, story: &str) {
+        let Self { report, lost, changed, back, is_equal, .. } = self;
+        if report.is_whole() {
+            assert!(
+                is_equal,
+                "{story}: it is said to be whole; lost {lost:?}, changed {changed:?}, back {back:?}"
+            );
+        }
+        let worse = (lost.len() + changed.len()) as u64;
+        let most = report.losses.iter().try_fold(0, |sum, loss| Some(sum + loss.tasks_max?));
+        assert!(most.is_none_or(|most| worse <= most), "{story}: {worse} of {most:?}: {:#?}", report.losses);
+        match report.may_hold_ended() {
+            MayHoldEnded::No => assert!(back.is_empty(), "{story}: {back:?} came back: {:#?}", report.losses),
+            MayHoldEnded::AtMost(most) => assert!(back.len() as u64 <= most, "{story}: {back:?} of {most}"),
+            MayHoldEnded::Unknown => {}
+        }
+    }
+
+    /// Tasks that are lost or different and that no loss names.
+    pub(crate) fn unnamed(&self) -> Vec<u64> {
+        let named: BTreeSet<u64> =
+            self.report.losses.iter().flat_map(|loss| &loss.tasks).map(|task| task.id).collect();
+        self.lost.iter().chain(&self.changed).filter(|id| !named.contains(id)).copied().collect()
+    }
+
+    /// The only loss.
+    #[track_caller]
+    pub(crate) fn loss(&self) -> &Loss {
+        assert_eq!(self.report.losses.len(), 1, "{:#?}", self.report.losses);
+        &self.report.losses[0]
+    }
+}
+
+/// The live tasks.
+pub(crate) fn tasks(table: &Table) -> Vec<Task> {
+    table.tasks_from(0).map(|task| (**task).clone()).collect()
+}

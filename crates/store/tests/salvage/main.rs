@@ -1,0 +1,11 @@
+//! What is salvaged of damaged directories, beside what was in them.
+
+#[path = "../doctor/disk.rs"]
+mod disk;
+
+mod golden;
+mod history;
+mod honest;
+mod random;
+mod shared;
+mod stories;
