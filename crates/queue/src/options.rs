@@ -42,8 +42,8 @@ pub enum OpenError {
     },
     /// What is due soon cannot be read, so nobody could say what is ready.
     #[error(
-        "{why}; `tickwheel doctor --deep` says what else is damaged: restore the data directory from a copy, and keep this one as it \
-         is until then"
+        "{why}; `tickwheel doctor --deep` says what else is damaged: restore the data directory from a copy, or save what can be read of it \
+         with `tickwheel salvage`, and keep this one as it is until then"
     )]
     Near {
         /// What failed, with file and byte.
