@@ -9,8 +9,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     ack, backup, bench, cancel, completions, config, demo, doctor, drain, extend, forecast, get, jobs, lease,
-    ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, schedules, serve,
-    token, top,
+    ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, salvage, schedules,
+    serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
@@ -71,6 +71,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    Salvage(salvage::Salvage),
     Replay(replay::Replay),
     Bench(bench::Bench),
     Demo(demo::Demo),
@@ -143,6 +144,7 @@ impl Cli {
             Command::Doctor(doctor) => doctor.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
+            Command::Salvage(salvage) => salvage.run(),
             Command::Replay(replay) => replay.run(),
             Command::Bench(bench) => bench.run(),
             Command::Demo(demo) => demo.run(),

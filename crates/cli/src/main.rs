@@ -1,6 +1,7 @@
 //! `tickwheel`: the server and its client in one binary.
 //!
-//! Data goes to stdout, talk to stderr. Exit code 0: it worked; 1: it did not; 2: the command line makes no sense.
+//! Data goes to stdout, talk to stderr. Exit code 0: it worked; 1: it did not; 2: the command line makes no sense. `salvage` has
+//! one more, 3: it worked, and something is lost.
 
 mod cli;
 mod commands;
@@ -17,6 +18,7 @@ mod output;
 mod printable;
 mod remote;
 mod replay;
+mod salvage;
 mod top;
 mod values;
 

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// The files that write to a terminal by themselves, and what they write.
-    const PRINT: [(&str, &str); 12] = [
+    const PRINT: [(&str, &str); 13] = [
         ("output.rs", "everything else, by the functions of this file"),
         ("commands/completions.rs", "a script of our own"),
         ("commands/config.rs", "a page of our own"),
@@ -210,6 +210,7 @@ mod tests {
         ("demo/report.rs", "figures"),
         ("doctor/report.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
         ("log.rs", "the log"),
+        ("salvage/report.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
     ];
 
     /// A file that prints by itself is listed here, with the reason why that is harmless.

@@ -31,6 +31,7 @@ pub(crate) mod replay;
 pub(crate) mod restore;
 mod retry;
 pub(crate) mod run;
+pub(crate) mod salvage;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 pub(crate) mod token;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
 use tickwheel_api::time;
-use tickwheel_queue::doctor::{Examination, Span};
+use tickwheel_queue::doctor::{Examination, Problem, Span};
 
 use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
 use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
@@ -38,6 +38,8 @@ pub(crate) struct Report {
     not_needed: Vec<String>,
     not_ours: Vec<String>,
     problems: Vec<ProblemRow>,
+    /// Empty if nothing is damaged.
+    way_out: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +99,7 @@ impl Report {
             not_needed: found.not_needed.clone(),
             not_ours: found.not_ours.clone(),
             problems: found.problems.iter().map(ProblemRow::from).collect(),
+            way_out: way_out(directory, found),
         }
     }
 
@@ -118,7 +121,17 @@ impl Report {
         drop(out);
         print_rows(format, "queues", std::mem::take(&mut self.queues))?;
         print_rows(format, "log files", std::mem::take(&mut self.logs))?;
-        print_rows(format, "segments", std::mem::take(&mut self.segments))
+        print_rows(format, "segments", std::mem::take(&mut self.segments))?;
+        if self.way_out.is_empty() {
+            return Ok(());
+        }
+        let mut out = stdout();
+        writeln!(out).context(STDOUT)?;
+        for (index, step) in self.way_out.iter().enumerate() {
+            let name = if index == 0 { "way out" } else { "" };
+            writeln!(out, "{}", one_line(&format!("{name:<14}{step}"))).context(STDOUT)?;
+        }
+        out.flush().context(STDOUT)
     }
 
     fn lines(&self) -> Vec<String> {
@@ -172,6 +185,20 @@ impl Report {
             count => format!("{count} problems"),
         }
     }
+}
+
+/// What to type if something is damaged: a backup comes first, for it has everything.
+fn way_out(directory: &Path, found: &Examination) -> Vec<String> {
+    if !found.is_ours || !found.problems.iter().any(Problem::is_damage) {
+        return Vec::new();
+    }
+    let directory = directory.display();
+    vec![
+        "with a backup:  tickwheel restore BACKUP NEW, then tickwheel serve --data NEW".to_owned(),
+        format!(
+            "without one:    tickwheel salvage {directory} NEW saves what can be read and says what is lost, then tickwheel serve --data NEW"
+        ),
+    ]
 }
 
 const UNACKNOWLEDGED: &str =

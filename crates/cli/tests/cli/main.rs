@@ -14,6 +14,7 @@ mod otlp;
 mod replay;
 mod rogue;
 mod run;
+mod salvage;
 mod screen;
 mod serve;
 mod server;

@@ -1,0 +1,59 @@
+//! `tickwheel salvage`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tickwheel_queue::backup::salvage;
+
+use super::backup::warn_of_others;
+use crate::output::Format;
+use crate::salvage::{Report, Talk};
+
+/// The exit code if the new directory is whole and something is lost.
+const WITH_LOSSES: u8 = 3;
+
+/// Make a new data directory of everything that can still be read of a damaged one
+///
+/// Use it where no backup is as good: `tickwheel restore` brings back everything that a backup has, and salvage what is newer than the backup too,
+/// but not what is damaged. Everything that has a right checksum is saved, with its id, version, attempts and history. Each loss is told: the
+/// file, the bytes, and the tasks in it, by key where any other record tells it. It is also told whether the new directory may hold tasks
+/// that had ended, because their end is lost.
+///
+/// DIR is not changed, and no server may be running on it. The new directory is synced, and every record of it is read and checked before it
+/// gets its name; until then it is called OUT.unfinished. The exit code is 0 if nothing is lost, 3 if OUT is whole and something is lost, and
+/// 1 if there is no OUT.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel salvage ./tickwheel-data ./tickwheel-salvaged
+  tickwheel serve --data ./tickwheel-salvaged                    the way back to work
+  tickwheel salvage ./tickwheel-data ./tickwheel-salvaged -o json | jq '.losses[].tasks[] | select(.fate == \"lost\")'")]
+pub(crate) struct Salvage {
+    /// The damaged data directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// The data directory that is to be: absent, or an empty directory
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Salvage {
+    /// Reads, writes and tells.
+    ///
+    /// # Errors
+    /// What is wrong with either place, so that there is no new directory.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let Self { directory, out, format } = self;
+        warn_of_others(&directory);
+        let mut talk = Talk::default();
+        let report =
+            salvage(&directory, &out, &mut |progress| talk.told(progress)).context("failed to salvage")?;
+        let whole = report.is_whole();
+        Report::new(&directory, &out, &report).print(&format)?;
+        Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WITH_LOSSES) })
+    }
+}

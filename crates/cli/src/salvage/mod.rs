@@ -1,0 +1,7 @@
+//! What was salvaged, for people and for programs.
+
+mod progress;
+mod report;
+
+pub(crate) use progress::Talk;
+pub(crate) use report::Report;
