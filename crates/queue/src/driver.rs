@@ -205,7 +205,10 @@ impl<S: ShardStore + Holds> Driver<S> {
             Message::Leave(queue) => self.inputs.push(Input::Leave { queue }),
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
-            Message::Hold(hold) => hold.carry_out(self.shard.store_mut()),
+            Message::Hold(hold) => {
+                let now = self.lock_time().stamp();
+                hold.carry_out(self.shard.store_mut(), now);
+            }
             Message::Store => {}
             Message::Stop => {
                 self.stopping = true;

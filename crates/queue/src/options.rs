@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
-use crate::backup::{Holds, Source};
+use crate::backup::{Holds, Manifest, Source};
 use crate::driver::{Driver, Message, SHARD_THREAD};
 use crate::health::{Durability, Shared};
 use crate::notice::{Listener, Notice};
@@ -191,6 +191,8 @@ impl Options {
         });
         let begun = Instant::now();
         let store = DiskStore::open_dir(directory, store, notify)?;
+        // A directory that is opened is a backup no more, for it changes from now on. Where the file stays, `doctor` says that it differs.
+        let _absent = std::fs::remove_file(directory.join(Manifest::FILE));
         let recovery = Some(store.recovery_report().clone());
         let time = self.time(store.last_wall());
         // The process may move to another working directory.

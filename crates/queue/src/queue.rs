@@ -17,7 +17,7 @@ use tickwheel_engine::{
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
-use crate::backup::{BackupError, BackupReport, Source};
+use crate::backup::{BackupError, BackupReport, BackupWatch, Source};
 use crate::commits::CommitSeconds;
 use crate::driver::Message;
 use crate::health::{Health, Shared};
@@ -450,6 +450,37 @@ impl Queue {
     /// ```
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
         self.handle.source.copy_to(to.as_ref(), &self.handle.messages)
+    }
+
+    /// Copies the directory to `to` as [`backup`](Self::backup) does, so that those who wait for the queue hardly notice: on a thread of its own
+    /// with the lowest priority, in small pieces that are synced one by one, with rests that grow where the disk is busy. Then it reads every
+    /// record of the copy and checks it, writes down what the copy is ([`Manifest`](crate::backup::Manifest)), and gives it its name. `watch`
+    /// shows how far it is and stops it. It blocks until then. The check takes as much memory as an opening of the directory.
+    ///
+    /// # Errors
+    /// [`BackupError`]: those of [`backup`](Self::backup); it was stopped, the disk has no space for it, or the copy does not check out.
+    ///
+    /// # Panics
+    /// If the work does.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Key, Put, Queue, QueueName, backup::BackupWatch};
+    ///
+    /// # let place = tempfile::tempdir()?;
+    /// # let place = place.path();
+    /// let queue = Queue::open(place.join("tasks"))?;
+    /// queue.put(Put::new(&QueueName::new("close")?, Key::new("order:1")?)).wait()?;
+    /// let report = queue.backup_gently(place.join("copy"), &BackupWatch::new())?;
+    /// assert_eq!(report.tasks, Some(1));
+    /// assert!(report.as_of.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn backup_gently(
+        &self,
+        to: impl AsRef<Path>,
+        watch: &BackupWatch,
+    ) -> Result<BackupReport, BackupError> {
+        self.handle.source.copy_gently(to.as_ref(), &self.handle.messages, watch)
     }
 
     /// Stops gracefully: no new calls, waiting leases answer empty, running leases are written down and go on after the

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
 
+use crate::backup::system_now;
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
 
@@ -48,6 +49,14 @@ impl Time {
         }
         let now = self.now();
         until(now, wake).map_or(WAIT_MAX, |wait| wait.min(WAIT_MAX))
+    }
+
+    /// What an event outside of the queue is dated by: the believed wall time, or that of the system where a virtual clock stands still.
+    pub(crate) fn stamp(&mut self) -> Timestamp {
+        match self {
+            Self::Real { .. } => self.now().wall,
+            Self::Virtual { .. } => system_now(),
+        }
     }
 
     pub(crate) fn is_virtual(&self) -> bool {

@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tickwheel_queue::backup::{backup, restore};
+use tickwheel_queue::backup::{BackupPhase, BackupWatch, Manifest, backup, restore, system_now};
 use tickwheel_queue::doctor::{Depth, Examination, examine_dir};
 use tickwheel_queue::{
-    Ack, BackupError, Cancel, CancelError, Extend, Get, GetError, Key, Lease, List, Put, Queue, QueueName,
-    TokenAnswer,
+    Ack, BackupError, BackupReport, Cancel, CancelError, Extend, Get, GetError, Key, Lease, List, Put, Queue,
+    QueueName, TokenAnswer,
 };
 
 fn name(name: &str) -> QueueName {
@@ -301,4 +301,121 @@ fn a_damaged_source_is_named_and_not_its_copy() {
     assert_eq!(fs::read(&path).expect("readable"), bytes, "the source is as it was");
     // A backup that was damaged later is found before a byte of it is copied.
     check(&data, restore(&data, &copy).expect_err("damaged"));
+}
+
+/// Puts in the background until it is dropped.
+fn under_load<T>(queue: &Queue, work: impl FnOnce() -> T) -> T {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                put(queue, &format!("load-{n}"));
+            }
+        });
+        let _end = End(&ended);
+        work()
+    })
+}
+
+#[test]
+fn a_gentle_copy_is_checked_and_says_what_it_is() {
+    let place = tempfile::tempdir().expect("a place for files");
+    let [data, to, back] = ["data", "copy", "back"].map(|name| place.path().join(name));
+    let queue = open(&data);
+    for n in 0..600 {
+        put(&queue, &format!("k{n}"));
+    }
+    let before = system_now();
+    let watch = BackupWatch::new();
+    let report = under_load(&queue, || queue.backup_gently(&to, &watch)).expect("copied");
+    let as_of = report.as_of.expect("it knows");
+    assert!(before <= as_of && as_of <= system_now(), "{as_of:?}");
+    let progress = watch.progress();
+    assert_eq!((progress.phase, progress.as_of), (BackupPhase::Checking, Some(as_of)));
+    assert_eq!((progress.copied, progress.files), (report.bytes, report.files), "{progress:?}");
+    assert!(report.tasks.is_some_and(|tasks| tasks >= 600) && report.checked_bytes > 0, "{report:?}");
+    let manifest = Manifest::read(&to).expect("readable").expect("it is there");
+    assert_eq!(manifest.report(), report);
+    assert!(before <= manifest.begun_at().expect("a time") && manifest.ended_at() >= manifest.begun_at());
+    let found = examined(&to);
+    assert!(found.is_in_order() && found.not_ours.is_empty(), "{:#?}", found.not_ours);
+
+    let restored = restore(&to, &back).expect("restored");
+    let proved = |report: BackupReport| (report.as_of, report.tasks, report.dead, report.queues);
+    assert_eq!(proved(restored), proved(report));
+    assert!(!back.join(Manifest::FILE).exists(), "a data directory says nothing of that");
+    // What was opened is a backup no more.
+    drop(open(&to));
+    assert_eq!(Manifest::read(&to).expect("readable"), None);
+}
+
+#[test]
+fn a_gentle_copy_that_is_stopped_leaves_nothing_and_holds_nothing() {
+    let place = tempfile::tempdir().expect("a place for files");
+    let (data, to) = (place.path().join("data"), place.path().join("copy"));
+    let queue = open(&data);
+    for n in 0..600 {
+        put(&queue, &format!("k{n}"));
+    }
+    for phase in [BackupPhase::Copying, BackupPhase::Checking] {
+        let watch = BackupWatch::new();
+        let stopped = std::thread::scope(|scope| {
+            let copying = scope.spawn(|| queue.backup_gently(&to, &watch));
+            while watch.progress().copied == 0 || watch.progress().phase != phase {
+                std::thread::yield_now();
+            }
+            assert!(matches!(queue.backup(place.path().join("other")), Err(BackupError::Busy)));
+            watch.stop();
+            copying.join().expect("no panic")
+        });
+        assert!(matches!(stopped, Err(BackupError::Stopped)), "{phase:?}: {stopped:?}");
+        assert_eq!(fs::read_dir(place.path()).expect("there").count(), 1, "{phase:?}: something is left");
+    }
+    queue.backup_gently(&to, &BackupWatch::new()).expect("the next one goes on");
+}
+
+#[test]
+fn a_backup_that_is_not_what_it_says_of_itself_is_not_restored() {
+    type Harm = fn(&Path);
+    let cases: [(&str, Harm); 3] = [
+        ("the file is damaged", |dir| {
+            let path = dir.join(Manifest::FILE);
+            let text =
+                fs::read_to_string(&path).expect("readable").replace("\"tasks\": 600", "\"tasks\": 601");
+            fs::write(path, text).expect("writable");
+        }),
+        ("with the checksum", |dir| {
+            // Behind the last frame, where no opening looks.
+            let path = log_files(dir).pop().expect("a log file");
+            let mut bytes = fs::read(&path).expect("readable");
+            *bytes.last_mut().expect("some") ^= 1;
+            fs::write(path, bytes).expect("writable");
+        }),
+        ("no plain file", |dir| {
+            fs::remove_file(dir.join(Manifest::FILE)).expect("removed");
+            fs::create_dir(dir.join(Manifest::FILE)).expect("made");
+        }),
+    ];
+    let place = tempfile::tempdir().expect("a place for files");
+    let data = place.path().join("data");
+    stopped(&data);
+    for (what, harm) in cases {
+        let [to, back] = ["copy", "back"].map(|name| place.path().join(name));
+        backup(&data, &to).expect("copied");
+        harm(&to);
+        let refused = restore(&to, &back).expect_err("it is no good").to_string();
+        assert!(refused.contains(what), "{what}: {refused}");
+        assert!(!back.exists() && !place.path().join("back.unfinished").exists(), "{what}");
+        fs::remove_dir_all(&to).expect("removed");
+    }
+}
+
+/// The files of the log, by their names.
+fn log_files(dir: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<PathBuf> = files(dir).into_keys().collect();
+    names.retain(|path| path.to_string_lossy().contains("/log-"));
+    names
 }

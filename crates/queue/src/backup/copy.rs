@@ -2,19 +2,19 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use tickwheel_store::open_no_link;
 
-use super::report::{BackupError, BackupReport};
+use super::hand::Hand;
+use super::manifest::{Manifest, ManifestFile};
+use super::report::BackupError;
 
 /// What the name of a copy ends in until it is whole.
 pub(super) const UNFINISHED: &str = ".unfinished";
-
-/// Bytes that are read and written at once.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// The beginning of a file that belongs to a copy.
 #[derive(Clone, Debug)]
@@ -77,9 +77,17 @@ impl Copy {
         &self.made_as
     }
 
-    /// Copies these files. All of them are durable when it returns.
-    pub(super) fn take(&self, source: &Path, parts: &[Part]) -> Result<BackupReport, BackupError> {
-        let mut report = BackupReport::default();
+    /// Copies these files. All of them are durable when it returns. Returns what was copied.
+    pub(super) fn take(
+        &self,
+        source: &Path,
+        parts: &[Part],
+        hand: &mut Hand,
+    ) -> Result<Vec<ManifestFile>, BackupError> {
+        let bytes = parts.iter().map(|part| part.expected(source)).sum();
+        hand.watch().begins(parts.len() as u64, bytes);
+        hand.look_after(source, &self.made_as, bytes)?;
+        let mut copied = Vec::new();
         let mut folders: Vec<PathBuf> = Vec::new();
         for part in parts {
             let to = self.made_as.join(&part.name);
@@ -88,15 +96,22 @@ impl Copy {
                 make_dir(&folder).map_err(|source| failed("make", &folder, source))?;
                 folders.push(folder);
             }
-            report.bytes += match &part.content {
-                Some(content) => write_file(&to, content)?,
-                None => copy_file(&source.join(&part.name), &to, part)?,
+            let (bytes, crc) = match &part.content {
+                Some(content) => write_file(&to, content, hand)?,
+                None => copy_file(&source.join(&part.name), &to, part, hand)?,
             };
-            report.files += 1;
+            copied.push(ManifestFile::new(&part.name, bytes, crc));
         }
         folders.push(self.made_as.clone());
         folders.iter().try_for_each(|folder| sync_dir(folder))?;
-        Ok(report)
+        Ok(copied)
+    }
+
+    /// Writes down what the copy is. It is durable when this returns.
+    pub(super) fn describe(&self, manifest: &Manifest) -> Result<(), BackupError> {
+        let to = self.made_as.join(Manifest::FILE);
+        write_file(&to, &manifest.to_bytes(), &mut Hand::quick())?;
+        sync_dir(&self.made_as)
     }
 
     /// Gives it its name, durably.
@@ -117,21 +132,31 @@ impl Drop for Copy {
     }
 }
 
-/// Returns how many bytes it has.
-fn write_file(to: &Path, content: &[u8]) -> Result<u64, BackupError> {
+impl Part {
+    /// How many bytes the copy of it has, about: the file may be gone, which is found later.
+    fn expected(&self, source: &Path) -> u64 {
+        let whole = || fs::metadata(source.join(&self.name)).map_or(0, |found| found.len());
+        let content = self.content.as_ref().map(|content| content.len() as u64);
+        content.or(self.bytes).unwrap_or_else(whole).max(self.len)
+    }
+}
+
+/// Returns how many bytes it has, and their checksum.
+fn write_file(to: &Path, content: &[u8], hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let write = |source| failed("write", to, source);
     let mut target = new_file(to).map_err(write)?;
     target.write_all(content).map_err(write)?;
     target.sync_all().map_err(|source| failed("sync", to, source))?;
-    Ok(content.len() as u64)
+    hand.watch().copied(content.len() as u64)?;
+    Ok((content.len() as u64, crc32c::crc32c(content)))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Returns how many bytes it has.
-fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
+/// Returns how many bytes it has, and their checksum.
+fn copy_file(from: &Path, to: &Path, part: &Part, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
     // The examined file was no link, and another user may have put one in its place since then.
@@ -140,27 +165,32 @@ fn copy_file(from: &Path, to: &Path, part: &Part) -> Result<u64, BackupError> {
         Some(bytes) => bytes,
         None => source.metadata().map_err(read)?.len(),
     };
+    let whole = wanted.max(part.len);
     let mut target = new_file(to).map_err(write)?;
-    let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(wanted).unwrap_or(PIECE_BYTES))];
-    let mut done = 0;
-    while done < wanted {
-        let left = usize::try_from(wanted - done).map_or(piece.len(), |left| left.min(piece.len()));
-        match source.read_at(&mut piece[..left], done) {
-            Ok(0) => return Err(BackupError::Short { path: from.to_owned(), found: done, wanted }),
-            Ok(count) => {
-                target.write_all(&piece[..count]).map_err(write)?;
-                done += count as u64;
+    let mut piece = vec![0; hand.piece_bytes().min(usize::try_from(whole).unwrap_or(usize::MAX))];
+    let (mut done, mut crc) = (0, 0);
+    while done < whole {
+        let begun = Instant::now();
+        let end = if done < wanted { wanted } else { whole };
+        let left = usize::try_from(end - done).map_or(piece.len(), |left| left.min(piece.len()));
+        let count = if done < wanted {
+            match source.read_at(&mut piece[..left], done) {
+                Ok(0) => return Err(BackupError::Short { path: from.to_owned(), found: done, wanted }),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(read(source)),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(read(source)),
-        }
-    }
-    if done < part.len {
-        io::copy(&mut io::repeat(0).take(part.len - done), &mut target).map_err(write)?;
-        done = part.len;
+        } else {
+            piece[..left].fill(0);
+            left
+        };
+        target.write_all(&piece[..count]).map_err(write)?;
+        crc = crc32c::crc32c_append(crc, &piece[..count]);
+        done += count as u64;
+        hand.wrote((to, &target), done, count as u64, begun)?;
     }
     target.sync_all().map_err(|source| failed("sync", to, source))?;
-    Ok(done)
+    Ok((done, crc))
 }
 
 fn make_dir(path: &Path) -> io::Result<()> {

@@ -1,16 +1,22 @@
 //! Copies of a data directory: of one that is in use, of one that is not, and back.
 
+mod checked;
 mod copy;
+mod hand;
+mod manifest;
 mod report;
 mod running;
 mod salvage;
 mod stopped;
+mod watch;
 
+pub use manifest::Manifest;
 pub use report::{BackupError, BackupReport};
-pub use running::Holds;
 pub(crate) use running::{Hold, Source};
+pub use running::{Holds, system_now};
 pub use salvage::{SalvageError, salvage};
 pub use stopped::{backup, restore};
 pub use tickwheel_store::salvage::{
     Fate, Loss, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, Unit, WrittenReport,
 };
+pub use watch::{BackupPhase, BackupProgress, BackupWatch};

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use tickwheel_engine::Unavailable;
-use tickwheel_store::doctor::Problem;
+use tickwheel_engine::{Timestamp, Unavailable};
+use tickwheel_store::doctor::{Examination, Problem};
+
+use super::manifest::Manifest;
 
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -14,6 +16,32 @@ pub struct BackupReport {
     pub files: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Everything that was acknowledged before this instant is in it. `None`: the backup that was restored does not say.
+    pub as_of: Option<Timestamp>,
+    /// Tasks that are live, by the check of the copy; `None` if it was not checked.
+    pub tasks: Option<u64>,
+    /// Tasks that were given up and are kept; `None` if it was not checked.
+    pub dead: Option<u64>,
+    /// Queues that have tasks, live or dead; `None` if it was not checked.
+    pub queues: Option<u64>,
+    /// Ended tasks that are remembered; `None` if it was not checked.
+    pub ended: Option<u64>,
+    /// Bytes of records that were read and checked in the copy.
+    pub checked_bytes: u64,
+}
+
+impl BackupReport {
+    /// With what the check of the copy found.
+    pub(super) fn checked(self, found: &Examination) -> Self {
+        Self {
+            tasks: found.tasks.zip(found.dead).map(|(tasks, dead)| tasks - dead),
+            dead: found.dead,
+            queues: found.tasks.map(|_| found.queues.len() as u64),
+            ended: found.ended,
+            checked_bytes: found.checked_bytes.unwrap_or_default(),
+            ..self
+        }
+    }
 }
 
 /// Why there is no copy. Each text completes "failed to copy: ...". Nothing is at the target then, or what was there before.
@@ -45,7 +73,7 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// A running process has the directory.
-    #[error("{} belongs to a running process; stop it first", path.display())]
+    #[error("{} belongs to a running process; stop it first, or have its server make a backup while it runs: `tickwheel backup --server URL`", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -74,6 +102,20 @@ pub enum BackupError {
         /// Where it was to be.
         path: PathBuf,
         /// All that is wrong with it.
+        problems: Vec<Problem>,
+    },
+    /// What was copied of a directory in use does not check out. The copy was removed.
+    #[error(
+        "what was copied of {} is not in order: {}{}; the copy was removed. `tickwheel doctor --deep` of the directory says whether it is \
+         damaged itself; if it is not, the disk of the copy is not to be trusted",
+        path.display(),
+        problems.first().map_or_else(String::new, ToString::to_string),
+        more(problems)
+    )]
+    BadRunningCopy {
+        /// The directory in use.
+        path: PathBuf,
+        /// All that is wrong with the copy.
         problems: Vec<Problem>,
     },
     /// It has something that no copy of ours has.
@@ -106,6 +148,34 @@ pub enum BackupError {
         /// Why.
         source: io::Error,
     },
+    /// The backup is not what it says of itself.
+    #[error("{} is not what its `{}` says: {what}; take another backup, and keep this one as it is until then", path.display(), Manifest::FILE)]
+    Differs {
+        /// The backup.
+        path: PathBuf,
+        /// What differs, with both figures.
+        what: String,
+    },
+    /// There is too little space where the copy is to be, or its source has too little left.
+    #[error(
+        "the disk of {} has {free} bytes free, and a backup needs {needed} there with those that it leaves free; make room, or choose \
+         another disk",
+        path.display()
+    )]
+    NoRoom {
+        /// A folder on that file system.
+        path: PathBuf,
+        /// Bytes that are needed, those that stay free included.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// It was told to stop.
+    #[error("it was stopped")]
+    Stopped,
+    /// The system gives no thread.
+    #[error("start the thread of the backup: {0}")]
+    Thread(#[source] io::Error),
     /// There is no directory to copy.
     #[error("the tasks are kept in memory only")]
     InMemory,

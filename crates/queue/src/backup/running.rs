@@ -3,13 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
+use std::time::SystemTime;
 
-use tickwheel_engine::Unavailable;
+use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::{Disk, DiskStore, Held, Io, MemoryStore};
 
+use super::checked::check;
 use super::copy::{Copy, Part};
+use super::hand::{Hand, stand_back};
+use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
+use super::watch::BackupWatch;
 use crate::driver::Message;
+
+/// The thread of a backup that works beside a queue.
+const BACKUP_THREAD: &str = "tickwheel-backup";
+
+/// The system's clock, rounded down to the millisecond: what times of backups are told by, also beside a virtual clock.
+#[must_use]
+pub fn system_now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
+}
 
 /// A store that is looked after: its files can be held still for a copy, and its lock and its checkpoints are watched.
 pub trait Holds {
@@ -54,18 +69,18 @@ impl<D: Disk, I: Io<D>> Holds for DiskStore<D, I> {
 /// What the thread that owns the store is asked for a copy.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    /// Hold still what it needs, and say what that is.
-    Begin(oneshot::Sender<Option<Held>>),
+    /// Hold still what it needs, and say what that is, and since when.
+    Begin(oneshot::Sender<(Option<Held>, Timestamp)>),
     /// Let go, and tell the asker, if he is there, that it was held up to now.
     End(Option<oneshot::Sender<()>>),
 }
 
 impl Hold {
-    /// Does it.
-    pub(crate) fn carry_out(self, store: &mut impl Holds) {
+    /// Does it. All that is acknowledged before `now` was so before the hold, for the thread that calls this is the one that acknowledges.
+    pub(crate) fn carry_out(self, store: &mut impl Holds, now: Timestamp) {
         match self {
             Self::Begin(reply) => {
-                if reply.send(store.hold()).is_err() {
+                if reply.send((store.hold(), now)).is_err() {
                     // Whoever asked is gone.
                     store.let_go();
                 }
@@ -101,34 +116,99 @@ impl Source {
         messages: &Sender<Message>,
     ) -> Result<BackupReport, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
-        let _turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
-            // The last one panicked, and let go then.
-            Err(std::sync::TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Err(std::sync::TryLockError::WouldBlock) => return Err(BackupError::Busy),
-        };
+        let _turn = self.turn()?;
         let copy = Copy::begin(directory, target)?;
-        let closed = || BackupError::Unavailable(Unavailable::Closed);
-        let (reply, held) = oneshot::channel();
-        let held_still = HeldStill(messages);
-        messages.send(Message::Hold(Hold::Begin(reply))).map_err(|_| closed())?;
-        let held = held.recv().map_err(|_| closed())?.ok_or(BackupError::InMemory)?;
-        let parts = held.files.iter().map(|file| Part {
-            name: file.name.to_string(),
-            bytes: file.bytes,
-            len: file.len,
-            content: file.content.clone(),
-        });
-        let parts: Vec<Part> = parts.collect();
-        let report = copy.take(directory, &parts)?;
-        // A queue that has closed holds nothing, and its next owner may have changed what was being copied.
-        let (reply, held) = oneshot::channel();
-        messages.send(Message::Hold(Hold::End(Some(reply)))).map_err(|_| closed())?;
-        held.recv().map_err(|_| closed())?;
-        std::mem::forget(held_still);
+        let (report, _) = copy_held(directory, &copy, messages, &mut Hand::quick())?;
         copy.finish()?;
         Ok(report)
     }
+
+    /// The same beside a queue that works, on a thread of its own; the copy is checked and says what it is.
+    pub(crate) fn copy_gently(
+        &self,
+        target: &Path,
+        messages: &Sender<Message>,
+        watch: &BackupWatch,
+    ) -> Result<BackupReport, BackupError> {
+        let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
+        let _turn = self.turn()?;
+        std::thread::scope(|scope| {
+            let work = || {
+                stand_back();
+                copy_checked(directory, target, messages, watch)
+            };
+            let thread = std::thread::Builder::new().name(BACKUP_THREAD.to_owned()).spawn_scoped(scope, work);
+            match thread.map_err(BackupError::Thread)?.join() {
+                Ok(copied) => copied,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// One copy at a time.
+    fn turn(&self) -> Result<std::sync::MutexGuard<'_, ()>, BackupError> {
+        match self.turn.try_lock() {
+            Ok(turn) => Ok(turn),
+            // The last one panicked, and let go then.
+            Err(std::sync::TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => Err(BackupError::Busy),
+        }
+    }
+}
+
+fn copy_checked(
+    directory: &Path,
+    target: &Path,
+    messages: &Sender<Message>,
+    watch: &BackupWatch,
+) -> Result<BackupReport, BackupError> {
+    let begun_at = system_now();
+    let mut hand = Hand::gentle(watch.clone());
+    let copy = Copy::begin(directory, target)?;
+    let (report, files) = copy_held(directory, &copy, messages, &mut hand)?;
+    // What is held is let go of before this: the check may take long, and the log takes space meanwhile.
+    let found = check(copy.path(), hand)?;
+    if !found.is_in_order() {
+        // It is not told here which of the two is damaged: the directory is in use, and an examination of it takes as long again.
+        return Err(BackupError::BadRunningCopy { path: directory.to_owned(), problems: found.problems });
+    }
+    let report = report.checked(&found);
+    copy.describe(&Manifest::new(report, files, begun_at, system_now()))?;
+    watch.go_on()?;
+    copy.finish()?;
+    Ok(report)
+}
+
+/// Has the owner of the store hold its files still, and copies them. It has let go of them when this returns.
+fn copy_held(
+    directory: &Path,
+    copy: &Copy,
+    messages: &Sender<Message>,
+    hand: &mut Hand,
+) -> Result<(BackupReport, Vec<ManifestFile>), BackupError> {
+    let closed = || BackupError::Unavailable(Unavailable::Closed);
+    let (reply, held) = oneshot::channel();
+    let held_still = HeldStill(messages);
+    messages.send(Message::Hold(Hold::Begin(reply))).map_err(|_| closed())?;
+    let (held, as_of) = held.recv().map_err(|_| closed())?;
+    let held = held.ok_or(BackupError::InMemory)?;
+    hand.watch().held(as_of);
+    let parts = held.files.iter().map(|file| Part {
+        name: file.name.to_string(),
+        bytes: file.bytes,
+        len: file.len,
+        content: file.content.clone(),
+    });
+    let files = copy.take(directory, &parts.collect::<Vec<_>>(), hand)?;
+    // A queue that has closed holds nothing, and its next owner may have changed what was being copied.
+    let (reply, held) = oneshot::channel();
+    messages.send(Message::Hold(Hold::End(Some(reply)))).map_err(|_| closed())?;
+    held.recv().map_err(|_| closed())?;
+    std::mem::forget(held_still);
+    let bytes = files.iter().map(|file| file.bytes).sum();
+    let report =
+        BackupReport { files: files.len() as u64, bytes, as_of: Some(as_of), ..BackupReport::default() };
+    Ok((report, files))
 }
 
 /// Lets go when it is dropped, also by a panic.
@@ -162,7 +242,7 @@ mod tests {
         let mut fake = Fake(files, 0, 0);
         while let Ok(message) = inbox.recv() {
             let Message::Hold(hold) = message else { panic!("{message:?} is no hold") };
-            hold.carry_out(&mut fake);
+            hold.carry_out(&mut fake, Timestamp::EPOCH);
         }
         (fake.1, fake.2)
     }
@@ -231,7 +311,7 @@ mod tests {
         let answering = std::thread::spawn(move || {
             if let Ok(Message::Hold(Hold::Begin(reply))) = inbox.recv() {
                 let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
-                reply.send(Some(Held { files })).expect("the asker waits");
+                reply.send((Some(Held { files }), Timestamp::EPOCH)).expect("the asker waits");
             }
         });
         let target = dir.path().join("copy");

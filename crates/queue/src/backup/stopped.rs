@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
-use tickwheel_store::{Disk, DiskError, FsDisk};
+use tickwheel_store::{Disk, FsDisk};
 
+use super::checked::{check, of_disk};
 use super::copy::{Copy, Part, UNFINISHED};
+use super::hand::Hand;
+use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
+use super::running::system_now;
 
 /// Copies the data directory `from`, which nobody may have open meanwhile, to `to`, which must be absent or empty.
 ///
@@ -29,13 +33,19 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     // Again, for somebody may have had it until now.
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     let found = examine(&mut directory, Depth::Opening);
-    copy_checked(from, to, found)
+    let begun_at = system_now();
+    let mut copied = Copied::of(from, to, found, None)?;
+    copied.report.as_of = Some(begun_at);
+    copied.copy.describe(&Manifest::new(copied.report, copied.files, begun_at, system_now()))?;
+    copied.copy.finish()?;
+    Ok(copied.report)
 }
 
 /// Copies `from`, a backup, to `to`, which must be absent or empty, so that it can be opened there.
 ///
 /// Every record of `from` is read and checked before, and every record of the copy after. Links and files that are not ours are
-/// refused, and `from` is not changed. The next owner of the copy is a new one: leases are what they were in the backup.
+/// refused, and `from` is not changed. Where the backup says what it is, see [`Manifest`], each byte and each count is held against that; the
+/// report says since when it is, and what the copy has. The next owner of the copy is a new one: leases are what they were in the backup.
 ///
 /// # Errors
 /// [`BackupError`]: `from` is damaged, has something that is not ours, or is in use; or the copy cannot be made.
@@ -59,44 +69,65 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if let (true, Some(name)) = (found.is_ours, found.not_ours.first()) {
         return Err(foreign(name, "is not ours"));
     }
-    copy_checked(from, to, found)
-}
-
-/// Copies what an opening needs, if all is well with it, and names the copy if all is well with that.
-fn copy_checked(from: &Path, to: &Path, found: Examination) -> Result<BackupReport, BackupError> {
     if !found.is_in_order() {
         return Err(damaged(from, found));
     }
-    let copy = Copy::begin(from, to)?;
-    let parts = found.needed.iter().map(|part| Part {
-        name: part.file.clone(),
-        bytes: Some(part.bytes),
-        len: 0,
-        content: part.content.clone(),
-    });
-    let report = copy.take(from, &parts.collect::<Vec<_>>())?;
-    let mut directory = Directory::new(copy.path()).map_err(|error| of_disk(copy.path(), error))?;
-    let copied = examine(&mut directory, Depth::Records);
-    if !copied.is_in_order() {
-        // It may be as it was read: an opening does not look at every record, and neither did we before.
-        let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-        let source = examine(&mut directory, Depth::Records);
-        if !source.is_in_order() {
-            return Err(damaged(from, source));
-        }
-        return Err(BackupError::BadCopy { path: to.to_owned(), problems: copied.problems });
+    let manifest = Manifest::read(from)?;
+    if let Some(manifest) = &manifest {
+        manifest.check(from, &found, true)?;
     }
-    copy.finish()?;
-    Ok(report)
+    let mut copied = Copied::of(from, to, found, manifest.as_ref())?;
+    copied.report.as_of = manifest.and_then(|manifest| manifest.as_of());
+    copied.copy.finish()?;
+    Ok(copied.report)
+}
+
+/// A copy that was checked and has not its name yet.
+struct Copied {
+    copy: Copy,
+    files: Vec<ManifestFile>,
+    report: BackupReport,
+}
+
+impl Copied {
+    /// Copies what an opening needs, if all is well with it and with the copy.
+    fn of(
+        from: &Path,
+        to: &Path,
+        found: Examination,
+        manifest: Option<&Manifest>,
+    ) -> Result<Self, BackupError> {
+        if !found.is_in_order() {
+            return Err(damaged(from, found));
+        }
+        let copy = Copy::begin(from, to)?;
+        let parts = found.needed.iter().map(|part| Part {
+            name: part.file.clone(),
+            bytes: Some(part.bytes),
+            len: 0,
+            content: part.content.clone(),
+        });
+        let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
+        let copied = check(copy.path(), Hand::quick())?;
+        if !copied.is_in_order() {
+            // It may be as it was read: an opening does not look at every record, and neither did we before.
+            let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
+            let source = examine(&mut directory, Depth::Records);
+            if !source.is_in_order() {
+                return Err(damaged(from, source));
+            }
+            return Err(BackupError::BadCopy { path: to.to_owned(), problems: copied.problems });
+        }
+        if let Some(manifest) = manifest {
+            manifest.check_counts(copy.path(), &copied)?;
+        }
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        let report =
+            BackupReport { files: files.len() as u64, bytes, ..BackupReport::default() }.checked(&copied);
+        Ok(Self { copy, files, report })
+    }
 }
 
 fn damaged(path: &Path, found: Examination) -> BackupError {
     BackupError::Damaged { path: path.to_owned(), problems: found.problems }
-}
-
-fn of_disk(path: &Path, error: DiskError) -> BackupError {
-    // The directory itself goes by the path that was given.
-    let whole = error.file.is_empty() || path == std::path::Path::new(&error.file);
-    let path = if whole { path.to_owned() } else { path.join(&error.file) };
-    BackupError::Io { op: "look at", path, source: error.source }
 }

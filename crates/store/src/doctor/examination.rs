@@ -34,6 +34,8 @@ pub struct Examination {
     pub segments: Vec<SegmentFile>,
     /// Live tasks.
     pub tasks: Option<u64>,
+    /// Those of them that were given up and are kept.
+    pub dead: Option<u64>,
     /// Live tasks of each queue that has any.
     pub queues: BTreeMap<QueueName, u64>,
     /// Ended tasks that are remembered.

@@ -28,6 +28,9 @@ pub enum Depth {
     Records,
 }
 
+/// What a backup says of itself, beside its files. It is none of the store's, and welcome.
+pub const BACKUP_MANIFEST: &str = "backup.json";
+
 /// How often a directory in use is looked at before anything is called a problem.
 const LOOKS: usize = 3;
 
@@ -78,7 +81,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     found.is_ours = has(META) || has(SHARD);
-    let own = [META, SHARD, FsDisk::LOCK_FILE, &*unfinished(META)];
+    let own = [META, SHARD, FsDisk::LOCK_FILE, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
     if !found.is_ours {
         let empty = names.iter().all(|name| name == FsDisk::LOCK_FILE);
@@ -202,7 +205,9 @@ fn examine_segments<D: Disk>(
 fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let Recovered { catalog, last, removable, report, .. } = recovered;
     found.tasks = Some(catalog.len() as u64);
-    let populations = catalog.populations().into_iter();
+    let populations = catalog.populations();
+    found.dead = Some(populations.iter().map(|(_, population)| population.dead).sum());
+    let populations = populations.into_iter();
     found.queues = populations.map(|(name, population)| (name, population.live + population.dead)).collect();
     found.ended = Some(catalog.histories().len() as u64);
     found.last_written = Some(last.wall).filter(|wall| wall.as_ms() > 0);

@@ -11,5 +11,5 @@ mod segments;
 
 pub use directory::Directory;
 pub use examination::{CheckpointFile, Examination, LogFile, Needed, SegmentFile, Span};
-pub use examine::{Depth, examine, examine_dir};
+pub use examine::{BACKUP_MANIFEST, Depth, examine, examine_dir};
 pub use problem::Problem;

@@ -1,0 +1,114 @@
+//! The check of a copy: every record of it is read and held against its checksum.
+
+use std::path::Path;
+use std::time::Instant;
+
+use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
+use tickwheel_store::{Disk, DiskError, DiskOp};
+
+use super::hand::Hand;
+use super::report::BackupError;
+
+/// Reads every record of the directory. What is wrong with it stands in the examination.
+///
+/// It takes as much memory as an opening of the directory, and gives it back.
+///
+/// # Errors
+/// [`BackupError::Stopped`], or the directory cannot be looked at.
+pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError> {
+    hand.watch().checks();
+    let directory = Directory::new(path).map_err(|error| of_disk(path, error))?;
+    let mut followed = Followed { directory, hand };
+    let found = examine(&mut followed, Depth::Records);
+    // A stop looks like a disk that cannot be read.
+    followed.hand.watch().go_on()?;
+    Ok(found)
+}
+
+/// An error of a disk, with the whole path.
+pub(super) fn of_disk(path: &Path, error: DiskError) -> BackupError {
+    // The directory itself goes by the path that was given.
+    let whole = error.file.is_empty() || path == Path::new(&error.file);
+    let path = if whole { path.to_owned() } else { path.join(&error.file) };
+    BackupError::Io { op: "look at", path, source: error.source }
+}
+
+/// A directory whose reads are counted, rest in between, and fail after a stop.
+struct Followed {
+    directory: Directory,
+    hand: Hand,
+}
+
+impl Disk for Followed {
+    fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        if self.hand.watch().is_stopped() {
+            return Err(DiskError::new(DiskOp::Read, file, std::io::ErrorKind::Interrupted.into()));
+        }
+        let begun = Instant::now();
+        let count = self.directory.read(file, offset, into)?;
+        self.hand.read(count as u64, begun);
+        Ok(count)
+    }
+
+    fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
+        self.directory.list(dir)
+    }
+
+    fn open(&mut self, file: &str) -> Result<(), DiskError> {
+        self.directory.open(file)
+    }
+
+    fn len(&mut self, file: &str) -> Result<u64, DiskError> {
+        self.directory.len(file)
+    }
+
+    fn close(&mut self, file: &str) {
+        self.directory.close(file);
+    }
+
+    fn free_bytes(&mut self) -> u64 {
+        self.directory.free_bytes()
+    }
+
+    fn another(&self) -> Self {
+        unreachable!("an examination has one hand on the disk")
+    }
+
+    // A directory that is looked at refuses all of these.
+
+    fn lock(&mut self) -> Result<(), DiskError> {
+        self.directory.lock()
+    }
+
+    fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        self.directory.create_dir(dir)
+    }
+
+    fn create(&mut self, file: &str) -> Result<(), DiskError> {
+        self.directory.create(file)
+    }
+
+    fn write_at(&mut self, file: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.directory.write_at(file, offset, bytes)
+    }
+
+    fn sync_data(&mut self, file: &str) -> Result<(), DiskError> {
+        self.directory.sync_data(file)
+    }
+
+    fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError> {
+        self.directory.set_len(file, bytes)
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.directory.rename(from, to)
+    }
+
+    fn remove(&mut self, file: &str) -> Result<(), DiskError> {
+        self.directory.remove(file)
+    }
+
+    fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError> {
+        self.directory.sync_dir(dir)
+    }
+}

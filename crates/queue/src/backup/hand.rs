@@ -1,0 +1,138 @@
+//! [`Hand`]: how fast a backup works, and who may stop it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Advice, fadvise, statvfs};
+
+use super::report::BackupError;
+use super::watch::BackupWatch;
+
+/// Bytes that are read, written and synced at once beside a queue that works: the sync of one piece is about as long as the sync of a
+/// commit that comes in between, so the commit waits for about one more sync.
+const GENTLE_PIECE_BYTES: usize = 128 << 10;
+/// Bytes that are read and written at once where no one waits.
+const PIECE_BYTES: usize = 1 << 20;
+/// A gentle backup rests this many times as long as it worked. On a busy disk its work takes longer, and so does its rest.
+const REST: u32 = 4;
+/// Shorter rests are added up: a sleep of less takes as long as this one.
+const NAP_MIN: Duration = Duration::from_millis(1);
+/// A rest is never longer, so that a stop is noticed.
+const NAP_MAX: Duration = Duration::from_millis(250);
+/// Bytes that a gentle backup leaves free on its disk and on that of the queue, where the log is not let go of meanwhile: the queue refuses
+/// puts when its disk is full. Of a small disk it is a twentieth.
+const FREE_BYTES_LEFT: u64 = 256 << 20;
+/// Pieces between two looks at the free space.
+const PIECES_PER_LOOK: u32 = 64;
+/// The lowest priority: the thread gets the processor when no other thread wants it.
+#[cfg(target_os = "linux")]
+const NICEST: i32 = 19;
+
+/// What one backup works with.
+#[derive(Debug)]
+pub(super) struct Hand {
+    watch: BackupWatch,
+    gentle: bool,
+    /// What it has still to rest.
+    owed: Duration,
+    pieces: u32,
+    /// The folders whose disks are not to be filled.
+    places: Vec<PathBuf>,
+}
+
+impl Hand {
+    /// As fast as it can.
+    pub(super) fn quick() -> Self {
+        Self { watch: BackupWatch::new(), gentle: false, owed: Duration::ZERO, pieces: 0, places: Vec::new() }
+    }
+
+    /// Beside a queue that works: in small pieces that are synced one by one, with rests.
+    pub(super) fn gentle(watch: BackupWatch) -> Self {
+        Self { watch, gentle: true, owed: Duration::ZERO, pieces: 0, places: Vec::new() }
+    }
+
+    pub(super) fn watch(&self) -> &BackupWatch {
+        &self.watch
+    }
+
+    pub(super) fn piece_bytes(&self) -> usize {
+        if self.gentle { GENTLE_PIECE_BYTES } else { PIECE_BYTES }
+    }
+
+    /// Looks whether the copy, so many bytes, fits into `target`, and again and again whether both disks have space left.
+    ///
+    /// # Errors
+    /// [`BackupError::NoRoom`].
+    pub(super) fn look_after(&mut self, source: &Path, target: &Path, bytes: u64) -> Result<(), BackupError> {
+        if !self.gentle {
+            return Ok(());
+        }
+        self.places = vec![target.to_owned(), source.to_owned()];
+        check_room(target, bytes)?;
+        check_room(source, 0)
+    }
+
+    /// A piece of `bytes`, which ends at `end`, was written into `target`, and the work on it began at `begun`. Syncs it, and rests.
+    ///
+    /// # Errors
+    /// [`BackupError::Stopped`], or what the file system says.
+    pub(super) fn wrote(
+        &mut self,
+        (path, target): (&Path, &File),
+        end: u64,
+        bytes: u64,
+        begun: Instant,
+    ) -> Result<(), BackupError> {
+        if self.gentle {
+            let sync = |source| BackupError::Io { op: "sync", path: path.to_owned(), source };
+            target.sync_data().map_err(sync)?;
+            // The check is to read what the disk has, and the queue keeps its place in the memory of the system. Only advice.
+            let _kept = fadvise(target, end - bytes, core::num::NonZeroU64::new(bytes), Advice::DontNeed);
+            self.pieces += 1;
+            if self.pieces.is_multiple_of(PIECES_PER_LOOK) {
+                self.places.iter().try_for_each(|place| check_room(place, 0))?;
+            }
+            self.rest(begun.elapsed());
+        }
+        self.watch.copied(bytes)
+    }
+
+    /// Some bytes of the copy were read again.
+    pub(super) fn read(&mut self, bytes: u64, begun: Instant) {
+        self.watch.checked(bytes);
+        if self.gentle {
+            self.rest(begun.elapsed());
+        }
+    }
+
+    fn rest(&mut self, worked: Duration) {
+        self.owed += worked * REST;
+        if self.owed >= NAP_MIN {
+            std::thread::sleep(self.owed.min(NAP_MAX));
+            self.owed = Duration::ZERO;
+        }
+    }
+}
+
+/// Whether the disk of this folder has so many bytes, and what is to be left free beside them.
+fn check_room(folder: &Path, bytes: u64) -> Result<(), BackupError> {
+    // A file system that does not say is not full.
+    let Ok(stat) = statvfs(folder) else { return Ok(()) };
+    let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
+    let needed = bytes.saturating_add(FREE_BYTES_LEFT.min(all / 20));
+    if free < needed {
+        return Err(BackupError::NoRoom { path: folder.to_owned(), needed, free });
+    }
+    Ok(())
+}
+
+/// Gives this thread, and no other one, the lowest priority for the rest of its life.
+#[cfg(target_os = "linux")]
+pub(super) fn stand_back() {
+    // Linux has a priority for each thread, whatever the name says. Where it is refused, the rests are what there is.
+    let _refused = rustix::process::setpriority_process(None, NICEST);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn stand_back() {}

@@ -1,0 +1,298 @@
+//! [`Manifest`]: what a backup says of itself.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tickwheel_engine::Timestamp;
+use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
+
+use super::report::{BackupError, BackupReport};
+
+/// The version of the manifest that is written and read.
+const FORMAT: u32 = 1;
+/// A manifest has some 90 bytes for each file; this is room for 100,000 of them.
+const BYTES_MAX: u64 = 16 << 20;
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// What a backup says of itself: a file of JSON beside the copied ones, written when all of them are durable and checked.
+///
+/// A directory that was opened is a backup no more, so an opening removes it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this file.
+    tickwheel_backup: u32,
+    /// The version of the program that made the backup.
+    version: String,
+    /// Everything that was acknowledged before this instant is in it, RFC 3339.
+    as_of: String,
+    /// When it was begun and when it was whole, by the system's clock.
+    begun_at: String,
+    ended_at: String,
+    tasks: u64,
+    dead: u64,
+    queues: u64,
+    ended: u64,
+    checked_bytes: u64,
+    files: Vec<ManifestFile>,
+    /// The CRC-32C of this file with an empty text here, in hex.
+    crc32c: String,
+}
+
+/// A file of a backup.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct ManifestFile {
+    /// Its name, from the backup on.
+    pub(super) file: String,
+    pub(super) bytes: u64,
+    /// The CRC-32C of all its bytes, in hex.
+    crc32c: String,
+}
+
+impl ManifestFile {
+    pub(super) fn new(file: &str, bytes: u64, crc: u32) -> Self {
+        Self { file: file.to_owned(), bytes, crc32c: format!("{crc:08x}") }
+    }
+}
+
+impl Manifest {
+    /// Its name in the backup.
+    pub const FILE: &str = BACKUP_MANIFEST;
+
+    /// Of a copy that was checked. `ended_at` is now.
+    pub(super) fn new(
+        report: BackupReport,
+        files: Vec<ManifestFile>,
+        begun_at: Timestamp,
+        ended_at: Timestamp,
+    ) -> Self {
+        let as_of = report.as_of.unwrap_or(begun_at);
+        let mut manifest = Self {
+            tickwheel_backup: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            as_of: as_of.to_utc(),
+            begun_at: begun_at.to_utc(),
+            ended_at: ended_at.to_utc(),
+            tasks: report.tasks.unwrap_or_default(),
+            dead: report.dead.unwrap_or_default(),
+            queues: report.queues.unwrap_or_default(),
+            ended: report.ended.unwrap_or_default(),
+            checked_bytes: report.checked_bytes,
+            files,
+            crc32c: String::new(),
+        };
+        manifest.crc32c = manifest.sum();
+        manifest
+    }
+
+    /// Of the backup at this path; `None` if it has no manifest, as one has that was made by `Queue::backup`.
+    ///
+    /// # Errors
+    /// [`BackupError::Differs`] if it is damaged or of a later version, or it cannot be read.
+    pub fn read(backup: &Path) -> Result<Option<Self>, BackupError> {
+        let path = backup.join(Self::FILE);
+        let error = |source| BackupError::Io { op: "read", path: path.clone(), source };
+        match fs::symlink_metadata(&path) {
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(other) => return Err(error(other)),
+            Ok(found) if !found.is_file() => {
+                return Err(differs(backup, "it is no plain file".to_owned()));
+            }
+            Ok(_) => {}
+        }
+        let mut text = Vec::new();
+        let file = File::open(&path).map_err(error)?;
+        file.take(BYTES_MAX).read_to_end(&mut text).map_err(error)?;
+        Self::parse(&text).map(Some).map_err(|what| differs(backup, what))
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            tickwheel_backup: u32,
+        }
+        let damaged = |_| "the file is damaged".to_owned();
+        let Version { tickwheel_backup: found } = serde_json::from_slice(text).map_err(damaged)?;
+        if found > FORMAT {
+            return Err(format!("it has version {found}, and this program reads up to {FORMAT}"));
+        }
+        let manifest: Self = serde_json::from_slice(text).map_err(damaged)?;
+        if manifest.crc32c != manifest.sum() {
+            return Err("the file is damaged".to_owned());
+        }
+        Ok(manifest)
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).expect("plain members");
+        text.push(b'\n');
+        text
+    }
+
+    fn sum(&self) -> String {
+        let empty = Self { crc32c: String::new(), ..self.clone() };
+        format!("{:08x}", crc32c::crc32c(&empty.to_bytes()))
+    }
+
+    /// Everything that was acknowledged before this instant is in the backup.
+    #[must_use]
+    pub fn as_of(&self) -> Option<Timestamp> {
+        instant(&self.as_of)
+    }
+
+    /// When the backup was begun, by the clock of its system.
+    #[must_use]
+    pub fn begun_at(&self) -> Option<Timestamp> {
+        instant(&self.begun_at)
+    }
+
+    /// When it was whole, by the same clock.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        instant(&self.ended_at)
+    }
+
+    /// What was copied and found in the copy.
+    #[must_use]
+    pub fn report(&self) -> BackupReport {
+        BackupReport {
+            files: self.files.len() as u64,
+            bytes: self.files.iter().map(|file| file.bytes).sum(),
+            as_of: self.as_of(),
+            tasks: Some(self.tasks),
+            dead: Some(self.dead),
+            queues: Some(self.queues),
+            ended: Some(self.ended),
+            checked_bytes: self.checked_bytes,
+        }
+    }
+
+    /// Whether the backup is what this says, by what an examination found of it; with `bytes` each byte of its files too.
+    ///
+    /// # Errors
+    /// [`BackupError::Differs`] with the first that differs, or a file cannot be read.
+    pub fn check(&self, backup: &Path, found: &Examination, bytes: bool) -> Result<(), BackupError> {
+        self.check_counts(backup, found)?;
+        for file in &self.files {
+            let path = backup.join(&file.file);
+            let len = match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_file() => found.len(),
+                Ok(_) => return Err(differs(backup, format!("{} is no plain file", file.file))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(differs(backup, format!("{} is missing", file.file)));
+                }
+                Err(source) => return Err(BackupError::Io { op: "look at", path, source }),
+            };
+            if len != file.bytes {
+                let what = format!("{} has {len} bytes, and had {}", file.file, file.bytes);
+                return Err(differs(backup, what));
+            }
+            if bytes {
+                let crc = sum_of(&path).map_err(|source| BackupError::Io { op: "read", path, source })?;
+                self.check_file(backup, &ManifestFile::new(&file.file, len, crc))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an examination counted what this says.
+    pub(super) fn check_counts(&self, path: &Path, found: &Examination) -> Result<(), BackupError> {
+        let report = BackupReport::default().checked(found);
+        let counts = [
+            ("live tasks", report.tasks, self.tasks),
+            ("dead tasks", report.dead, self.dead),
+            ("queues with tasks", report.queues, self.queues),
+            ("remembered ends", report.ended, self.ended),
+        ];
+        for (name, there, said) in counts {
+            if let Some(there) = there
+                && there != said
+            {
+                return Err(differs(path, format!("there are {there} {name}, and there were {said}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this file is the one that was copied. One that is not listed is passed over.
+    fn check_file(&self, backup: &Path, file: &ManifestFile) -> Result<(), BackupError> {
+        let listed = self.files.iter().find(|listed| listed.file == file.file);
+        match listed {
+            Some(listed) if listed != file => {
+                let ManifestFile { bytes, crc32c, .. } = file;
+                let what = format!(
+                    "{} has {bytes} bytes with the checksum {crc32c}, and had {} with {}",
+                    file.file, listed.bytes, listed.crc32c
+                );
+                Err(differs(backup, what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The CRC-32C of a file.
+fn sum_of(path: &Path) -> io::Result<u32> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut crc = 0;
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(crc),
+            Ok(count) => crc = crc32c::crc32c_append(crc, &piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    let at: jiff::Timestamp = text.parse().ok()?;
+    Timestamp::from_ms(at.as_millisecond())
+}
+
+fn differs(path: &Path, what: String) -> BackupError {
+    BackupError::Differs { path: path.to_owned(), what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let at = |ms| Timestamp::from_ms(ms).expect("after 1970");
+        let report =
+            BackupReport { tasks: Some(7), as_of: Some(at(1_700_000_000_123)), ..BackupReport::default() };
+        let files = vec![ManifestFile::new("meta", 64, 0xab)];
+        Manifest::new(report, files, at(1_700_000_000_000), at(1_700_000_005_000))
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written() {
+        let manifest = manifest();
+        assert_eq!(Manifest::parse(&manifest.to_bytes()), Ok(manifest.clone()));
+        assert_eq!(manifest.as_of().map(Timestamp::as_ms), Some(1_700_000_000_123));
+        assert_eq!((manifest.report().files, manifest.report().bytes), (1, 64));
+    }
+
+    #[test]
+    fn each_changed_byte_of_it_is_seen() {
+        let text = manifest().to_bytes();
+        for at in 0..text.len() {
+            let mut harmed = text.clone();
+            harmed[at] ^= 1;
+            // White space is no part of what it says.
+            if text[at].is_ascii_whitespace() {
+                continue;
+            }
+            assert!(Manifest::parse(&harmed).is_err(), "byte {at} of {}", String::from_utf8_lossy(&text));
+        }
+        let later = String::from_utf8(text)
+            .expect("text")
+            .replace("\"tickwheel_backup\": 1", "\"tickwheel_backup\": 9");
+        let refused = Manifest::parse(later.as_bytes()).expect_err("of a later version");
+        assert!(refused.contains("version 9"), "{refused}");
+    }
+}

@@ -1,0 +1,168 @@
+//! [`BackupWatch`]: how far a backup is, and the way to stop it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+
+use tickwheel_engine::Timestamp;
+
+use super::report::BackupError;
+
+/// What a backup is doing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum BackupPhase {
+    /// It copies the files.
+    #[default]
+    Copying,
+    /// It reads the copy back and checks every record.
+    Checking,
+}
+
+/// How far a backup is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupProgress {
+    /// What it is doing.
+    pub phase: BackupPhase,
+    /// Everything that was acknowledged before this instant is in it; `None` until the files are held still.
+    pub as_of: Option<Timestamp>,
+    /// Files in all; 0 until they are known.
+    pub files: u64,
+    /// Bytes in all; 0 until they are known.
+    pub bytes: u64,
+    /// Bytes that are copied and synced.
+    pub copied: u64,
+    /// Bytes of the copy that were read again, never more than `bytes`.
+    pub checked: u64,
+}
+
+/// Follows one backup from other threads, and stops it. All clones follow the same one; make a new one for each backup.
+///
+/// Ground rules: the thread of the backup writes the figures, every thread reads them, each for itself and `Relaxed`: they are for people.
+/// `stopped` is set by any thread and read by that of the backup between two pieces.
+#[derive(Clone, Debug, Default)]
+pub struct BackupWatch(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    stopped: AtomicBool,
+    phase: AtomicU8,
+    /// -1 until it is known.
+    as_of_ms: AtomicI64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    copied: AtomicU64,
+    checked: AtomicU64,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            stopped: AtomicBool::new(false),
+            phase: AtomicU8::new(0),
+            as_of_ms: AtomicI64::new(-1),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            copied: AtomicU64::new(0),
+            checked: AtomicU64::new(0),
+        }
+    }
+}
+
+impl BackupWatch {
+    /// For one backup that has not begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tells the backup to stop. It ends with [`BackupError::Stopped`] after the piece that it is at, and leaves nothing.
+    pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn progress(&self) -> BackupProgress {
+        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let bytes = of(&self.0.bytes);
+        BackupProgress {
+            phase: if self.0.phase.load(Ordering::Relaxed) == 0 {
+                BackupPhase::Copying
+            } else {
+                BackupPhase::Checking
+            },
+            as_of: Timestamp::from_ms(self.0.as_of_ms.load(Ordering::Relaxed)),
+            files: of(&self.0.files),
+            bytes,
+            copied: of(&self.0.copied),
+            checked: of(&self.0.checked).min(bytes),
+        }
+    }
+
+    /// The files are held still since this instant.
+    pub(super) fn held(&self, as_of: Timestamp) {
+        self.0.as_of_ms.store(as_of.as_ms(), Ordering::Relaxed);
+    }
+
+    /// So much is to be copied.
+    pub(super) fn begins(&self, files: u64, bytes: u64) {
+        self.0.files.store(files, Ordering::Relaxed);
+        self.0.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// So many more bytes are copied.
+    ///
+    /// # Errors
+    /// [`BackupError::Stopped`].
+    pub(super) fn copied(&self, bytes: u64) -> Result<(), BackupError> {
+        self.0.copied.fetch_add(bytes, Ordering::Relaxed);
+        self.go_on()
+    }
+
+    /// All is copied, and is checked from now on.
+    pub(super) fn checks(&self) {
+        self.0.phase.store(1, Ordering::Relaxed);
+    }
+
+    /// So many more bytes were read again.
+    pub(super) fn checked(&self, bytes: u64) {
+        self.0.checked.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether it may go on.
+    ///
+    /// # Errors
+    /// [`BackupError::Stopped`].
+    pub(super) fn go_on(&self) -> Result<(), BackupError> {
+        if self.is_stopped() { Err(BackupError::Stopped) } else { Ok(()) }
+    }
+
+    /// Whether it was told to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.0.stopped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_shows_what_the_backup_says_and_stops_it() {
+        let watch = BackupWatch::new();
+        assert_eq!(watch.progress(), BackupProgress::default());
+        let as_of = Timestamp::from_ms(7).expect("after 1970");
+        watch.held(as_of);
+        watch.begins(3, 100);
+        watch.copied(60).expect("nothing stops it");
+        let shown = watch.clone().progress();
+        assert_eq!((shown.phase, shown.as_of, shown.copied), (BackupPhase::Copying, Some(as_of), 60));
+        watch.checks();
+        // An examination reads some parts twice.
+        watch.checked(70);
+        watch.checked(70);
+        assert_eq!((watch.progress().phase, watch.progress().checked), (BackupPhase::Checking, 100));
+        watch.clone().stop();
+        assert!(matches!(watch.copied(1), Err(BackupError::Stopped)));
+    }
+}
