@@ -4,6 +4,7 @@
 //! had one only if twice is as good as once: a put is not, for its task may be done by then, and the second would make another;
 //! [`Client::post_once`] is. An ack whose answer was lost answers `expired` the second time, so that is left to the caller, too.
 
+mod backups;
 mod bulk;
 mod error;
 mod exchange;

@@ -35,6 +35,7 @@
 //! # Ok::<(), BadRequest>(())
 //! ```
 
+mod backup;
 mod bad_request;
 mod batch;
 pub mod beanstalk;
@@ -75,6 +76,7 @@ mod tokens;
 mod trace;
 mod value;
 
+pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
 pub use bad_request::{BadRequest, Place};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{

@@ -311,6 +311,30 @@ impl Problem {
             .with_hint("the answer 202 of a cancel, a move or a purge names the job; the last 100 that are over are kept")
     }
 
+    /// 404: no backup has this number.
+    pub fn no_backup(id: &str) -> Self {
+        Self::new(ProblemKind::NoBackup, format!("there is no backup `{}`", shown(id))).with_hint(
+            "GET /v1/backups lists those there are; one that failed is forgotten when the server stops",
+        )
+    }
+
+    /// 404: the server makes no backups. `why` says what it lacks.
+    pub fn no_backup_dir(why: &str) -> Self {
+        Self::new(ProblemKind::NoBackupDir, why)
+            .with_hint("start the server with --backup-dir DIR (TICKWHEEL_BACKUP_DIR) and a data directory")
+    }
+
+    /// 409: a backup is under way.
+    pub fn backup_under_way(id: u64) -> Self {
+        Self::new(
+            ProblemKind::BackupUnderWay,
+            format!("backup {id} is under way, and there is one at a time"),
+        )
+        .with_hint(format!(
+            "wait for its end: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it"
+        ))
+    }
+
     /// 404: no schedule of the queue has this name.
     pub fn no_schedule(queue: &str, name: &str) -> Self {
         let detail = format!("no schedule of `{}` is called `{}`", shown(queue), shown(name));

@@ -21,6 +21,10 @@ pub enum ProblemKind {
     NoJob,
     /// No schedule of the queue has this name.
     NoSchedule,
+    /// No backup has this number.
+    NoBackup,
+    /// The server has no place for backups, or nothing to copy.
+    NoBackupDir,
     /// No such endpoint.
     NoEndpoint,
     /// The endpoint exists on servers with a virtual clock only.
@@ -51,6 +55,8 @@ pub enum ProblemKind {
     Draining,
     /// There are as many as there can be.
     TooMany,
+    /// A backup is under way.
+    BackupUnderWay,
     /// The task has a timeline, and the request would change one of its instants.
     Timeline,
     /// The queue has tasks or schedules.
@@ -90,7 +96,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 43] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -99,6 +105,8 @@ impl ProblemKind {
         Self::Done,
         Self::NoJob,
         Self::NoSchedule,
+        Self::NoBackup,
+        Self::NoBackupDir,
         Self::NoEndpoint,
         Self::NoVirtualClock,
         Self::BadMethod,
@@ -114,6 +122,7 @@ impl ProblemKind {
         Self::Dead,
         Self::Draining,
         Self::TooMany,
+        Self::BackupUnderWay,
         Self::Timeline,
         Self::QueueNotEmpty,
         Self::Leased,
@@ -142,6 +151,8 @@ impl ProblemKind {
             Self::ExpiresFirst => ("/problems/expires-first", 400, "the task would expire before it is due"),
             Self::NotFound => ("/problems/not-found", 404, "there is no such task"),
             Self::Done => ("/problems/done", 404, "the task is done"),
+            Self::NoBackup => ("/problems/no-backup", 404, "there is no such backup"),
+            Self::NoBackupDir => ("/problems/no-backup-dir", 404, "the server makes no backups"),
             Self::NoJob => ("/problems/no-job", 404, "there is no such job"),
             Self::NoSchedule => ("/problems/no-schedule", 404, "there is no such schedule"),
             Self::NoEndpoint => ("/problems/no-endpoint", 404, "there is no such endpoint"),
@@ -160,6 +171,7 @@ impl ProblemKind {
             Self::Live => ("/problems/live", 409, "a live task has this key"),
             Self::Dead => ("/problems/dead", 409, "the task is dead"),
             Self::Draining => ("/problems/draining", 409, "the queue takes no new tasks"),
+            Self::BackupUnderWay => ("/problems/backup-under-way", 409, "a backup is under way"),
             Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
             Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
             Self::QueueNotEmpty => ("/problems/queue-not-empty", 409, "the queue has tasks or schedules"),
@@ -229,6 +241,18 @@ impl ProblemKind {
             Self::Done => (
                 "The last task of this key was acked: its work is done. The call had no effect.",
                 "There is nothing left to do. A plain PUT makes a new task.",
+            ),
+            Self::NoBackup => (
+                "No backup has this number: there was none, it failed in an earlier life of the server, or it was removed.",
+                "GET /v1/backups lists those there are.",
+            ),
+            Self::NoBackupDir => (
+                "The server was started without a place for backups, or its tasks are kept in memory. The call had no effect.",
+                "Start it with --backup-dir DIR and with a data directory.",
+            ),
+            Self::BackupUnderWay => (
+                "The server makes one backup at a time. The call had no effect.",
+                "Wait for its end: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it.",
             ),
             Self::NoJob => (
                 "No job has this number, or it was over before the last 100 that were.",

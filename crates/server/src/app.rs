@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
+use crate::backups::{Backups, NO_DIR};
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::drain::Drain;
@@ -22,6 +23,7 @@ pub(crate) struct App {
     pub(crate) slots: Slots,
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) jobs: Jobs,
+    pub(crate) backups: Backups,
     pub(crate) refusals: Arc<Refusals>,
     /// What clients of beanstalkd ask, if there is a door for them.
     pub(crate) beanstalk: Arc<beanstalk::Counters>,
@@ -49,6 +51,7 @@ impl App {
     ) -> Self {
         Self {
             jobs: Jobs::new(queue.clone(), stopping.clone(), limits),
+            backups: Backups::new(queue.clone(), stopping.clone(), Err(NO_DIR), None),
             queue,
             stopping,
             slots: Slots::new(limits),

@@ -1,6 +1,7 @@
 //! What a server is told at its start.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,6 +52,18 @@ impl Default for Beanstalk {
     }
 }
 
+/// Backups that the server makes of itself while it serves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupPlan {
+    /// The directory that they go into, each into one of its own. It is made if it is not there, in a folder that is; it lies outside of the
+    /// data directory, and one server has it at a time.
+    pub directory: PathBuf,
+    /// How often one is made, by the clock of the system. `None`: when a caller asks for one.
+    pub every: Option<Duration>,
+    /// How many whole ones stay, however they were begun: when one more is whole, the oldest goes. `None`: all.
+    pub keep: Option<NonZeroUsize>,
+}
+
 /// Where tasks are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Store {
@@ -77,6 +90,8 @@ pub struct Config {
     pub allow_hosts: Vec<String>,
     /// Where tasks are kept.
     pub store: Store,
+    /// Backups of the directory. Default: none, and nothing is copied of tasks in memory.
+    pub backups: Option<BackupPlan>,
     /// A door for clients of beanstalkd. Default: none.
     pub beanstalk: Option<Beanstalk>,
     /// Time stands still until `POST /v1/clock/advance` moves it. A directory belongs to one kind of clock for ever.
@@ -129,6 +144,7 @@ impl Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)).into(),
             allow_hosts: Vec::new(),
             store,
+            backups: None,
             beanstalk: None,
             virtual_clock: false,
             ack_level: AckLevel::Fsync,

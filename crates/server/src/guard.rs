@@ -194,7 +194,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// What a request needs. What is not known here below `queues` and `clock` needs all there is, so that a route that is forgotten lets nobody
+/// What a request needs. What is not known here below `queues`, `clock` and `backups` needs all there is, so that a route that is forgotten lets nobody
 /// in. Elsewhere an unknown path has no route: a caller with any token is told so, and not that a right is missing. Tests demand that each route
 /// below `/v1` names its right.
 fn need(method: &Method, path: &str) -> Need {
@@ -207,7 +207,9 @@ fn need(method: &Method, path: &str) -> Need {
         ["v1", "queues" | "schedules" | "forecast" | "jobs"] => return Need::Somewhere(Right::Read),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
-        ["v1", "clock", ..] | ["v1", "drain" | "resume"] => return Need::Everywhere(Right::Admin),
+        ["v1", "clock" | "backups", ..] | ["v1", "drain" | "resume"] => {
+            return Need::Everywhere(Right::Admin);
+        }
         _ => return Need::Token,
     };
     let right = match rest {

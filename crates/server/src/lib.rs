@@ -22,6 +22,7 @@ mod answer;
 mod app;
 mod aside;
 mod audit;
+mod backups;
 mod batch;
 mod batches;
 mod beanstalk;
@@ -85,7 +86,8 @@ mod watched;
 mod wire;
 mod work;
 
-pub use config::{BEANSTALK_PORT_DEFAULT, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};
+pub use backups::BackupDirError;
+pub use config::{BEANSTALK_PORT_DEFAULT, BackupPlan, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};
 pub use drain::Drain;
 pub use guard::TokenFileError;
 pub use limits::Limits;

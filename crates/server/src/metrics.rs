@@ -24,6 +24,7 @@ use tickwheel_queue::{
 
 use crate::app::Shared;
 use crate::aside::aside;
+use crate::backups::BackupFigures;
 use crate::beanstalk;
 use crate::deliveries::DeliveryLateness;
 use crate::pieces::Pieces;
@@ -59,6 +60,7 @@ pub(crate) async fn metrics(app: Shared, _: NoQuery) -> Result<Response, Refusal
         deliveries: app.deliveries.lateness(),
         refusals: app.refusals.counts(),
         beanstalk: Arc::clone(&app.beanstalk),
+        backups: app.backups.figures(),
     };
     let mut registry = Registry::with_prefix("tickwheel");
     registry.register_collector(Box::new(figures));
@@ -84,6 +86,7 @@ struct Figures {
     deliveries: DeliveryLateness,
     refusals: Vec<(&'static str, u64)>,
     beanstalk: Arc<beanstalk::Counters>,
+    backups: BackupFigures,
 }
 
 /// The tasks of all queues, summed up while the queues come page by page.
@@ -198,6 +201,7 @@ impl Collector for Figures {
         let refusals: Vec<_> = self.beanstalk.refusals().collect();
         let help = "What they were refused, by the answer; connections that were too many by `closed`";
         page.counters("beanstalk_refused", help, "answer", &refusals)?;
+        page.backups(&self.backups)?;
         page.health(&self.health)
     }
 }
@@ -257,6 +261,20 @@ impl Page<'_> {
         let buckets: Vec<(f64, u64)> = bounds.zip(counts.iter().copied()).collect();
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
         metric.encode_histogram::<[(&str, &str); 0]>(sum_s, counts.iter().sum(), &buckets, None)
+    }
+
+    fn backups(&mut self, backups: &BackupFigures) -> fmt::Result {
+        let help = "Backups that are over, by how, and those that were due while another was under way";
+        self.counters("backups", help, "result", &backups.results())?;
+        let seconds = |ms: f64| ms / 1_000.0;
+        let help = "When the last whole backup was finished, by the clock of the system; 0 if there is none";
+        let last = seconds(backups.last_success_ms as f64);
+        self.gauge("backup_last_success_timestamp", help, Some(&Unit::Seconds), &last)?;
+        let took = seconds(backups.duration_ms as f64);
+        let help = "How long the last whole backup took";
+        self.gauge("backup_last_success_duration", help, Some(&Unit::Seconds), &took)?;
+        let help = "What the last whole backup has";
+        self.gauge("backup_last_success", help, Some(&Unit::Bytes), &backups.bytes)
     }
 
     fn health(&mut self, health: &Health) -> fmt::Result {

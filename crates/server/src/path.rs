@@ -25,7 +25,7 @@ pub(crate) struct ScheduleAt {
     pub(crate) name: ScheduleName,
 }
 
-/// The number of `/v1/jobs/{id}`, as it was written.
+/// The number of `/v1/jobs/{id}` and of `/v1/backups/{id}`, as it was written.
 pub(crate) struct JobAt(pub(crate) String);
 
 /// Where the names stand when the path is split at `/`; the text before the first `/` is segment 0.
@@ -65,7 +65,7 @@ impl<S: Sync> FromRequestParts<S> for JobAt {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        Ok(Self(segment(parts, QUEUE_SEGMENT, "number of the job")?))
+        Ok(Self(segment(parts, QUEUE_SEGMENT, "number")?))
     }
 }
 

@@ -10,8 +10,8 @@ use tickwheel_api::Problem;
 
 use crate::app::App;
 use crate::{
-    batch, bulk, clock, dead, description, drain, forecast, health, jobs, leases, metrics, problem, queues,
-    schedules, tasks,
+    backups, batch, bulk, clock, dead, description, drain, forecast, health, jobs, leases, metrics, problem,
+    queues, schedules, tasks,
 };
 
 /// A path, the methods it has, and who answers them.
@@ -60,6 +60,8 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/queues/{q}/schedules/{name}/preview", "GET, HEAD", get(schedules::preview)),
         ("/v1/jobs", "GET, HEAD", get(jobs::all)),
         ("/v1/jobs/{id}", "GET, HEAD, DELETE", get(jobs::get).delete(jobs::stop)),
+        ("/v1/backups", "GET, HEAD, POST", get(backups::all).post(backups::begin)),
+        ("/v1/backups/{id}", "GET, HEAD, DELETE", get(backups::one).delete(backups::stop)),
         ("/v1/forecast", "GET, HEAD", get(forecast::forecast)),
         ("/v1/drain", "POST", post(drain::drain)),
         ("/v1/resume", "POST", post(drain::resume)),

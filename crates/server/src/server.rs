@@ -1,6 +1,7 @@
 //! The server: binds, accepts, stops.
 
 use std::io;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::addresses::Addresses;
 use crate::app::App;
+use crate::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
 use crate::beanstalk::{Desk, DeskOptions, Listener};
-use crate::config::{Beanstalk, Config, Store};
+use crate::config::{BackupPlan, Beanstalk, Config, Store};
 use crate::drain::Drain;
 use crate::events;
 use crate::front::Front;
@@ -73,6 +75,9 @@ pub struct Server {
     beanstalk: Option<(Listener, Arc<Desk>)>,
     draining: Drain,
     notices: Notices,
+    backups: Backups,
+    backup_every: Option<Duration>,
+    _stop_backups: StopBackups,
 }
 
 impl Server {
@@ -107,6 +112,7 @@ impl Server {
             Store::Dir(directory) => Some(directory.clone()),
             Store::Memory => None,
         };
+        let backup_dir = open_backups(config.backups.as_ref(), directory.as_deref()).await?;
         let notices = Notices::new();
         let options =
             notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
@@ -127,7 +133,11 @@ impl Server {
         let (stop, stopping) = stopping::signal();
         let app =
             App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone(), &config.limits);
-        let app = Arc::new(App { lax_json: config.lax_json, ..app });
+        let plan = config.backups.as_ref();
+        let keep = plan.and_then(|plan| plan.keep).map(usize::from);
+        let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
+        let backups = Backups::new(queue.clone(), stopping.clone(), backup_dir, keep);
+        let app = Arc::new(App { lax_json: config.lax_json, backups: backups.clone(), ..app });
         let refusals = Arc::clone(&app.refusals);
         let draining = app.draining.clone();
         if let Err(problem) = app.jobs.resume().await {
@@ -181,6 +191,9 @@ impl Server {
             beanstalk,
             draining,
             notices,
+            _stop_backups: StopBackups(backups.clone()),
+            backups,
+            backup_every,
         })
     }
 
@@ -241,10 +254,18 @@ impl Server {
                 None => std::future::pending().await,
             }
         });
+        let (backups, every) = (self.backups.clone(), self.backup_every);
+        let mut schedule = pin!(async {
+            match every {
+                Some(every) => backups.keep_up(every).await,
+                None => std::future::pending().await,
+            }
+        });
         let mut notices = std::mem::replace(&mut self.notices, Notices::new());
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
+                () = &mut schedule => {}
                 () = &mut tokens => {}
                 () = &mut certificates => {}
                 () = notices.write() => {}
@@ -263,6 +284,7 @@ impl Server {
         drop(self.door);
         self.stop.give();
         let stop = lifecycle::Stop::begin(connections.len());
+        self.backups.stop_all();
         let drained = async { while connections.join_next().await.is_some() {} };
         if timeout(self.stop_grace, drained).await.is_err() {
             let cut_off = connections.len();
@@ -275,6 +297,10 @@ impl Server {
         }
         // It bounds itself by the same grace; what its clients hold goes back before the queue is closed.
         while doors.join_next().await.is_some() {}
+        // It ends after the piece that it is at; where the disk takes none any more, its part is removed at the next start.
+        if timeout(self.stop_grace, self.backups.ended()).await.is_err() {
+            tracing::warn!(waited = ?self.stop_grace, "stopped without waiting any longer for a backup to end");
+        }
         // A disk that takes no more may keep it from writing the leases down, for ever.
         let closed = timeout(self.stop_grace, close(self.queue)).await.is_ok();
         notices.write_rest();
@@ -349,6 +375,22 @@ async fn serve(
 
 fn no_door(door: &Beanstalk, source: io::Error) -> StartError {
     StartError::ListenBeanstalk { listen: door.listen.clone(), source }
+}
+
+/// Takes the directory of backups where blocking is allowed; `Ok(Err)` says why there is none.
+async fn open_backups(
+    plan: Option<&BackupPlan>,
+    data: Option<&Path>,
+) -> Result<Result<BackupDir, &'static str>, StartError> {
+    let Some(data) = data.map(Path::to_owned) else { return Ok(Err(IN_MEMORY)) };
+    let Some(place) = plan.map(|plan| plan.directory.clone()) else { return Ok(Err(NO_DIR)) };
+    let opening = tokio::task::spawn_blocking(move || {
+        BackupDir::open(&place, &data).map_err(|source| StartError::Backups { place, source })
+    });
+    match opening.await {
+        Ok(opened) => opened.map(Ok),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
 }
 
 /// Opens the queue where blocking is allowed: recovery reads files.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use tickwheel_queue::OpenError;
 
+use crate::backups::BackupDirError;
 use crate::guard::TokenFileError;
 use crate::listen::ListenAt;
 use crate::tls::TlsError;
@@ -100,6 +101,14 @@ pub enum StartError {
         listen: ListenAt,
         /// What the system said.
         source: io::Error,
+    },
+    /// The directory of backups cannot be used.
+    #[error("cannot keep backups in {}: {source}", place.display())]
+    Backups {
+        /// The directory asked for.
+        place: PathBuf,
+        /// What is wrong with it.
+        source: BackupDirError,
     },
     /// There is no certificate with its key.
     #[error("cannot speak TLS: {0}")]

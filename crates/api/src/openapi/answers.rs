@@ -6,7 +6,9 @@ use super::requests::{schedule_members, settings_members};
 use super::schema::{
     Member, Schema, all, any, boolean, count, has, integer, may, of, one_of, or_null, text, time, word,
 };
-use crate::{CancelOutcome, INTEGER_MAX, JobAction, JobState, ProblemKind, TaskState};
+use crate::{
+    BackupPhase, BackupState, CancelOutcome, INTEGER_MAX, JobAction, JobState, ProblemKind, TaskState,
+};
 
 /// All of them.
 pub(super) fn answers() -> Vec<Schema> {
@@ -95,6 +97,8 @@ pub(super) fn answers() -> Vec<Schema> {
         ),
         job(),
         jobs(),
+        backup(),
+        backups(),
         Schema::answer(
             "Redriven",
             "What became of the dead.",
@@ -305,6 +309,52 @@ fn leased() -> Schema {
     ];
     let rest = [rest, trace()].concat();
     Schema::answer("LeasedTask", "A task in a worker's hands.", [own, payload(), terms(), rest].concat())
+}
+
+fn backups() -> Schema {
+    Schema::answer("Backups", "Backups.", vec![has("backups", all(of("Backup")), "The newest first.")])
+}
+
+fn backup() -> Schema {
+    Schema::answer(
+        "Backup",
+        "A backup that the server makes of itself. What is not known yet is left out.",
+        vec![
+            has("id", count(), "Its number. A later backup has a higher one."),
+            has(
+                "name",
+                text(255),
+                "Its directory in that of `--backup-dir`. Until it is whole it is called `NAME.unfinished` there.",
+            ),
+            has(
+                "state",
+                one_of(&BackupState::ALL.map(BackupState::name)),
+                "How it goes. Of one that is `failed` or `stopped` nothing is left.",
+            ),
+            may(
+                "phase",
+                one_of(&BackupPhase::ALL.map(BackupPhase::name)),
+                "While it is under way: it copies the files, or reads the copy and checks every record.",
+            ),
+            has(
+                "begun_at",
+                time(),
+                "When it was begun, by the clock of the server's system, also beside a virtual clock.",
+            ),
+            may(
+                "as_of",
+                time(),
+                "Everything that was acknowledged before this instant is in it; with `--ack memory` what was not written yet is missing.",
+            ),
+            may("ended_at", time(), "When it was over."),
+            has("files", count(), "Its files; 0 until they are known."),
+            has("bytes", count(), "Bytes of them; 0 until they are known."),
+            has("bytes_done", count(), "How many of them its phase is through with; all once it is whole."),
+            may("tasks", count(), "Live tasks in it."),
+            may("dead", count(), "Tasks in it that were given up and are kept."),
+            may("error", text(65_536), "Why it is not whole."),
+        ],
+    )
 }
 
 fn jobs() -> Schema {

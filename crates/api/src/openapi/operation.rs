@@ -586,6 +586,37 @@ fn server() -> Vec<Operation> {
             "The end of a drain of the server. Queues that were told to drain go on to drain",
         )
         .gives(200, "Drained", "It drains no more."),
+        Operation::new(
+            "beginBackup",
+            "POST",
+            "/v1/backups",
+            Needs::Everywhere("admin"),
+            "Begins a backup of the server into the directory of `--backup-dir`, while it serves. One at a time; it goes on without the caller, and a restart of the server ends it",
+        )
+        .gives(202, "Backup", "It is under way.")
+        .with(&["Location"])
+        .refuses(&[BackupUnderWay, NoBackupDir]),
+        Operation::new(
+            "listBackups",
+            "GET",
+            "/v1/backups",
+            Needs::Everywhere("admin"),
+            "The backup under way, the whole ones in the directory, and the last that failed or were stopped since the start; the newest first",
+        )
+        .gives(200, "Backups", "The backups.")
+        .refuses(&[NoBackupDir]),
+        Operation::new("getBackup", "GET", "/v1/backups/{id}", Needs::Everywhere("admin"), "How a backup goes")
+            .gives(200, "Backup", "The backup.")
+            .refuses(&[NoBackup, NoBackupDir]),
+        Operation::new(
+            "stopBackup",
+            "DELETE",
+            "/v1/backups/{id}",
+            Needs::Everywhere("admin"),
+            "Stops a backup that is under way, and nothing is left of it; one that is whole stays",
+        )
+        .gives(200, "Backup", "The backup. It is still `running` if it did not end within 5 s.")
+        .refuses(&[NoBackup, NoBackupDir]),
         get("isAlive", "/healthz", Needs::Nothing, "Whether the process answers at all")
             .gives(200, "Alive", "It does."),
         get("isReady", "/readyz", Needs::Nothing, "Whether it takes work")

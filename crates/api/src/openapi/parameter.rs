@@ -35,7 +35,12 @@ pub(super) fn parameters() -> Vec<Parameter> {
         of("q", Path, queue.clone(), "The queue. A `/` in it is written `%2F`."),
         of("key", Path, word(256), "The key, percent-encoded."),
         of("name", Path, word(200), "The name of the schedule, percent-encoded."),
-        of("id", Path, json!({ "type": "string", "pattern": "^[0-9]+$" }), "The number of the job."),
+        of(
+            "id",
+            Path,
+            json!({ "type": "string", "pattern": "^[0-9]+$" }),
+            "The number of the job, or of the backup.",
+        ),
         of("kind", Path, one_of(&kinds), "The last part of the `type` of a problem."),
         of(
             "mode",

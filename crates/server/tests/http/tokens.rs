@@ -96,6 +96,8 @@ fn a_token_does_what_its_rights_and_its_scope_say() {
         ("POST", "/v1/queues/close/pause", "admin"),
         ("POST", "/v1/clock/advance", "admin"),
         ("POST", "/v1/drain", "admin"),
+        ("POST", "/v1/backups", "admin"),
+        ("GET", "/v1/backups", "admin"),
         ("POST", "/v1/resume", "admin"),
     ] {
         as_worker(method, target, "{}").assert_problem(403, "forbidden", &format!("the right `{right}`"));

@@ -1,0 +1,43 @@
+//! Backups that the server makes of itself.
+
+use super::exchange::Call;
+use super::{Client, ClientError};
+use crate::{BackupBody, BackupsBody};
+
+impl Client {
+    /// Begins a backup, and does not wait for it: [`backup`](Self::backup) says how it goes.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 409 if one is under way, 404 if the server has no place for backups; see [`ClientError`].
+    pub fn begin_backup(&self) -> Result<BackupBody, ClientError> {
+        self.exchange.send(Call::new("POST", "/v1/backups".to_owned()))?.body()
+    }
+
+    /// The backup under way, the whole ones and the last that failed, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if the server has no place for backups; see [`ClientError`].
+    pub fn backups(&self) -> Result<Vec<BackupBody>, ClientError> {
+        Ok(self.exchange.send(Call::new("GET", "/v1/backups".to_owned()))?.body::<BackupsBody>()?.backups)
+    }
+
+    /// How a backup goes.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if there is none with this number; see [`ClientError`].
+    pub fn backup(&self, id: u64) -> Result<BackupBody, ClientError> {
+        self.exchange.send(Call::new("GET", format!("/v1/backups/{id}")))?.body()
+    }
+
+    /// Stops a backup that is under way; one that is whole stays.
+    ///
+    /// # Errors
+    ///
+    /// As for [`backup`](Self::backup).
+    pub fn stop_backup(&self, id: u64) -> Result<BackupBody, ClientError> {
+        self.exchange.send(Call::new("DELETE", format!("/v1/backups/{id}")).twice_is_once())?.body()
+    }
+}
