@@ -14,7 +14,8 @@ use crate::remote::TOKEN_VARIABLE;
 const PREFIX: &str = "TICKWHEEL_";
 
 /// Variables of the project's own tests and scripts. The program does not read them, and they may be set where it runs.
-const OF_TESTS: [&str; 6] = [
+const OF_TESTS: [&str; 7] = [
+    "TICKWHEEL_BACKUPS",
     "TICKWHEEL_FAULT_SEED",
     "TICKWHEEL_KILLS",
     "TICKWHEEL_LONG",

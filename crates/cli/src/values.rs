@@ -67,6 +67,12 @@ pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("a commit is slow from 1ms to 1h on".to_owned()) }
 }
 
+/// How often a backup is made, in ms.
+pub(crate) fn backup_every(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (1_000..=366 * 86_400_000).contains(&ms) { Ok(ms) } else { Err("it takes 1s to 366d".to_owned()) }
+}
+
 /// An instant, in ms since 1970: RFC 3339, or milliseconds since 1970 as a bare number.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -1,54 +1,190 @@
 //! `tickwheel backup`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use tickwheel_queue::backup::{BackupReport, backup};
+use indicatif::HumanBytes;
+use tickwheel_api::client::Client;
+use tickwheel_api::{BackupBody, BackupState, time};
+use tickwheel_queue::BackupReport;
+use tickwheel_queue::backup::backup;
 
-use crate::output::say;
+use crate::output::{Format, Row, say};
+use crate::remote::Remote;
 
-/// Copy the data directory of a stopped server
+/// Have a running server back itself up, or copy the data directory of a stopped one
 ///
-/// The copy has what a start needs and no more, is synced, and every record of it is read and checked before it gets its name; until then
-/// it is called TO.unfinished. A program that embeds the queue can copy while it runs: `Queue::backup`.
+/// Without DIR and TO a server is asked, which serves on meanwhile. The backup goes into the directory of its `serve --backup-dir`; everything
+/// that was acknowledged before the instant `as_of` is in it. This command follows it on stderr until it is whole, and prints it; if it is
+/// interrupted, the backup goes on. With DIR and TO a directory that no server has is copied.
+///
+/// Either copy has what a start needs and no more, is synced, and every record of it is read and checked before it gets its name; until then
+/// it is called NAME.unfinished. A program that embeds the queue can copy while it runs: `Queue::backup_gently`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  tickwheel backup ./tickwheel-data /backup/monday
+  tickwheel backup                                       of the server at http://127.0.0.1:8463, while it runs
+  tickwheel backup --server https://tasks.example:8463 -o json | jq -r .name
+  tickwheel backup --list
+  tickwheel backup ./tickwheel-data /backup/monday       of a stopped server
   tickwheel restore /backup/monday ./tickwheel-data")]
 pub(crate) struct Backup {
-    /// The data directory; no server may be running on it
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
-    /// Where the copy goes: absent, or an empty directory
+    /// The data directory of a stopped server; without it a running server is asked
+    #[arg(value_name = "DIR", requires = "to")]
+    directory: Option<PathBuf>,
+    /// Where that copy goes: absent, or an empty directory
     #[arg(value_name = "TO")]
-    to: PathBuf,
+    to: Option<PathBuf>,
+    /// Begin a backup, print its number and name, and do not wait for it
+    #[arg(long, conflicts_with_all = ["directory", "list", "stop"])]
+    no_wait: bool,
+    /// Show the backups of the server: the one under way, the whole ones, and the last that failed
+    #[arg(long, conflicts_with_all = ["directory", "stop"])]
+    list: bool,
+    /// Stop the backup with this number; nothing is left of it
+    #[arg(long, value_name = "ID", conflicts_with = "directory")]
+    stop: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+    #[command(flatten)]
+    format: Format,
 }
 
+/// The time between two looks at a backup.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// So many looks in a row may find no server: one that is started anew is gone for a moment.
+const SILENT_LOOKS_MAX: u32 = 25;
+
 impl Backup {
-    /// Copies.
+    /// Copies, or has a server copy.
     ///
     /// # Errors
-    /// What is wrong with either place.
+    /// What is wrong with either place; no server, or a refusal; the backup is not whole.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        warn_of_others(&self.directory);
-        let report = backup(&self.directory, &self.to).context("failed to back up")?;
-        say(&told(report, &self.to));
+        if let (Some(directory), Some(to)) = (&self.directory, &self.to) {
+            warn_of_others(directory);
+            let report = backup(directory, to).context("failed to back up")?;
+            say(&told(report, to));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let client = self.remote.client()?;
+        let shown = match (self.list, self.stop) {
+            (true, _) => {
+                let all = client.backups()?;
+                if all.is_empty() {
+                    say("there are no backups");
+                    return Ok(ExitCode::SUCCESS);
+                }
+                all
+            }
+            (false, Some(id)) => vec![client.stop_backup(id)?],
+            (false, None) => {
+                let begun = client.begin_backup().context("failed to back up")?;
+                if self.no_wait {
+                    vec![begun]
+                } else {
+                    let over = follow(&client, begun)?;
+                    let is_whole = over.state == BackupState::Done;
+                    self.format.print([&over])?;
+                    return if is_whole { Ok(ExitCode::SUCCESS) } else { failed(&over) };
+                }
+            }
+        };
+        self.format.print(shown.iter())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
+fn failed(backup: &BackupBody) -> Result<ExitCode> {
+    match &backup.error {
+        Some(error) => bail!("failed to back up: {error}"),
+        None => bail!("failed to back up: it was stopped"),
+    }
+}
+
+/// Waits for the end of a backup, and says how it goes.
+fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
+    let (mut last, mut said, mut silent) = (begun, String::new(), 0);
+    while last.state == BackupState::Running {
+        let now = progress(&last);
+        if now != said {
+            say(&now);
+            said = now;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+        match client.backup(last.id) {
+            Ok(shown) => (last, silent) = (shown, 0),
+            // The server says that it knows nothing of it: it was started anew.
+            Err(error) if error.problem().is_some() || silent == SILENT_LOOKS_MAX => {
+                let why =
+                    format!("lost sight of backup {} ({}); `tickwheel backup --list`", last.id, last.name);
+                return Err(error).context(why);
+            }
+            Err(_) => silent += 1,
+        }
+    }
+    Ok(last)
+}
+
+/// How far it is, in steps of a tenth.
+fn progress(backup: &BackupBody) -> String {
+    let BackupBody { id, name, phase, bytes, bytes_done, .. } = backup;
+    let phase = phase.map_or("waiting", |phase| phase.name());
+    if *bytes == 0 {
+        return format!("backup {id}: {phase} {name}");
+    }
+    let tenths = bytes_done.saturating_mul(10) / bytes;
+    format!("backup {id}: {phase} {}0 % of {}", tenths, HumanBytes(*bytes))
+}
+
+impl Row for &BackupBody {
+    const HEADER: &'static [&'static str] =
+        &["NAME", "BACKUP", "STATE", "AS OF", "FILES", "BYTES", "TASKS", "REMARKS"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let state = match self.phase {
+            Some(phase) => format!("{}, {}", self.state.name(), phase.name()),
+            None => self.state.name().to_owned(),
+        };
+        vec![
+            self.name.clone(),
+            self.id.to_string(),
+            state,
+            self.as_of_ms.map(time::format).unwrap_or_default(),
+            self.files.to_string(),
+            HumanBytes(self.bytes).to_string(),
+            self.tasks.map(|tasks| tasks.to_string()).unwrap_or_default(),
+            self.error.clone().unwrap_or_default(),
+        ]
+    }
+}
+
 /// Says it if others may change what is copied.
-pub(super) fn warn_of_others(directory: &std::path::Path) {
+pub(super) fn warn_of_others(directory: &Path) {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
         say(&format!("warning: {warning}"));
     }
 }
 
-/// What was copied, in a line.
-pub(super) fn told(report: BackupReport, to: &std::path::Path) -> String {
-    let BackupReport { files, bytes, .. } = report;
-    format!("{files} files, {} copied to {} and checked", indicatif::HumanBytes(bytes), to.display())
+/// What was copied, in some lines.
+pub(super) fn told(report: BackupReport, to: &Path) -> String {
+    let BackupReport { files, bytes, as_of, tasks, dead, queues, ended, checked_bytes, .. } = report;
+    let mut lines =
+        vec![format!("{files} files, {} copied to {} and checked", HumanBytes(bytes), to.display())];
+    let counts = tasks.zip(dead).zip(queues.zip(ended));
+    lines.extend(counts.map(|((tasks, dead), (queues, ended))| {
+        format!("it has {tasks} live tasks and {dead} dead ones in {queues} queues, and {ended} ends that are remembered")
+    }));
+    lines.extend(
+        as_of.map(|at| format!("everything acknowledged before {} is in it", time::format(at.as_ms()))),
+    );
+    lines.push(format!("{} of records were read and checked in the copy", HumanBytes(checked_bytes)));
+    lines.join("\n")
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::doctor::{Depth, examine_dir};
 use tickwheel_queue::warning_of_others;
 
@@ -14,7 +15,7 @@ use crate::output::{Format, say};
 /// Look at a data directory: what is in it, and whether it is in order
 ///
 /// Nothing is changed, so it may be run at any time, beside a server too. Every problem is told with its file, its byte and a way out,
-/// not only the first. The exit code is 0 if all is in order, and 1 if something is damaged or cannot be read.
+/// not only the first. A backup is held against what it says of itself, with --deep each byte of it. The exit code is 0 if all is in order, and 1 if something is damaged or cannot be read.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -41,14 +42,23 @@ impl Doctor {
         let Self { directory, deep, format } = self;
         let depth = if deep { Depth::Records } else { Depth::Opening };
         let found = examine_dir(&directory, depth).context("failed to examine a data directory")?;
-        let in_order = found.is_in_order();
+        let (backup, differs) = match Manifest::read(&directory) {
+            Ok(Some(manifest)) => {
+                let differs = manifest.check(&directory, &found, deep).err();
+                (Some(manifest), differs)
+            }
+            Ok(None) => (None, None),
+            Err(error) => (None, Some(error)),
+        };
+        let in_order = found.is_in_order() && differs.is_none();
         if let Some(warning) = warning_of_others(&directory) {
             say(&format!("warning: {warning}"));
         }
         if found.in_use {
             say("a running process has this directory: figures may be in motion");
         }
-        Report::new(&directory, &found).print(&format)?;
+        let report = Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref());
+        report.print(&format)?;
         Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod backup;
+pub(crate) mod backup_options;
 pub(crate) mod bench;
 pub(crate) mod bench_beanstalk;
 pub(crate) mod cancel;

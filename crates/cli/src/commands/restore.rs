@@ -13,7 +13,8 @@ use crate::output::say;
 /// Make a data directory of a backup
 ///
 /// Every record of the backup is read and checked first, and every record of the copy after. A damaged backup is refused, and so is one with
-/// links or files that are not ours. The backup is not changed.
+/// links or files that are not ours. Where the backup says what it is (`backup.json`), each byte and each count is held against that. It is told
+/// what the copy has, and since when. The backup is not changed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -37,6 +38,12 @@ impl Restore {
         warn_of_others(&self.from);
         let report = restore(&self.from, &self.directory).context("failed to restore")?;
         say(&told(report, &self.directory));
+        say(match report.as_of {
+            Some(_) => {
+                "each byte of the backup is what its backup.json says, and so are the counts of the copy"
+            }
+            None => "the backup has no backup.json, so it could not be held against what it was",
+        });
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -19,6 +19,7 @@ use tickwheel_server::{
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::commands::backup_options::BackupOptions;
 use crate::commands::limits::LimitOptions;
 use crate::environment;
 use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as_json};
@@ -48,6 +49,7 @@ Examples:
   tickwheel serve                                        tasks in ./tickwheel-data, http://127.0.0.1:8463
   tickwheel serve --data /var/lib/tickwheel --log info
   tickwheel serve --listen 0.0.0.0:8463 --token-file tokens --tls-cert cert.pem --tls-key key.pem
+  tickwheel serve --backup-dir /backup/tickwheel --backup-every 1h --backup-keep 24
   tickwheel serve --listen unix:/run/tickwheel/http      behind a proxy, or for curl --unix-socket
   tickwheel serve --memory --listen 127.0.0.1:0          for a test: nothing is kept, any free port
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
@@ -118,6 +120,8 @@ pub(crate) struct Serve {
     /// The delays that `level` in a request stands for, the first is level 1
     #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", default_value_t = Levels::default())]
     levels: Levels,
+    #[command(flatten)]
+    backups: BackupOptions,
     #[command(flatten)]
     limits: LimitOptions,
     /// Take payloads that are JSON by the grammar and that some readers refuse
@@ -247,6 +251,7 @@ impl Serve {
             slow_commit: Duration::from_millis(self.slow_commit),
             tokens,
             token_file: self.token_file.clone(),
+            backups: self.backups.plan()?,
             ..Config::new(store)
         };
         let config = self.limits.put_into(config);
@@ -298,6 +303,7 @@ impl Serve {
                 "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
             );
         }
+        self.backups.warn(self.memory);
         self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;
         if *insecure && !config.has_tokens() {

@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
 use tickwheel_api::time;
+use tickwheel_queue::BackupError;
+use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::doctor::{Examination, Problem, Span};
 
 use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
@@ -26,7 +28,10 @@ pub(crate) struct Report {
     format: Option<u32>,
     clock: Option<String>,
     last_written: Option<String>,
+    /// Of a backup: everything that was acknowledged before this instant is in it.
+    backup_as_of: Option<String>,
     tasks: Option<u64>,
+    dead: Option<u64>,
     ended: Option<u64>,
     bytes: u64,
     checked_bytes: Option<u64>,
@@ -75,7 +80,9 @@ impl Report {
             format: found.format,
             clock: found.clock.map(|clock| clock.to_string()),
             last_written: found.last_written.map(|at| time::format(at.as_ms())),
+            backup_as_of: None,
             tasks: found.tasks,
+            dead: found.dead,
             ended: found.ended,
             bytes: found.bytes,
             checked_bytes: found.checked_bytes,
@@ -101,6 +108,25 @@ impl Report {
             problems: found.problems.iter().map(ProblemRow::from).collect(),
             way_out: way_out(directory, found),
         }
+    }
+
+    /// With what the directory says of itself, if it is a backup, and what is another way.
+    pub(crate) fn of_backup(mut self, manifest: Option<&Manifest>, differs: Option<&BackupError>) -> Self {
+        self.backup_as_of = manifest.and_then(Manifest::as_of).map(|at| time::format(at.as_ms()));
+        if let Some(error) = differs {
+            self.in_order = false;
+            let what = match error {
+                BackupError::Differs { what, .. } => what.clone(),
+                other => other.to_string(),
+            };
+            self.problems.push(ProblemRow {
+                file: Manifest::FILE.to_owned(),
+                offset: None,
+                what,
+                to_do: "take another backup, and keep this one as it is until then",
+            });
+        }
+        self
     }
 
     /// Prints it: one object as JSON, or a page for people.
@@ -148,6 +174,9 @@ impl Report {
         }
         if let Some(last_written) = &self.last_written {
             line("last written", last_written.clone());
+        }
+        if let Some(as_of) = &self.backup_as_of {
+            line("backup", format!("has everything that was acknowledged before {as_of}"));
         }
         if let (Some(tasks), Some(ended)) = (self.tasks, self.ended) {
             line("tasks", format!("{tasks} live, {ended} ended remembered"));

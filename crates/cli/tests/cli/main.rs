@@ -2,6 +2,7 @@
 
 mod access;
 mod arguments;
+mod backups;
 mod changing;
 mod client;
 mod config;

@@ -1,0 +1,61 @@
+//! Options of `serve` about the backups that it makes of itself.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use tickwheel_server::BackupPlan;
+
+use crate::values;
+
+/// Where backups go, how often one is made, how many stay.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// Where backups of the running server go: a directory of its own, outside of the data directory, made if it is not there
+    ///
+    /// `tickwheel backup --server URL` and `POST /v1/backups` begin one. Put it on another disk if there is one
+    #[arg(long, value_name = "DIR", env = "TICKWHEEL_BACKUP_DIR")]
+    backup_dir: Option<PathBuf>,
+    /// Make a backup this often, 1s to 366d, by the clock of the system; after a restart it goes on from the newest one
+    ///
+    /// One that is due while another is under way is left out
+    #[arg(long, value_name = "TIME", env = "TICKWHEEL_BACKUP_EVERY", value_parser = values::backup_every)]
+    backup_every: Option<u64>,
+    /// Keep this many whole backups, however they were begun: the oldest goes once a newer one is whole; all stay without it
+    ///
+    /// Only directories with names of backups are counted and removed: rename one to keep it
+    #[arg(long, value_name = "N", env = "TICKWHEEL_BACKUP_KEEP", value_parser = values::places)]
+    backup_keep: Option<usize>,
+}
+
+impl BackupOptions {
+    /// What they ask for.
+    ///
+    /// # Errors
+    /// There is a schedule and no place.
+    pub(crate) fn plan(&self) -> Result<Option<BackupPlan>> {
+        let Some(directory) = self.backup_dir.clone() else {
+            if self.backup_every.is_some() || self.backup_keep.is_some() {
+                bail!(
+                    "there is no place for backups; add --backup-dir, or leave out --backup-every and --backup-keep"
+                );
+            }
+            return Ok(None);
+        };
+        let every = self.backup_every.map(Duration::from_millis);
+        Ok(Some(BackupPlan { directory, every, keep: self.backup_keep.and_then(NonZeroUsize::new) }))
+    }
+
+    /// Warns of what may not be meant.
+    pub(crate) fn warn(&self, in_memory: bool) {
+        if in_memory && self.backup_dir.is_some() {
+            tracing::warn!("no backups are made, for tasks are kept in memory");
+        } else if self.backup_every.is_some() && self.backup_keep.is_none() {
+            tracing::warn!(
+                "all backups stay, and fill their disk in the end; --backup-keep says how many are to stay"
+            );
+        }
+    }
+}

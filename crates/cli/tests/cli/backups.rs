@@ -1,0 +1,113 @@
+//! A running server is asked for a backup, and the backup is proved by the way back.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::run::run;
+use crate::server::Server;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A server with two tasks and a place for backups.
+fn shop(place: &Path) -> Server {
+    let (data, backups) = (place.join("data"), place.join("backups"));
+    let words = ["--data", text(&data), "--backup-dir", text(&backups), "--listen", "127.0.0.1:0"];
+    let server = Server::start(&words);
+    for key in ["order:1", "order:2"] {
+        assert_eq!(run(&["put", "close", key, "--in", "30m", "--server", &server.url]).code, 0);
+    }
+    server
+}
+
+#[test]
+fn a_running_server_is_backed_up_and_restored() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let server = shop(place.path());
+    let made = run(&["backup", "--server", &server.url]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let backup: Value = serde_json::from_str(&made.out).expect("one object into a pipe");
+    assert_eq!((&backup["state"], &backup["tasks"]), (&"done".into(), &2.into()), "{backup}");
+    assert!(made.err.contains("copying"), "{}", made.err);
+    let name = backup["name"].as_str().expect("a name");
+    let table = run(&["backup", "--list", "-o", "table", "--server", &server.url]);
+    assert!(table.out.contains(name) && table.out.contains("AS OF"), "{}", table.out);
+
+    let (from, back) = (place.path().join("backups").join(name), place.path().join("back"));
+    let doctor = run(&["doctor", text(&from), "--deep"]);
+    assert_eq!(doctor.code, 0, "{}", doctor.out);
+    let report: Value = serde_json::from_str(&doctor.out).expect("JSON");
+    assert_eq!((&report["backup_as_of"], &report["dead"]), (&backup["as_of"], &0.into()));
+    let restored = run(&["restore", text(&from), text(&back)]);
+    assert_eq!(restored.code, 0, "{}", restored.err);
+    let as_of = backup["as_of"].as_str().expect("a time");
+    for part in ["2 live tasks and 0 dead ones in 1 queues", as_of, "each byte of the backup"] {
+        assert!(restored.err.contains(part), "{part} is not in {}", restored.err);
+    }
+    let again = Server::start(&["--data", text(&back), "--listen", "127.0.0.1:0"]);
+    assert_eq!(run(&["get", "close", "order:2", "--server", &again.url]).code, 0);
+    assert!(again.stop(Signal::TERM).success() && server.stop(Signal::TERM).success());
+
+    // One byte behind the last frame of its log, which no opening reads.
+    let shard = from.join("shard-0000");
+    let log = std::fs::read_dir(&shard).expect("the shard").map(|entry| entry.expect("an entry").path());
+    let log = log.into_iter().find(|path| text(path).contains("/log-")).expect("a log file");
+    let mut bytes = std::fs::read(&log).expect("readable");
+    *bytes.last_mut().expect("some") ^= 1;
+    std::fs::write(&log, bytes).expect("writable");
+    let (doctor, deep) =
+        (run(&["doctor", text(&from)]), run(&["doctor", text(&from), "--deep", "-o", "table"]));
+    assert_eq!((doctor.code, deep.code), (0, 1), "{}", deep.out);
+    assert!(deep.out.contains("backup.json: ") && deep.out.contains("with the checksum"), "{}", deep.out);
+    let refused = run(&["restore", text(&from), text(&place.path().join("other"))]);
+    assert!(
+        refused.code == 1 && refused.err.contains("is not what its `backup.json` says"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn a_backup_is_begun_without_waiting_listed_and_stopped() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let server = shop(place.path());
+    let none = run(&["backup", "--list", "--server", &server.url]);
+    assert!(none.code == 0 && none.err.contains("there are no backups"), "{}", none.err);
+    let begun = run(&["backup", "--no-wait", "--server", &server.url]);
+    let backup: Value = serde_json::from_str(&begun.out).expect("JSON");
+    assert_eq!((begun.code, &backup["state"]), (0, &"running".into()), "{}", begun.err);
+    let stopped = run(&["backup", "--stop", &backup["id"].to_string(), "--server", &server.url]);
+    assert_eq!(stopped.code, 0, "{}", stopped.err);
+    let absent = run(&["backup", "--stop", "7", "--server", &server.url]);
+    assert!(absent.code == 1 && absent.err.contains("there is no backup `7`"), "{}", absent.err);
+    assert!(server.stop(Signal::TERM).success());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_way_out() {
+    let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
+    let nowhere = run(&["backup", "--server", &server.url]);
+    assert!(nowhere.code == 1 && nowhere.err.contains("--backup-dir"), "{}", nowhere.err);
+    let half = run(&["backup", "./data"]);
+    assert!(half.code == 2 && half.err.contains("TO"), "{}", half.err);
+    let schedule = run(&["serve", "--memory", "--backup-every", "1h"]);
+    assert!(schedule.code == 1 && schedule.err.contains("add --backup-dir"), "{}", schedule.err);
+    let often = run(&["serve", "--backup-dir", "b", "--backup-every", "1ms"]);
+    assert!(often.code == 2 && often.err.contains("1s to 366d"), "{}", often.err);
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).expect("made");
+    let inside = run(&[
+        "serve",
+        "--data",
+        text(&data),
+        "--backup-dir",
+        text(&data.join("b")),
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    assert!(inside.code == 1 && inside.err.contains("lies in the data directory"), "{}", inside.err);
+}
