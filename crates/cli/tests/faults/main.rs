@@ -1,6 +1,7 @@
 //! The real server with faults from outside, held to what it promises: what was acknowledged stays, nothing is early, what was
 //! cancelled or acked does not come back. The page `docs/faults.md` says how to run more of it.
 
+mod backups;
 mod caller;
 mod clock;
 mod full;
