@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to its terminal")]
 
+mod backup;
 mod beanstalk;
 mod calls;
 mod count;
@@ -49,6 +50,8 @@ enum Bench {
     Http(http::HttpArguments),
     /// The door for clients of beanstalkd beside beanstalkd: throughput, lateness, memory, restarts, wake-ups.
     Beanstalk(beanstalk::BeanstalkArguments),
+    /// Durable puts beside a backup: the latency of the slow ones, in rounds that alternate with quiet ones.
+    Backup(backup::BackupArguments),
     /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
     Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
@@ -93,6 +96,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Timer(arguments) => measured(|| timer::run(&arguments)),
         Bench::Http(arguments) => measured(|| http::run(&arguments)),
         Bench::Beanstalk(arguments) => measured(|| beanstalk::run(&arguments)),
+        Bench::Backup(arguments) => measured(|| backup::run(&arguments)),
         Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
         Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
