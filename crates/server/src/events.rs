@@ -76,6 +76,25 @@ events! {
     /// Jobs of before the start do not go on.
     JOBS_STAND_STILL = "jobs_stand_still";
 
+    /// A backup begins.
+    BACKUP_BEGUN = "backup_begun";
+    /// A backup is whole.
+    BACKUP_WHOLE = "backup_whole";
+    /// A backup failed, or could not be begun when it was due.
+    BACKUP_FAILED = "backup_failed";
+    /// A backup was stopped.
+    BACKUP_STOPPED = "backup_stopped";
+    /// A backup was due while another was under way.
+    BACKUP_LEFT_OUT = "backup_left_out";
+    /// The server stops without waiting for a backup any longer.
+    BACKUP_NOT_ENDED = "backup_not_ended";
+    /// An old backup was removed.
+    BACKUP_REMOVED = "backup_removed";
+    /// A part of a backup that did not finish was removed.
+    BACKUP_PART_REMOVED = "backup_part_removed";
+    /// An old backup, or such a part, cannot be removed.
+    BACKUP_NOT_REMOVED = "backup_not_removed";
+
     /// New tasks are refused from now on.
     DRAIN_BEGUN = "drain_begun";
     /// New tasks are taken again.

@@ -299,7 +299,7 @@ impl Server {
         while doors.join_next().await.is_some() {}
         // It ends after the piece that it is at; where the disk takes none any more, its part is removed at the next start.
         if timeout(self.stop_grace, self.backups.ended()).await.is_err() {
-            tracing::warn!(waited = ?self.stop_grace, "stopped without waiting any longer for a backup to end");
+            tracing::warn!(event = events::BACKUP_NOT_ENDED, waited = ?self.stop_grace, "stopped without waiting any longer for a backup to end");
         }
         // A disk that takes no more may keep it from writing the leases down, for ever.
         let closed = timeout(self.stop_grace, close(self.queue)).await.is_ok();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tickwheel_server::BackupPlan;
+use tickwheel_server::{BackupPlan, events};
 
 use crate::values;
 
@@ -51,9 +51,10 @@ impl BackupOptions {
     /// Warns of what may not be meant.
     pub(crate) fn warn(&self, in_memory: bool) {
         if in_memory && self.backup_dir.is_some() {
-            tracing::warn!("no backups are made, for tasks are kept in memory");
+            tracing::warn!(event = events::DOUBTFUL, "no backups are made, for tasks are kept in memory");
         } else if self.backup_every.is_some() && self.backup_keep.is_none() {
             tracing::warn!(
+                event = events::DOUBTFUL,
                 "all backups stay, and fill their disk in the end; --backup-keep says how many are to stay"
             );
         }

@@ -13,6 +13,7 @@ use super::figures::BackupFigures;
 use super::name::name_of;
 use super::place::{BackupDir, with_report};
 use super::schedule;
+use crate::events;
 use crate::problem::Refusal;
 use crate::stopping::Stopping;
 
@@ -118,7 +119,7 @@ impl Backups {
             let made = backups.make(id, &watch);
             end.with(made);
         };
-        tracing::info!(id, name = body.name, "a backup is begun");
+        tracing::info!(event = events::BACKUP_BEGUN, id, name = body.name, "a backup is begun");
         if let Err(error) = std::thread::Builder::new().name(KEEPER_THREAD.to_owned()).spawn(work) {
             self.over(id, Err(BackupError::Thread(error)));
             return Err(Problem::internal("the system gives no thread for a backup").into());
@@ -132,11 +133,15 @@ impl Backups {
             Ok(Begun::Now(_)) => {}
             Ok(Begun::UnderWay(id)) => {
                 self.state().figures.leave_out();
-                tracing::warn!(under_way = id, "a backup was due and is left out, for another is under way");
+                tracing::warn!(
+                    event = events::BACKUP_LEFT_OUT,
+                    under_way = id,
+                    "a backup was due and is left out, for another is under way"
+                );
             }
             Err(refusal) => {
                 let problem = Problem::from(refusal);
-                tracing::error!(%problem, "a backup was due and cannot be begun");
+                tracing::error!(event = events::BACKUP_FAILED, %problem, "a backup was due and cannot be begun");
             }
         }
     }
@@ -168,12 +173,23 @@ impl Backups {
         };
         state.figures.add(&body);
         let BackupBody { name, bytes, files, tasks, error, .. } = &body;
-        let took = Duration::from_millis(ms_of(&body));
+        let took_ms = ms_of(&body);
         match body.state {
-            BackupState::Done => tracing::info!(id, name, bytes, files, tasks, ?took, "a backup is whole"),
-            BackupState::Failed => tracing::error!(id, name, error, ?took, "a backup failed"),
+            BackupState::Done => tracing::info!(
+                event = events::BACKUP_WHOLE,
+                id,
+                name,
+                bytes,
+                files,
+                tasks,
+                took_ms,
+                "a backup is whole"
+            ),
+            BackupState::Failed => {
+                tracing::error!(event = events::BACKUP_FAILED, id, name, error, took_ms, "a backup failed")
+            }
             BackupState::Running | BackupState::Stopped => {
-                tracing::warn!(id, name, ?took, "a backup was stopped");
+                tracing::warn!(event = events::BACKUP_STOPPED, id, name, took_ms, "a backup was stopped");
             }
         }
         if body.state != BackupState::Done {

@@ -10,6 +10,7 @@ use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::{BackupReport, Timestamp};
 
 use super::name::{UNFINISHED, id_of, name_of};
+use crate::events;
 
 /// Held by the server that has the directory. It stays there when the server ends.
 const LOCK: &str = "lock";
@@ -95,9 +96,13 @@ impl BackupDir {
             |name: &String| name.strip_suffix(UNFINISHED).is_some_and(|name| id_of(name).is_some());
         for name in self.names().into_iter().filter(unfinished) {
             match fs::remove_dir_all(self.path.join(&name)) {
-                Ok(()) => tracing::info!(name, "a part of a backup that did not finish was removed"),
+                Ok(()) => tracing::info!(
+                    event = events::BACKUP_PART_REMOVED,
+                    name,
+                    "a part of a backup that did not finish was removed"
+                ),
                 Err(error) => {
-                    tracing::warn!(name, %error, "a part of a backup that did not finish cannot be removed");
+                    tracing::warn!(event = events::BACKUP_NOT_REMOVED, name, %error, "a part of a backup that did not finish cannot be removed");
                 }
             }
         }
@@ -162,8 +167,14 @@ impl BackupDir {
             // A removal that is cut short leaves nothing that looks whole.
             let going = self.path.join(format!("{name}{UNFINISHED}"));
             match fs::rename(&path, &going).and_then(|()| fs::remove_dir_all(&going)) {
-                Ok(()) => tracing::info!(name, "an old backup was removed: a newer one is whole"),
-                Err(error) => tracing::warn!(name, %error, "an old backup cannot be removed"),
+                Ok(()) => tracing::info!(
+                    event = events::BACKUP_REMOVED,
+                    name,
+                    "an old backup was removed: a newer one is whole"
+                ),
+                Err(error) => {
+                    tracing::warn!(event = events::BACKUP_NOT_REMOVED, name, %error, "an old backup cannot be removed")
+                }
             }
         }
     }
