@@ -51,7 +51,7 @@ impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
                     told = None;
                     if *self.last() != found {
                         *self.last.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
-                        tracing::info!(event = events::RELOADED, what, "{what} were read again");
+                        tracing::info!(target: events::AUDIT, event = events::RELOADED, what, "{what} were read again");
                     }
                 }
                 Err(why) if told.as_ref() != Some(&why) => {

@@ -232,6 +232,51 @@ fn acts_of_administrators_and_refusals_are_audited_by_the_name_of_the_token() {
 }
 
 #[test]
+fn a_token_file_that_changes_is_told() {
+    let server = with_tokens(&[]);
+    let tokens = server.log.with_file_name("tokens");
+    fs::write(&tokens, "marker-admin-token-0123456789 rights=marker-right\n").expect("written");
+    let failed = server.wait_for(&["\"event\":\"reload_failed\""]);
+    assert!(
+        failed.contains("ERROR") && failed.contains("the tokens") && failed.contains("line 1"),
+        "{failed}"
+    );
+    assert_eq!(server.call("GET", "/v1/queues", Some(ADMIN), ""), 200, "those before stay valid");
+    fs::write(&tokens, format!("{} name=next\n", hashed("another-token-0123456789"))).expect("written");
+    let again = server.wait_for(&["\"event\":\"reloaded\""]);
+    assert!(again.contains("\"target\":\"audit\""), "{again}");
+    assert_eq!(server.call("GET", "/v1/queues", Some(ADMIN), ""), 401);
+    assert!(!server.stop().contains("marker"));
+}
+
+#[test]
+fn a_job_is_told_when_it_begins_and_when_it_is_over() {
+    let server = Logged::start(&["--log-format", "json"], &[]);
+    for batch in 0..2 {
+        let put = |n| format!("{{\"op\":\"put\",\"key\":\"{batch}:{n}\",\"delay\":\"1h\"}}\n");
+        let lines: String = (0..6_000).map(put).collect();
+        assert_eq!(server.call("POST", "/v1/queues/q/batch", None, &lines), 200);
+    }
+    assert_eq!(server.call("POST", "/v1/queues/q/purge", None, ""), 202);
+    let over = server.wait_for(&["\"event\":\"job_over\""]);
+    let over: Value = serde_json::from_str(&over).expect("JSON");
+    assert_eq!((&over["queue"], &over["done"]), (&"q".into(), &12_000.into()), "{over}");
+    let lines = json(&server.stop());
+    let begun = lines.iter().find(|line| line["event"] == "job_begun").expect("it began");
+    assert_eq!((&begun["id"], &begun["of"]), (&over["id"], &12_000.into()), "{begun}");
+}
+
+#[test]
+fn a_start_that_fails_is_an_event_too() {
+    let words = ["serve", "--memory", "--log-format", "json", "--log", "off", "--listen", "0.0.0.0:0"];
+    let failed = crate::run::run(&words);
+    assert_eq!((failed.code, failed.out.as_str()), (1, ""));
+    let lines = json(&failed.err);
+    assert_eq!(events_of(&lines), ["start_failed"], "{lines:?}");
+    assert!(lines[0]["error"].as_str().is_some_and(|why| why.contains("--insecure")), "{lines:?}");
+}
+
+#[test]
 fn a_flood_of_refusals_is_counted_and_told() {
     let server = with_tokens(&[]);
     for n in 0..300 {

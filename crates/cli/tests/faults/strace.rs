@@ -145,7 +145,7 @@ fn answers_wait_for_a_slow_sync() {
         return;
     }
     let mut stage = Stage::new();
-    let server = stage.home.start();
+    let server = stage.home.start_as(stage.home.command(&[]).args(["--slow-commit", "200ms"]));
     let caller = Caller::new(&server.url, &stage.history);
     let _injection = Injection::into_running(server.pid(), "fdatasync:delay_enter=300000", stage.path());
     for number in 0..2 {
@@ -157,6 +157,13 @@ fn answers_wait_for_a_slow_sync() {
         caller.cancel(&one).expect("it is slow, not broken");
         assert!(begun.elapsed() >= Duration::from_millis(300), "cancel answered after {:?}", begun.elapsed());
     }
+    let told = wait_for("a line in the log", || {
+        Some(stage.home.lines("commit_slow")).filter(|lines| !lines.is_empty())
+    });
+    assert!(
+        told.len() == 1 && told[0].contains("took_ms=3"),
+        "four were slow, and the first is told: {told:?}"
+    );
     let load =
         Load { seed: 1, round: 1, large: LARGE, live: &[], stop: &AtomicBool::new(false), kept: &stage.kept };
     load.run(&caller, |_| {
