@@ -48,29 +48,6 @@ fn a_queue_whose_lock_is_taken_away_changes_nothing_any_more() {
     assert!(put(&third, "a").is_ok(), "and goes on with what there was");
 }
 
-/// No log file is made, and no checkpoint named, in a directory that may be another's: whether or not a second has passed.
-#[test]
-fn a_file_is_made_only_under_the_lock() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (queue, told) =
-        opened(Queue::options().log_file_bytes(8_192).checkpoint_after_bytes(16_384), directory.path());
-    let files = || fs::read_dir(directory.path().join("shard-0000")).expect("a folder").count();
-    put(&queue, "a").expect("taken");
-    fs::remove_file(directory.path().join("lock")).expect("removed");
-    let before = files();
-    let ends = Instant::now() + LONG;
-    let mut number = 0;
-    while put(&queue, &format!("b{number}")).is_ok() && Instant::now() < ends {
-        number += 1;
-    }
-    assert!(matches!(told.recv_timeout(LONG), Ok(Notice::ReadOnly { .. })));
-    assert!(
-        files() <= before + 2,
-        "what was under way may end; there were {before}, and there are {}",
-        files()
-    );
-}
-
 #[test]
 fn a_slow_commit_is_told() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -101,4 +78,17 @@ fn an_opening_says_what_it_found() {
     let found = queue.opened().recovery.clone().expect("a directory");
     assert!(!found.created && found.tasks == 1 && found.frames > 0, "{found:?}");
     assert_eq!(Queue::options().open_memory().expect("a queue").opened().recovery, None);
+}
+
+/// One commit has more log than four checkpoints want.
+#[test]
+fn a_checkpoint_that_is_late_is_told_and_its_end_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (queue, told) = opened(Queue::options().checkpoint_after_bytes(4_096), directory.path());
+    let name = QueueName::new("q").expect("a name");
+    let large = Put::new(&name, Key::new("a").expect("a key")).payload(vec![1; 1 << 16]);
+    queue.put(large.after(Duration::from_secs(3_600))).wait().expect("taken");
+    let late = told.recv_timeout(LONG).expect("it is told");
+    assert!(matches!(late, Notice::CheckpointLate { log_bytes } if log_bytes > 4 * 4_096), "{late:?}");
+    assert_eq!(told.recv_timeout(LONG), Ok(Notice::CheckpointDone));
 }

@@ -160,6 +160,7 @@ mod tests {
             ("POST", "/v1/queues/{q}/dead/redrive"),
             ("POST", "/v1/clock/advance"),
             ("POST", "/v1/drain"),
+            ("POST", "/v1/backups"),
             ("POST", "/v1/queues/{q}/purge"),
             ("PUT", "/v1/queues/{q}/schedules/{name}"),
             ("DELETE", "/v1/jobs/{id}"),

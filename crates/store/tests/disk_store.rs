@@ -76,6 +76,26 @@ fn a_second_process_is_refused_and_told_where() {
     DiskStore::open_dir(base.path(), options(&setup), quiet()).expect("it is free again");
 }
 
+/// Nobody looks at the lock here but the store itself, before it makes a file.
+#[test]
+fn no_log_file_is_made_without_the_lock() {
+    let base = tempfile::tempdir().expect("a directory");
+    let store = DiskStore::open_dir(base.path(), options(&Setup::default()), quiet()).expect("it opens");
+    let mut owner = Owner::acquire(store);
+    std::fs::remove_file(base.path().join(FsDisk::LOCK_FILE)).expect("removed");
+    // Far more than all log files that are ready.
+    let failed = (1..=20_000).find_map(|id| {
+        let task = Arc::new(sample_task(id, owner.next_seq(), "q", &format!("k{id}"), 3_600_000));
+        match owner.commit(vec![TaskEffect::Stored { task, body_known: false }]) {
+            Reply::Done { .. } => None,
+            Reply::Failed { why } => Some(why),
+            other => panic!("a commit was answered {other:?}"),
+        }
+    });
+    let why = failed.expect("a new log file is needed, and is not made");
+    assert!(why.contains("lock: the file is gone"), "{why}");
+}
+
 #[test]
 fn a_directory_lives_by_one_clock() {
     let base = tempfile::tempdir().expect("a directory");
