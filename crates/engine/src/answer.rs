@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::figures::QueueFigures;
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
@@ -261,6 +262,11 @@ pub struct QueueCounts {
     pub draining: bool,
     /// What has happened in it since it appeared, but not before the machine's start.
     pub totals: QueueTotals,
+    /// The same for those who watch it: these figures go on when it is empty.
+    pub figures: QueueFigures,
+    /// Its number among the queues that have appeared since the machine's start, from 1; 0: it is not there. A queue that is forgotten and appears again has a
+    /// higher one.
+    pub appeared: u64,
 }
 
 impl QueueCounts {
@@ -350,6 +356,10 @@ pub struct Stats {
     pub page: QueuePage,
     /// What happened in queues that have ended, by the namespace, as long as that has others. Empty unless the page is the last.
     pub gone: BTreeMap<String, QueueTotals>,
+    /// What happened in queues that are forgotten, together.
+    pub forgotten: QueueFigures,
+    /// How many queues have appeared; no queue's [`appeared`](QueueCounts::appeared) is higher.
+    pub queues_appeared: u64,
     /// Puts and patches taken.
     pub scheduled_total: u64,
     /// Tasks added.

@@ -5,6 +5,7 @@
 mod answer;
 mod bounds;
 mod command;
+mod figures;
 mod input;
 mod machine;
 mod name;
@@ -33,6 +34,7 @@ pub use command::{
     Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive,
     SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
+pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};

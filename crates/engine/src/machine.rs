@@ -476,6 +476,11 @@ impl Engine {
         let of = self.queues.open(&queue);
         *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
         of.totals.ended += u64::from(outcome != Outcome::Forgotten);
+        match outcome {
+            Outcome::Done(_) => of.figures.acked += 1,
+            Outcome::Cancelled | Outcome::Revoked(_) => of.figures.cancelled += 1,
+            Outcome::Forgotten => {}
+        }
         self.queues.tidy(&queue);
         let ended = TaskEffect::Ended(Ended { id: task.id, queue, key, seq, at: now.wall, outcome });
         self.together(|engine| {
@@ -548,6 +553,8 @@ impl Engine {
         Stats {
             page,
             gone,
+            forgotten: *self.queues.forgotten(),
+            queues_appeared: self.queues.appeared(),
             room: self.room_left(),
             waiting: self.queues.waiting(),
             read_only: self.failed.is_some(),

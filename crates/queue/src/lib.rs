@@ -43,11 +43,12 @@ pub use tickwheel_engine::{
     Failure, Forecast, ForecastView, Get, GetError, GetSchedule, Group, Key, LATENESS_BOUNDS_MS,
     LEASE_MS_DEFAULT, Lease, Leased, List, ListAllSchedules, ListQueues, ListSchedules, Moment, Nack,
     NackError, NackHow, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload,
-    Place, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError,
-    QueueName, QueuePage, QueueSettings, QueueTotals, QueueView, Rate, Redrive, RedriveError, Retention,
-    Retry, SCHEDULES_PAGE_MAX, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
-    State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally, TaskFilter, TaskPage, TaskView, Terms,
-    Timestamp, Token, TokenAnswer, Unavailable, WhichQueues, occurrence_key,
+    Place, Put, PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange,
+    QueueCounts, QueueError, QueueFigures, QueueName, QueuePage, QueueSettings, QueueTotals, QueueView, Rate,
+    Redrive, RedriveError, Retention, Retry, SCHEDULES_PAGE_MAX, Schedule, ScheduleError, ScheduleName,
+    ScheduleRecord, ScheduleView, Seq, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally,
+    TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WhichQueues,
+    occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

@@ -179,6 +179,7 @@ impl Engine {
         let queue = self.queues.open(&task.queue);
         queue.live -= 1;
         queue.dead += 1;
+        queue.figures.dead += 1;
         self.stats.dead_total += 1;
         self.place(slot, now);
     }
@@ -197,8 +198,9 @@ impl Engine {
     }
 
     fn expiry_of(&self, task: &Task) -> Option<Expiry> {
+        let at = task.expire_at()?;
         let queue = self.queues.number(&task.queue).expect("a queue is there while it has tasks");
-        Some((task.expire_at()?, task.id, queue))
+        Some((at, task.id, queue))
     }
 
     /// Gives up what has expired by now. What is in workers' hands may still be finished.

@@ -228,7 +228,7 @@ impl Engine {
     }
 
     pub(super) fn queue_view(&self, now: Now, name: &QueueName) -> QueueView {
-        let unused = Queue::new(name.clone());
+        let unused = Queue::new(name.clone(), 0);
         let queue = self.queues.get(name).unwrap_or(&unused);
         QueueView {
             counts: queue.counts(now),
@@ -316,7 +316,9 @@ impl Engine {
     /// A ready task goes into a worker's hands: it leaves the line, and makes way for nobody.
     pub(super) fn leave_line(&mut self, slot: Slot) {
         let task = Arc::clone(&self.entries.get(slot).task);
-        self.queues.open(&task.queue).leave(ReadyPlace::of(&task, slot), task.group());
+        let queue = self.queues.open(&task.queue);
+        queue.leave(ReadyPlace::of(&task, slot), task.group());
+        queue.figures.delivered += 1;
         self.entries.get_mut(slot).at = At::Far;
     }
 

@@ -176,7 +176,7 @@ impl Engine {
                 self.near.ready += 1;
                 queue.park(group, InLine::Stub(stub));
             }
-            None => self.add_ready_stub(&task.queue, stub),
+            None => self.add_ready_stub(&task.queue, stub, None),
         }
         self.entries.remove(slot);
     }
@@ -239,8 +239,9 @@ impl Engine {
         } else if task.dead().is_some() {
             self.add_waiting_stub(&task);
         } else if task.due_at <= now.wall {
-            self.count_lateness(now.wall.ms_since(task.due_at));
-            self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall));
+            let late_ms = now.wall.ms_since(task.due_at.max(task.put_at));
+            self.count_lateness(late_ms);
+            self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall), Some(late_ms));
             self.watch_stub(&task, now);
         } else {
             self.watch_stub(&task, now);
@@ -256,8 +257,9 @@ impl Engine {
                 self.forget_stub(stub.id);
                 continue;
             }
-            self.count_lateness(now.wall.ms_since(stub.due_at));
-            self.join_line(stub.queue, stub.ready(now.wall));
+            let late_ms = now.wall.ms_since(stub.due_at);
+            self.count_lateness(late_ms);
+            self.join_line(stub.queue, stub.ready(now.wall), Some(late_ms));
         }
     }
 
@@ -266,15 +268,19 @@ impl Engine {
         self.near.waiting.insert(WaitingStub::of(task, queue));
     }
 
-    fn add_ready_stub(&mut self, queue: &QueueName, stub: ReadyStub) {
+    fn add_ready_stub(&mut self, queue: &QueueName, stub: ReadyStub, late_ms: Option<u64>) {
         let queue = self.queues.number(queue).expect("a queue is there while it has live tasks");
-        self.join_line(queue, stub);
+        self.join_line(queue, stub, late_ms);
     }
 
-    fn join_line(&mut self, queue: QueueNo, stub: ReadyStub) {
+    /// `late_ms`: its instant has come, this long ago.
+    fn join_line(&mut self, queue: QueueNo, stub: ReadyStub, late_ms: Option<u64>) {
         self.near.ready += 1;
         let queue = self.queues.numbered_mut(queue);
         queue.join_stub(stub);
+        if let Some(late_ms) = late_ms {
+            queue.figures.count_lateness(late_ms);
+        }
         if !queue.waiters.is_empty() {
             self.to_serve.insert(queue.name.clone());
         }

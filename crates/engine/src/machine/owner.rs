@@ -160,6 +160,7 @@ impl Engine {
     pub(super) fn begin(&mut self, slot: Slot, now: Now) {
         self.stats.scheduled_total += 1;
         let task = Arc::clone(&self.entries.get(slot).task);
+        self.queues.open(&task.queue).figures.put += 1;
         self.watch_expiry(&task);
         self.place(slot, now);
     }

@@ -7,6 +7,7 @@ use super::bucket::Bucket;
 use super::line::{InLine, Line, ReadyPlace};
 use super::stub::{ReadyKey, ReadyStub};
 use crate::answer::{QueueCounts, QueueTotals};
+use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::settings::QueueRecord;
@@ -46,8 +47,12 @@ pub(super) struct Queue {
     pub(super) used: bool,
     /// When it was last found empty after it had been used; `None` once that is forgotten.
     pub(super) emptied: Option<Emptied>,
-    /// What has happened in it since it appeared.
+    /// What has happened in it since it was in use.
     pub(super) totals: QueueTotals,
+    /// What has happened in it since it appeared.
+    pub(super) figures: QueueFigures,
+    /// Its number among the queues that have appeared.
+    pub(super) appeared: u64,
     /// What its owner laid down.
     pub(super) record: Arc<QueueRecord>,
     /// What its rate leaves, if it has one.
@@ -80,7 +85,7 @@ pub(super) struct InGroup {
 }
 
 impl Queue {
-    pub(super) fn new(name: QueueName) -> Self {
+    pub(super) fn new(name: QueueName, appeared: u64) -> Self {
         Self {
             name,
             line: Line::default(),
@@ -98,6 +103,8 @@ impl Queue {
             used: false,
             emptied: None,
             totals: QueueTotals::default(),
+            figures: QueueFigures::default(),
+            appeared,
             record: Arc::default(),
             bucket: None,
         }
@@ -139,6 +146,8 @@ impl Queue {
             paused: self.record.is_paused(now.wall),
             draining: self.record.draining,
             totals: self.totals,
+            figures: self.figures,
+            appeared: self.appeared,
         }
     }
 

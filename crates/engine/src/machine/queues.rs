@@ -8,6 +8,7 @@ use super::heads::Fetch;
 use super::queue::{Emptied, Queue};
 use crate::answer::{QueuePage, QueueTotals};
 use crate::command::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
+use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::time::Now;
@@ -41,6 +42,10 @@ pub(super) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
     /// By namespace, of those that have queues.
     gone: BTreeMap<String, QueueTotals>,
+    /// What happened in queues that are not there any more.
+    forgotten: QueueFigures,
+    /// How many queues have appeared.
+    appeared: u64,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
     /// Those with an `emptied`, by its number: the earliest first. Some have been filled again.
@@ -87,7 +92,8 @@ impl Queues {
     }
 
     fn make(&mut self, name: &QueueName) -> QueueNo {
-        let queue = Some(Queue::new(name.clone()));
+        self.appeared += 1;
+        let queue = Some(Queue::new(name.clone(), self.appeared));
         let no = match self.free.pop() {
             Some(no) => {
                 self.queues[no as usize] = queue;
@@ -163,6 +169,8 @@ impl Queues {
         }
         let (name, totals) = (queue.name.clone(), core::mem::take(&mut queue.totals));
         if queue.emptied.is_none() {
+            let figures = queue.figures;
+            self.forgotten.add(&figures);
             self.by_name.remove(&name);
             self.queues[no as usize] = None;
             self.free.push(no);
@@ -188,6 +196,16 @@ impl Queues {
     /// What happened in the queues of each namespace that have ended.
     pub(super) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         &self.gone
+    }
+
+    /// What happened in queues that are not there any more.
+    pub(super) fn forgotten(&self) -> &QueueFigures {
+        &self.forgotten
+    }
+
+    /// How many queues have appeared.
+    pub(super) fn appeared(&self) -> u64 {
+        self.appeared
     }
 
     /// Whether anything stands in the line of the queue.

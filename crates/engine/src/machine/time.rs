@@ -56,7 +56,9 @@ impl Engine {
         for slot in ended {
             self.stats.expired_total += 1;
             let task = Arc::clone(&self.entries.get(slot).task);
-            self.queues.open(&task.queue).totals.expiries += 1;
+            let queue = self.queues.open(&task.queue);
+            queue.totals.expiries += 1;
+            queue.figures.expired += 1;
             self.lease_ended(slot, now, Lapse::EXPIRED);
         }
     }
@@ -70,7 +72,7 @@ impl Engine {
         let task = &self.entries.get(slot).task;
         let late_ms = now.wall.ms_since(task.due_at.max(task.put_at));
         self.count_lateness(late_ms);
-        self.make_ready(slot, now.wall);
+        self.join_ready(slot, now.wall, Some(late_ms));
     }
 
     /// Puts an entry that stands nowhere where its `due_at` says.
@@ -93,7 +95,13 @@ impl Engine {
         };
     }
 
+    /// Puts an entry that stands nowhere into its line again, where it was before, or at a wish: its instant did not come just now.
     pub(super) fn make_ready(&mut self, slot: Slot, since: Timestamp) {
+        self.join_ready(slot, since, None);
+    }
+
+    /// `late_ms`: its instant has come, this long ago.
+    fn join_ready(&mut self, slot: Slot, since: Timestamp, late_ms: Option<u64>) {
         let entry = self.entries.get_mut(slot);
         entry.at = At::Ready { since };
         let place = ReadyPlace::of(&entry.task, slot);
@@ -101,6 +109,9 @@ impl Engine {
         let line = self.queues.open(&queue);
         let added = line.join(place);
         assert!(added, "a task is ready once, but {place:?} already was");
+        if let Some(late_ms) = late_ms {
+            line.figures.count_lateness(late_ms);
+        }
         if !line.waiters.is_empty() {
             self.to_serve.insert(queue);
         }

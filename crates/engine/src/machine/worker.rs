@@ -432,13 +432,17 @@ impl Engine {
                 self.stats.acked_total += 1;
                 let next = self.entries.get(slot).task.next_moment();
                 match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
-                    Some(at) => self.step_on(now, slot, no, at),
+                    Some(at) => {
+                        self.queues.open(queue).figures.acked += 1;
+                        self.step_on(now, slot, no, at);
+                    }
                     None => self.end(now, slot, Outcome::Done(no)),
                 }
                 TokenAnswer::Acked
             }
             Verb::Nack(lapse) => {
                 self.stats.nacked_total += 1;
+                self.queues.open(queue).figures.nacked += 1;
                 self.lease_ended(slot, now, lapse.clone());
                 TokenAnswer::Nacked
             }

@@ -3,6 +3,7 @@
 mod acks;
 mod by_id;
 mod dead;
+mod figures;
 mod flow;
 mod forecast;
 mod leases;

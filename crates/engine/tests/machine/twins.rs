@@ -111,7 +111,7 @@ impl Twins {
             }
         }
         let counts = self.tiny.all_counts();
-        assert_eq!(counts, self.ample.all_counts());
+        assert_eq!(as_seen(counts.clone()), as_seen(self.ample.all_counts()));
         let leased: u64 = counts.iter().map(|counts| counts.leased).sum();
         let engine = &self.tiny.engine;
         // An eighth of the budget is for tasks that are held whole, each of 500 bytes at least, whatever else there is.
@@ -138,6 +138,17 @@ impl Twins {
         let back = draw.below(8) as usize;
         self.tokens.len().checked_sub(1 + back).map(|at| self.tokens[at].clone())
     }
+}
+
+/// Counts as an operator sees them.
+///
+/// A task that the tiny one has to load first becomes ready when it is loaded, which may be later by the wall clock. And a queue that is looked
+/// at for a moment appears without anybody seeing it.
+fn as_seen(mut counts: Vec<QueueCounts>) -> Vec<QueueCounts> {
+    for QueueCounts { figures, appeared, .. } in &mut counts {
+        (figures.lateness, figures.lateness_sum_ms, *appeared) = Default::default();
+    }
+    counts
 }
 
 fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
@@ -311,7 +322,7 @@ fn drain(mut twins: Twins) {
             }
         }
         let counts = twins.ample.all_counts();
-        assert_eq!(counts, twins.tiny.all_counts());
+        assert_eq!(as_seen(counts.clone()), as_seen(twins.tiny.all_counts()));
         // The dead are forgotten in their time.
         if counts.iter().all(|of| of.scheduled + of.ready + of.leased + of.dead == 0) {
             return;

@@ -1,0 +1,123 @@
+//! [`QueueFigures`]: what has happened in one queue, for those who watch it.
+
+/// Upper bounds of a queue's lateness histogram, milliseconds. One more count stands behind the last bound.
+///
+/// Each of them is one of [`LATENESS_BOUNDS_MS`](crate::LATENESS_BOUNDS_MS). They are few, because each queue has its own histogram.
+pub const QUEUE_LATENESS_BOUNDS_MS: [u64; 5] = [10, 100, 1_000, 5_000, 60_000];
+
+const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
+
+/// What has happened in a queue since it appeared, but not before the machine's start.
+///
+/// Unlike [`QueueTotals`](crate::QueueTotals) they go on when the queue is empty. They end when the machine forgets the queue: an hour after it
+/// was emptied, when it is deleted, or when 10,000 other queues were emptied after it. [`Stats::forgotten`](crate::Stats::forgotten) has them from
+/// then on, so no event is ever lost from the sum. No figure ever falls.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueFigures {
+    /// Puts taken: tasks added or replaced, those that schedules made among them.
+    pub put: u64,
+    /// Leases granted.
+    pub delivered: u64,
+    /// Leases that ended by ack.
+    pub acked: u64,
+    /// Leases that ended by nack.
+    pub nacked: u64,
+    /// Leases that ran out.
+    pub expired: u64,
+    /// Tasks cancelled or revoked.
+    pub cancelled: u64,
+    /// Tasks given up.
+    pub dead: u64,
+    /// Lateness of what fired, `due_at` to ready, in the buckets of [`QUEUE_LATENESS_BOUNDS_MS`] and one beyond.
+    pub lateness: [u64; BUCKETS],
+    /// Their sum, milliseconds.
+    pub lateness_sum_ms: u64,
+}
+
+impl QueueFigures {
+    /// A task fired that was due this long ago, milliseconds.
+    pub(crate) fn count_lateness(&mut self, late_ms: u64) {
+        self.lateness[QUEUE_LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
+        self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
+    }
+
+    /// What happened in another queue as well.
+    pub fn add(&mut self, other: &Self) {
+        self.merge(other, u64::saturating_add);
+    }
+
+    /// What happened since these figures were looked at before. A figure that was higher then counts as unchanged.
+    #[must_use]
+    pub fn since(mut self, before: &Self) -> Self {
+        self.merge(before, u64::saturating_sub);
+        self
+    }
+
+    /// Of each figure the higher one.
+    #[must_use]
+    pub fn max(mut self, other: &Self) -> Self {
+        self.merge(other, u64::max);
+        self
+    }
+
+    fn merge(&mut self, other: &Self, merge: impl Fn(u64, u64) -> u64) {
+        let Self { put, delivered, acked, nacked, expired, cancelled, dead, lateness, lateness_sum_ms } =
+            other;
+        for (mine, other) in [
+            (&mut self.put, put),
+            (&mut self.delivered, delivered),
+            (&mut self.acked, acked),
+            (&mut self.nacked, nacked),
+            (&mut self.expired, expired),
+            (&mut self.cancelled, cancelled),
+            (&mut self.dead, dead),
+            (&mut self.lateness_sum_ms, lateness_sum_ms),
+        ]
+        .into_iter()
+        .chain(self.lateness.iter_mut().zip(lateness))
+        {
+            *mine = merge(*mine, *other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::LATENESS_BOUNDS_MS;
+
+    #[test]
+    fn the_bounds_of_a_queue_are_bounds_of_the_machine() {
+        assert!(QUEUE_LATENESS_BOUNDS_MS.iter().all(|bound| LATENESS_BOUNDS_MS.contains(bound)));
+        assert!(QUEUE_LATENESS_BOUNDS_MS.is_sorted());
+    }
+
+    #[test]
+    fn a_task_is_counted_in_the_bucket_whose_bound_it_does_not_exceed() {
+        let mut figures = QueueFigures::default();
+        for late_ms in [0, 10, 11, 5_000, 60_001] {
+            figures.count_lateness(late_ms);
+        }
+        assert_eq!((figures.lateness, figures.lateness_sum_ms), ([2, 1, 0, 1, 0, 1], 65_022));
+    }
+
+    #[test]
+    fn each_figure_is_merged() {
+        let all = |n| QueueFigures {
+            put: n,
+            delivered: n,
+            acked: n,
+            nacked: n,
+            expired: n,
+            cancelled: n,
+            dead: n,
+            lateness: [n; BUCKETS],
+            lateness_sum_ms: n,
+        };
+        let mut sum = all(2);
+        sum.add(&all(3));
+        assert_eq!(sum, all(5));
+        assert_eq!((all(5).since(&all(3)), all(3).since(&all(5))), (all(2), all(0)));
+        assert_eq!((all(5).max(&all(3)), all(3).max(&all(5))), (all(5), all(5)));
+    }
+}

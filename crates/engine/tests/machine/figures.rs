@@ -1,0 +1,162 @@
+//! What each queue counts for those who watch it.
+
+use tickwheel_engine::*;
+
+use crate::flow::change;
+use crate::world::*;
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn stats(world: &mut World) -> Stats {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+        panic!("another answer")
+    };
+    *stats
+}
+
+fn figures(world: &mut World, name: &str) -> Option<QueueFigures> {
+    world.all_counts().into_iter().find(|counts| counts.queue.as_str() == name).map(|counts| counts.figures)
+}
+
+fn put_into(world: &mut World, name: &str, id: &str) {
+    world.put(Put::new(&queue(name), key(id))).expect("taken");
+}
+
+#[test]
+fn each_event_is_counted_once_in_its_queue() {
+    let mut world = World::new();
+    let retry = Retry { max_attempts: Some(2), backoff: None };
+    change(
+        &mut world,
+        QueueChange::Settings(QueueSettings { retry: Some(retry), ..QueueSettings::default() }),
+    )
+    .expect("taken");
+    put_into(&mut world, "other", "a");
+    // Acked, cancelled, revoked, and replaced before.
+    for name in ["acked", "revoked", "expired"] {
+        world.put_in(name, 0);
+    }
+    world.put_in("cancelled", 1_000);
+    world.put_in("cancelled", 2_000);
+    world.cancel("cancelled").expect("cancelled");
+    let leased = world.lease(3, 1_000);
+    assert_eq!(keys(&leased), ["acked", "revoked", "expired"]);
+    world.ack(leased[0].token);
+    let revoke = Cancel { on_lease: OnLease::Revoke, ..Cancel::new(&queue("q"), key("revoked")) };
+    world.cancel_by(revoke).expect("revoked");
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked, "the answer was lost");
+    // Its lease runs out; then it is nacked, and that was the last attempt.
+    world.pass_ms(1_000);
+    let again = world.lease(1, 1_000);
+    world.nack(again[0].token, None);
+    let counted = figures(&mut world, "q").expect("listed");
+    let expected = QueueFigures {
+        put: 5,
+        delivered: 4,
+        acked: 1,
+        nacked: 1,
+        expired: 1,
+        cancelled: 2,
+        dead: 1,
+        // Three were due at once; the lease that ran out, and the nack, made none fire again.
+        lateness: [3, 0, 0, 0, 0, 0],
+        lateness_sum_ms: 0,
+    };
+    assert_eq!(counted, expected);
+    let other = figures(&mut world, "other").expect("listed");
+    assert_eq!((other.put, other.delivered), (1, 0));
+    let all = stats(&mut world);
+    assert_eq!(
+        (all.acked_total, all.nacked_total, all.expired_total, all.cancelled_total, all.dead_total),
+        (counted.acked, counted.nacked, counted.expired, counted.cancelled, counted.dead),
+        "the sums of the machine say the same"
+    );
+    assert_eq!((all.leased_total, all.fired_total), (counted.delivered, 4));
+}
+
+#[test]
+fn each_moment_of_a_timeline_is_an_ack() {
+    let mut world = World::new();
+    let moment = |at_ms| Moment { at: ms(at_ms), payload: Vec::new(), content_type: "text/plain".into() };
+    let body = Body { timeline: vec![moment(0), moment(10)], ..Body::default() };
+    world.put(Put { body, ..Put::new(&queue("q"), key("steps")) }).expect("taken");
+    for _ in 0..2 {
+        let leased = world.lease(1, 1_000);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+        world.pass_ms(10);
+    }
+    let counted = figures(&mut world, "q").expect("listed");
+    assert_eq!((counted.put, counted.delivered, counted.acked), (1, 2, 2));
+}
+
+#[test]
+fn lateness_is_that_of_the_queue() {
+    let mut world = World::new();
+    for name in ["late", "prompt"] {
+        let put = Put { due: Due::After { ms: 100 }, ..Put::new(&queue(name), key("a")) };
+        world.put(put).expect("taken");
+    }
+    let cancelled = Cancel::new(&queue("prompt"), key("a"));
+    world.cancel_by(cancelled).expect("cancelled");
+    // Nobody woke the machine in time.
+    world.pass_ms(2_600);
+    put_into(&mut world, "prompt", "b");
+    let late = figures(&mut world, "late").expect("listed");
+    assert_eq!((late.lateness, late.lateness_sum_ms), ([0, 0, 0, 1, 0, 0], 2_500));
+    let prompt = figures(&mut world, "prompt").expect("listed");
+    assert_eq!((prompt.lateness, prompt.lateness_sum_ms), ([1, 0, 0, 0, 0, 0], 0));
+}
+
+/// Of a task that is not held whole only a stub falls due.
+#[test]
+fn what_falls_due_as_a_stub_is_counted_too() {
+    let mut world = World::with(EngineConfig { near_bytes_max: 64 << 10, ..EngineConfig::default() });
+    for n in 0..2_000 {
+        world.put_in(&format!("k{n:04}"), 60_000);
+    }
+    let wake = world.engine.next_wake().wall.expect("they have to be loaded");
+    world.pass_ms(wake.ms_since(ms(0)));
+    assert!(world.engine.stubs_in_memory() > 0, "some are there as stubs");
+    world.pass_ms(60_050 - wake.ms_since(ms(0)));
+    let counted = figures(&mut world, "q").expect("listed");
+    assert_eq!((counted.lateness, counted.lateness_sum_ms), ([0, 2_000, 0, 0, 0, 0], 2_000 * 50));
+    while let [leased] = &world.lease(1, 1_000)[..] {
+        world.ack(leased.token);
+    }
+    let counted = figures(&mut world, "q").expect("listed");
+    assert_eq!(
+        (counted.delivered, counted.acked, counted.lateness.iter().sum::<u64>()),
+        (2_000, 2_000, 2_000)
+    );
+}
+
+/// A queue that was empty between two looks had counted from 0 again, and a rate over it was wrong.
+#[test]
+fn figures_go_on_while_a_queue_is_empty() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        put_into(&mut world, "q", "a");
+        world.cancel("a").expect("cancelled");
+    }
+    let counts = &world.all_counts()[0];
+    assert_eq!((counts.figures.put, counts.figures.cancelled, counts.totals.added), (3, 3, 0));
+}
+
+#[test]
+fn what_a_queue_counted_is_kept_in_the_sum_when_it_is_forgotten() {
+    let mut world = World::new();
+    put_into(&mut world, "a", "1");
+    put_into(&mut world, "q", "1");
+    let before = world.all_counts();
+    assert_eq!((before[0].appeared, before[1].appeared, stats(&mut world).queues_appeared), (1, 2, 2));
+    world.cancel("1").expect("cancelled");
+    assert_eq!(stats(&mut world).forgotten, QueueFigures::default(), "it is still listed");
+    world.pass_ms(HOUR_MS);
+    assert_eq!(figures(&mut world, "q"), None);
+    let gone = QueueFigures { put: 1, cancelled: 1, lateness: [1, 0, 0, 0, 0, 0], ..QueueFigures::default() };
+    assert_eq!(stats(&mut world).forgotten, gone);
+    // It appears again, as another one.
+    put_into(&mut world, "q", "2");
+    let again = world.all_counts();
+    assert_eq!((again[1].appeared, again[1].figures.put, stats(&mut world).forgotten), (3, 1, gone));
+}
