@@ -114,7 +114,9 @@ fn success(answer: &Answer) -> Value {
             json!({ "application/json": { "schema": of(schema) }, "text/html": { "schema": { "type": "string" } } })
         }
         Content::Lines(schema) => json!({ BATCH_CONTENT_TYPE: { "schema": lines_of(schema) } }),
-        Content::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
+        Content::Text(kinds) => {
+            kinds.iter().map(|kind| (*kind, json!({ "schema": { "type": "string" } }))).collect()
+        }
         Content::OpenApi => json!({ "application/json": { "schema": { "type": "object" } } }),
     };
     let mut described = json!({ "description": answer.what, "content": content });

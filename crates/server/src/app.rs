@@ -9,9 +9,12 @@ use crate::backups::{Backups, NO_DIR};
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::drain::Drain;
+use crate::front;
 use crate::jobs::Jobs;
 use crate::limits::{Limits, Slots};
+use crate::metrics::QueueLabels;
 use crate::refusals::Refusals;
+use crate::requests::Requests;
 use crate::span::SpanSink;
 use crate::stopping::Stopping;
 
@@ -25,6 +28,9 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     pub(crate) backups: Backups,
     pub(crate) refusals: Arc<Refusals>,
+    pub(crate) requests: Arc<Requests>,
+    /// Which queues have labels in the figures; held while a scrape looks at them.
+    pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
     /// What clients of beanstalkd ask, if there is a door for them.
     pub(crate) beanstalk: Arc<beanstalk::Counters>,
     /// Held while the settings of a queue are changed.
@@ -57,6 +63,8 @@ impl App {
             slots: Slots::new(limits),
             deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
+            requests: Arc::new(Requests::of(front::routes())),
+            queue_labels: tokio::sync::Mutex::default(),
             beanstalk: Arc::default(),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),

@@ -29,6 +29,7 @@ use crate::pages;
 use crate::problem::{self, Refusal};
 use crate::quota::Quota;
 use crate::refusals::Refusals;
+use crate::requests::{Requests, Waited};
 use crate::span::{Attribute, Span, SpanKind, SpanSink};
 use crate::standing::Standing;
 
@@ -40,6 +41,7 @@ pub(crate) struct Front {
     clock: SystemClock,
     shapes: Shapes,
     refusals: Arc<Refusals>,
+    requests: Arc<Requests>,
     spans: Option<SpanSink>,
     /// There is a line in the log for each call.
     access_log: bool,
@@ -52,11 +54,13 @@ impl Front {
         hosts: Hosts,
         guard: Arc<Guard>,
         refusals: Arc<Refusals>,
+        requests: Arc<Requests>,
         spans: Option<SpanSink>,
         access_log: bool,
     ) -> Self {
         let (clock, shapes) = (SystemClock::new(), Shapes::new());
-        Self { routes, hosts, guard, clock, shapes, refusals, spans, access_log, acts: Acts::new() }
+        let acts = Acts::new();
+        Self { routes, hosts, guard, clock, shapes, refusals, requests, spans, access_log, acts }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -84,6 +88,8 @@ impl Front {
         }
         let took = self.clock.now().saturating_since(begun);
         let status = answer.status().as_u16();
+        let waited = answer.extensions().get::<Waited>().map_or(Duration::ZERO, |waited| waited.0);
+        self.requests.count(shape, status, took.saturating_sub(waited));
         log(&method, shape, status, took, trace.as_ref());
         if let Some(spans) = &self.spans {
             spans.take(span(&method, shape, status, took, trace));
@@ -183,6 +189,11 @@ struct Shapes(BTreeSet<&'static str>);
 /// What no route has.
 const UNMATCHED: &str = "unmatched";
 
+/// What a call's route may be, as figures and logs name it.
+pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
+    operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
+}
+
 impl Shapes {
     fn new() -> Self {
         Self(operations().into_iter().map(|operation| operation.path).collect())
@@ -205,7 +216,40 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
+    use axum::routing::get;
+
     use super::*;
+    use crate::addresses::Addresses;
+    use crate::places::Places;
+    use crate::tokens::Tokens;
+
+    /// A worker that waits an hour for work is no slow call.
+    #[tokio::test]
+    async fn what_a_lease_waited_is_no_time_of_its_call() {
+        let waits = || async {
+            let mut answer = Response::new(Body::empty());
+            answer.extensions_mut().insert(Waited(Duration::from_secs(3_600)));
+            answer
+        };
+        let requests = Arc::new(Requests::of(routes()));
+        let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
+        let front = Front::new(
+            Router::new().route("/v1/queues", get(waits)),
+            Hosts::of(&listen.into(), false, &[]),
+            Arc::new(Guard::open(Tokens::default(), None).expect("there is no file to read")),
+            Arc::new(Refusals::new()),
+            Arc::clone(&requests),
+            None,
+            false,
+        );
+        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
+        assert_eq!(front.answer(request.expect("a request"), &standing).await.status(), 200);
+        let seen = requests.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        assert_eq!((seen[0].route, seen[0].class, seen[0].times.sum_us), ("/v1/queues", "2xx", 0));
+        assert_eq!(seen[0].times.counts[0], 1);
+    }
 
     #[test]
     fn logs_hold_no_names() {

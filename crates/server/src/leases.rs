@@ -36,6 +36,7 @@ pub(crate) async fn lease(
     // A server that stops answers at once with what is ready, if anything.
     let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
     let watched = turn.watch();
+    let begun = app.requests.wait_begins();
     let asked = app.queue.now();
     let leased = app.queue.lease(translate::lease(&queue, &request, wait), wait);
     let leased = tokio::select! {
@@ -45,6 +46,7 @@ pub(crate) async fn lease(
     };
     // They are the client's from here on, also where it leaves while they are written: nobody gives them back.
     drop(watched);
+    let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
     let now = app.queue.now();
     app.deliveries.count(&leased, asked, now);
     if let Some(spans) = &app.spans {
@@ -52,7 +54,11 @@ pub(crate) async fn lease(
         leased.iter().for_each(|task| spans.take(span(&queue, task, now, parent.clone())));
     }
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
-    Ok(stream::tasks(leased, bytes, translate::leased_task, String::new()).await)
+    let mut answer = stream::tasks(leased, bytes, translate::leased_task, String::new()).await;
+    if let Some(waited) = waited {
+        answer.extensions_mut().insert(waited);
+    }
+    Ok(answer)
 }
 
 /// The way of a task from its instant into a worker's hands.

@@ -66,6 +66,7 @@ mod queue_pages;
 mod queues;
 mod quota;
 mod refusals;
+mod requests;
 mod routes;
 mod rows;
 mod schedule;

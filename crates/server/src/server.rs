@@ -138,7 +138,7 @@ impl Server {
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = Backups::new(queue.clone(), stopping.clone(), backup_dir, keep);
         let app = Arc::new(App { lax_json: config.lax_json, backups: backups.clone(), ..app });
-        let refusals = Arc::clone(&app.refusals);
+        let (refusals, requests) = (Arc::clone(&app.refusals), Arc::clone(&app.requests));
         let draining = app.draining.clone();
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "jobs that were under way stand still until the next start");
@@ -148,6 +148,7 @@ impl Server {
             Hosts::of(&local_addr, tls.is_some(), &config.allow_hosts),
             Arc::clone(&guard),
             refusals,
+            requests,
             config.spans,
             config.access_log,
         ));

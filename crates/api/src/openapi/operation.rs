@@ -70,8 +70,8 @@ pub(super) enum Content {
     JsonOrPage(&'static str),
     /// An object of this schema a line.
     Lines(&'static str),
-    /// Text of this type.
-    Text(&'static str),
+    /// Text of one of these types.
+    Text(&'static [&'static str]),
     /// This description itself.
     OpenApi,
 }
@@ -623,8 +623,11 @@ fn server() -> Vec<Operation> {
             .gives(200, "Ready", "It does.")
             .gives(503, "Ready", "It does not, and says why."),
         get("metrics", "/metrics", Needs::Everywhere("read"), "Figures for Prometheus").gives_other(
-            "The figures, as OpenMetrics.",
-            Content::Text("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+            "The figures, as OpenMetrics, or in the text format 0.0.4 if `Accept` likes that better.",
+            Content::Text(&[
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                "text/plain; version=0.0.4; charset=utf-8",
+            ]),
         ),
         get("openapi", "/openapi.json", Needs::Token, "This description, as OpenAPI 3.1")
             .gives_other("The description.", Content::OpenApi),

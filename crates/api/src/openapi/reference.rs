@@ -60,7 +60,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
             Content::Json(schema) => link(schema),
             Content::JsonOrPage(schema) => format!("{} or `text/html`", link(schema)),
             Content::Lines(schema) => format!("{}, one a line", link(schema)),
-            Content::Text(kind) => format!("`{kind}`"),
+            Content::Text(kinds) => format!("`{}`", kinds.join("` or `")),
             Content::OpenApi => "OpenAPI 3.1".to_owned(),
         };
         line(page, format_args!("- {}: {given}. {}", answer.status, answer.what));

@@ -128,6 +128,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::places::Places;
     use crate::refusals::Refusals;
+    use crate::requests::Requests;
     use crate::stopping::{self, Stop};
     use crate::tokens::Tokens;
 
@@ -167,6 +168,7 @@ mod tests {
             Hosts::of(&listen.into(), false, &[]),
             Arc::new(guard),
             Arc::new(Refusals::new()),
+            Arc::new(Requests::of([])),
             None,
             false,
         ));

@@ -13,6 +13,7 @@ mod forecasts;
 mod keys;
 mod leases;
 mod lists;
+mod metrics;
 mod moving;
 mod pages;
 mod places;
