@@ -1,0 +1,151 @@
+//! A machine with a server as an operator has it: a unit that is started and stopped, its log, its directory, a place for backups.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+/// The commands that a test puts in the place of systemd's. `@ROOT@` is the place of all files.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+set -u
+root='@ROOT@'
+pid=$(cat "$root/pid" 2>/dev/null || true)
+alive() { [ -n "$pid" ] && [ -r "/proc/$pid/stat" ] && ! grep -q ') Z ' "/proc/$pid/stat"; }
+start() {
+    alive && return 0
+    port=$(cat "$root/port" 2>/dev/null || echo 0)
+    : >"$root/out"
+    # Through a pipe: a limit on the files of the server is none on its log.
+    [ -p "$root/pipe" ] || mkfifo "$root/pipe"
+    cat "$root/pipe" >>"$root/log" 2>&1 </dev/null &
+    # A write beyond a limit fails, and does not end the process.
+    (trap '' XFSZ; exec "$root/bin/tickwheel" serve --data "$root/lib/tickwheel" --listen "127.0.0.1:$port" \
+        --log info >"$root/out" 2>"$root/pipe" </dev/null) &
+    pid=$!
+    echo "$pid" >"$root/pid"
+    until grep -q '^listening ' "$root/out"; do
+        alive || { tail -n 3 "$root/log" >&2; return 1; }
+        sleep 0.02
+    done
+    sed -n 's,^listening http://127.0.0.1:,,p' "$root/out" >"$root/port"
+}
+stop() {
+    alive || return 0
+    kill -TERM "$pid"
+    while alive; do sleep 0.02; done
+}
+[ "$2" = tickwheel ] || { echo "there is no unit $2" >&2; exit 5; }
+case "$1" in
+    start) start ;;
+    stop) stop ;;
+    restart) stop; start ;;
+    is-active) if alive; then echo active; else echo inactive; exit 3; fi ;;
+    *) echo "systemctl $1 is not known here" >&2; exit 2 ;;
+esac
+"#;
+const JOURNALCTL: &str = "#!/bin/sh\ncat '@ROOT@/log'\n";
+
+/// The machine. Dropping it ends its server.
+pub(crate) struct Unit {
+    root: tempfile::TempDir,
+    url: String,
+}
+
+impl Unit {
+    /// A machine whose server runs.
+    pub(crate) fn started() -> Self {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for folder in ["bin", "lib", "backups/tickwheel", "tmp"] {
+            fs::create_dir_all(root.path().join(folder)).expect("made");
+        }
+        let mut unit = Self { root, url: String::new() };
+        let bin = unit.path("bin");
+        symlink(env!("CARGO_BIN_EXE_tickwheel"), bin.join("tickwheel")).expect("linked");
+        for (name, text) in [("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL)] {
+            let text = text.replace("@ROOT@", unit.root.path().to_str().expect("UTF-8"));
+            fs::write(bin.join(name), text).expect("written");
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect("may be run");
+        }
+        unit.does("systemctl start tickwheel");
+        let port = fs::read_to_string(unit.path("port")).expect("it listens");
+        unit.url = format!("http://127.0.0.1:{}", port.trim());
+        unit
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path("lib/tickwheel")
+    }
+
+    /// Runs what an operator types; the places of a real machine are those of this one.
+    pub(crate) fn run(&self, script: &str) -> Output {
+        let at = |name: &str| self.path(name).to_str().expect("UTF-8").to_owned();
+        let script = script
+            .replace("/var/lib/tickwheel", &at("lib/tickwheel"))
+            .replace("/var/backups/tickwheel", &at("backups/tickwheel"))
+            .replace("/tmp/task.json", &at("tmp/task.json"))
+            .replace("http://127.0.0.1:8463", &self.url);
+        let mut command = Command::new("sh");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
+                command.env_remove(name);
+            }
+        }
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .args(["-eu", "-c", &script])
+            .env("PATH", format!("{}:{path}", at("bin")))
+            .env("TICKWHEEL_SERVER", &self.url)
+            .env("TICKWHEEL_BEANSTALK", "off")
+            .current_dir(self.root.path())
+            .stdin(Stdio::null());
+        command.output().expect("a shell runs")
+    }
+
+    /// Runs what has to go well; what it printed.
+    #[track_caller]
+    pub(crate) fn does(&self, script: &str) -> String {
+        let output = self.run(script);
+        let text = both(&output);
+        assert!(output.status.success(), "{script}\n{text}");
+        text
+    }
+
+    /// No file of the server grows or is written any more.
+    pub(crate) fn end_writes(&self) {
+        let limit = Rlimit { current: Some(0), maximum: None };
+        prlimit(Some(self.pid().expect("it runs")), Resource::Fsize, limit).expect("limited");
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        let text = fs::read_to_string(self.path("pid")).ok()?;
+        text.trim().parse().ok().and_then(Pid::from_raw)
+    }
+}
+
+/// What was printed, and what was said beside it.
+pub(crate) fn both(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// Changes one bit of a file.
+pub(crate) fn flip(file: &Path, at: usize) {
+    let mut bytes = fs::read(file).expect("readable");
+    bytes[at] ^= 1;
+    fs::write(file, bytes).expect("writable");
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        // It is gone already where the last block stopped it.
+        if self.run("systemctl is-active tickwheel").status.success() {
+            self.run("systemctl stop tickwheel");
+        }
+    }
+}
