@@ -5,6 +5,7 @@ mod batches;
 mod beanstalk;
 mod bulk;
 mod clocks;
+mod contrib;
 mod dead;
 mod deleting;
 mod described;
