@@ -48,6 +48,7 @@ mod dead;
 mod drain;
 mod due;
 pub mod duration;
+mod export;
 mod filter;
 mod forecast;
 mod if_match;
@@ -88,6 +89,11 @@ pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use drain::DrainBody;
 pub use due::Due;
+pub use export::{
+    EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,
+    ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,
+    ImportResult, ImportRow, SkipWhy, TallyBody,
+};
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};
 pub use if_match::{etag, if_match};

@@ -106,6 +106,13 @@ impl Problem {
         self
     }
 
+    /// The same problem, of this line of a file: its number stands in front.
+    #[must_use]
+    pub fn at_line(mut self, number: u64) -> Self {
+        self.detail = format!("line {number}: {}", self.detail);
+        self
+    }
+
     /// The same problem, with the path of the request.
     #[must_use]
     pub fn with_instance(mut self, path: impl Into<String>) -> Self {

@@ -57,6 +57,8 @@ pub enum ProblemKind {
     TooMany,
     /// A backup is under way.
     BackupUnderWay,
+    /// Settings or a schedule of an import are there already, and say something else.
+    Exists,
     /// The task has a timeline, and the request would change one of its instants.
     Timeline,
     /// The queue has tasks or schedules.
@@ -96,7 +98,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::BadRequest,
         Self::BadName,
         Self::TooFar,
@@ -123,6 +125,7 @@ impl ProblemKind {
         Self::Draining,
         Self::TooMany,
         Self::BackupUnderWay,
+        Self::Exists,
         Self::Timeline,
         Self::QueueNotEmpty,
         Self::Leased,
@@ -173,6 +176,7 @@ impl ProblemKind {
             Self::Draining => ("/problems/draining", 409, "the queue takes no new tasks"),
             Self::BackupUnderWay => ("/problems/backup-under-way", 409, "a backup is under way"),
             Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
+            Self::Exists => ("/problems/exists", 409, "it is there and says something else"),
             Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
             Self::QueueNotEmpty => ("/problems/queue-not-empty", 409, "the queue has tasks or schedules"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),
@@ -315,6 +319,10 @@ impl ProblemKind {
             Self::TooMany => (
                 "There are as many of these as a server keeps. The call had no effect.",
                 "Delete some that nobody needs.",
+            ),
+            Self::Exists => (
+                "The settings of a queue, or a schedule, that were to be imported are there already and say something else. The line had no effect.",
+                "Import with `existing=skip` to leave what is there, or with `existing=replace` to have what the file says.",
             ),
             Self::Timeline => (
                 "The task has a timeline, and one instant of it cannot be changed alone. The call had no effect.",

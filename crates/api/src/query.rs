@@ -399,7 +399,7 @@ impl Parameters {
         self.get(name).map_or(Ok(usual), |given| number(name, given, max, usual))
     }
 
-    fn cursor(&self, bytes_max: usize) -> Result<Option<String>, BadRequest> {
+    pub(crate) fn cursor(&self, bytes_max: usize) -> Result<Option<String>, BadRequest> {
         self.get("cursor").map(|given| cursor(given, bytes_max)).transpose()
     }
 
@@ -421,7 +421,7 @@ fn unknown(name: &str, known: &[&str], later: &[&str]) -> BadRequest {
     BadRequest::parameter(shown(name), "is not a parameter of this request", hint)
 }
 
-fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]) -> Result<T, BadRequest> {
+pub(crate) fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]) -> Result<T, BadRequest> {
     let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
         let hint = format!("it may be {}", list(&names).replace(" and ", " or "));

@@ -208,7 +208,7 @@ impl ScheduleSpec {
         json::write(self)
     }
 
-    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    fn write<M: SerializeMap>(&self, map: &mut M, on_one_line: bool) -> Result<(), M::Error> {
         match &self.cadence {
             CadenceBody::Cron { cron, tz } => {
                 map.serialize_entry("cron", cron)?;
@@ -230,15 +230,35 @@ impl ScheduleSpec {
         }
         map.serialize_entry("catch_up", self.catch_up.name())?;
         map.serialize_entry("overlap", self.overlap.name())?;
-        self.payload.write(map)?;
+        if on_one_line {
+            self.payload.write_on_one_line(map)?;
+        } else {
+            self.payload.write(map)?;
+        }
         self.terms.write(map)
+    }
+
+    /// The same for a line of NDJSON, which has no line end inside.
+    pub(crate) fn on_one_line(&self) -> impl Serialize + '_ {
+        OnOneLine(self)
+    }
+}
+
+/// A schedule as a line of NDJSON has it.
+struct OnOneLine<'a>(&'a ScheduleSpec);
+
+impl Serialize for OnOneLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.0.write(&mut map, true)?;
+        map.end()
     }
 }
 
 impl Serialize for ScheduleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, false)?;
         map.end()
     }
 }
@@ -331,7 +351,7 @@ impl Serialize for ScheduleBody {
         map.serialize_entry("skipped", &self.skipped)?;
         map.serialize_entry("running", &self.running)?;
         map.serialize_entry("waiting", &self.waiting)?;
-        self.spec.write(&mut map)?;
+        self.spec.write(&mut map, false)?;
         map.end()
     }
 }

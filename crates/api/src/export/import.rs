@@ -1,0 +1,233 @@
+//! What an export and an import ask, and what an import answers, as NDJSON.
+
+use super::EXPORT_CURSOR_BYTES_MAX;
+use crate::INTEGER_MAX;
+use crate::bad_request::{BadRequest, shown};
+use crate::json;
+use crate::problem::Problem;
+use crate::query::{Parameters, Query, word};
+use serde::{Deserialize, Serialize};
+
+/// The query of `GET /v1/export`: `?queue=&cursor=`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExportQuery {
+    /// Only what belongs to this queue.
+    pub queue: Option<String>,
+    /// Where the export that is to be continued was cut: the text of its last whole cursor line.
+    pub cursor: Option<String>,
+}
+
+impl ExportQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// Unknown and repeated parameters, values that are not theirs, and broken percent-encoding.
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        let found = Parameters::read(query, &["queue", "cursor"], &[])?;
+        Ok(Self {
+            queue: found.get("queue").map(str::to_owned),
+            cursor: found.cursor(EXPORT_CURSOR_BYTES_MAX)?,
+        })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        for (name, value) in [("queue", &self.queue), ("cursor", &self.cursor)] {
+            if let Some(value) = value {
+                query.add(name, value);
+            }
+        }
+        query.text
+    }
+}
+
+/// What an import does about what is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Existing {
+    /// It stays, and is counted. An import that was interrupted may so be sent again.
+    Skip,
+    /// What the file says takes its place.
+    Replace,
+    /// The import stops before that line.
+    #[default]
+    Refuse,
+}
+
+impl Existing {
+    /// The choices by their names.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("skip", Self::Skip), ("replace", Self::Replace), ("refuse", Self::Refuse)];
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, one)| *one == self).map(|(name, _)| *name).expect("each has a name")
+    }
+}
+
+/// The query of `POST /v1/import`: `?existing=&revoke=&quiet=&first_line=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImportQuery {
+    /// What to do about what is there already.
+    pub existing: Existing,
+    /// Whether a task that is replaced is taken out of a worker's hands.
+    pub revoke: bool,
+    /// Whether only the last line is answered.
+    pub quiet: bool,
+    /// The number, in its file, of the line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
+    pub first_line: u64,
+}
+
+impl Default for ImportQuery {
+    fn default() -> Self {
+        Self { existing: Existing::default(), revoke: false, quiet: false, first_line: 2 }
+    }
+}
+
+impl ImportQuery {
+    /// Reads the text after the `?`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ExportQuery::parse`].
+    pub fn parse(query: &str) -> Result<Self, BadRequest> {
+        const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
+        let found = Parameters::read(query, &["existing", "revoke", "quiet", "first_line"], &[])?;
+        let flag = |name: &'static str| found.get(name).map_or(Ok(false), |given| word(name, given, &FLAGS));
+        let existing = found.get("existing").map(|given| word("existing", given, &Existing::WORDS));
+        Ok(Self {
+            existing: existing.transpose()?.unwrap_or_default(),
+            revoke: flag("revoke")?,
+            quiet: flag("quiet")?,
+            first_line: found.get("first_line").map_or(Ok(2), line_number)?,
+        })
+    }
+
+    /// The query as [`parse`](Self::parse) reads it, without the `?`. Defaults are left out.
+    pub fn to_query(&self) -> String {
+        let mut query = Query::default();
+        if self.existing != Existing::default() {
+            query.add("existing", self.existing.name());
+        }
+        for (name, value) in [("revoke", self.revoke), ("quiet", self.quiet)] {
+            if value {
+                query.add(name, "true");
+            }
+        }
+        if self.first_line != 2 {
+            query.add("first_line", &self.first_line.to_string());
+        }
+        query.text
+    }
+}
+
+fn line_number(given: &str) -> Result<u64, BadRequest> {
+    let digits = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
+    match given.parse() {
+        Ok(number) if digits && (2..=INTEGER_MAX).contains(&number) => Ok(number),
+        _ => {
+            let what = format!("`{}` is not a number from 2 to {INTEGER_MAX}", shown(given));
+            Err(BadRequest::parameter("first_line", what, "leave it out for 2, the line behind the header"))
+        }
+    }
+}
+
+/// A line of the answer to an import: `{"line": {...}}` of a line that was not plainly added, and at last `{"end": {...}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ImportRow {
+    /// What became of a line.
+    Line(ImportLine),
+    /// How the import ended.
+    End(Box<ImportEnd>),
+}
+
+impl ImportRow {
+    /// The row, with its line end.
+    pub fn to_line(&self) -> Vec<u8> {
+        let mut line = json::write(self);
+        line.push(b'\n');
+        line
+    }
+}
+
+/// What became of a line that was not plainly added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportLine {
+    /// Its number in the file.
+    pub number: u64,
+    /// What became of it.
+    pub result: ImportResult,
+    /// Why it was left out, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<SkipWhy>,
+    /// The queue.
+    pub queue: String,
+    /// The key of the task, or the name of the schedule; none of a queue's settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ImportResult {
+    /// It took the place of what was there.
+    Replaced,
+    /// What was there stayed.
+    Skipped,
+}
+
+/// Why a line was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SkipWhy {
+    /// A live task has its key.
+    Live,
+    /// A dead task has its key, or its id.
+    Dead,
+    /// Its task has ended here since it was put.
+    Ended,
+    /// It is a dead task that has lost its key, and ids are not kept: nobody can tell whether it is there.
+    Keyless,
+    /// The queue's settings, or the schedule, are there already.
+    Exists,
+}
+
+/// How many lines an import has dealt with, by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ImportCounts {
+    /// Tasks, dead ones, settings and schedules that are new.
+    pub added: u64,
+    /// Those that took the place of others.
+    pub replaced: u64,
+    /// Those that were left out, for what was there stayed.
+    pub skipped: u64,
+    /// Of the tasks that are new, those that got another id than in the file.
+    pub new_ids: u64,
+}
+
+impl ImportCounts {
+    /// Adds those of another part of the file.
+    pub fn add(&mut self, other: Self) {
+        let Self { added, replaced, skipped, new_ids } = other;
+        self.added += added;
+        self.replaced += replaced;
+        self.skipped += skipped;
+        self.new_ids += new_ids;
+    }
+}
+
+/// How an import ended. All lines before `next_line` are in and durable, and none after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportEnd {
+    /// The line to go on with: the one that stopped it, or the one behind the last.
+    pub next_line: u64,
+    /// What became of the lines.
+    #[serde(flatten)]
+    pub counts: ImportCounts,
+    /// What stopped it; `None`: nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}

@@ -1,0 +1,131 @@
+//! One line of an export, and what stands on it.
+
+use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
+use crate::bad_request::{BadRequest, inside};
+use crate::json::{Members, Shape};
+use crate::value;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+/// The version of the format that this release writes, and the only one that it reads.
+pub const EXPORT_FORMAT: u64 = 1;
+
+/// A cursor of an export has at most this many bytes.
+pub const EXPORT_CURSOR_BYTES_MAX: usize = 256;
+
+/// The words that a line may have, in the order of their names.
+const SHAPE: Shape = Shape {
+    known: &["export", "queue", "task", "dead", "schedule", "cursor", "end"],
+    later: &[],
+    elsewhere: &[],
+};
+
+/// One line of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportLine {
+    /// The first line: what this file is.
+    Header(ExportHeader),
+    /// What a queue's owner configured.
+    Queue(Box<ExportQueue>),
+    /// A live task, or a dead one.
+    Task(Box<ExportTask>),
+    /// A schedule, and how far it has come.
+    Schedule(Box<ExportSchedule>),
+    /// An export that was interrupted goes on from here.
+    Cursor(String),
+    /// The last line: how many lines of each kind there are.
+    End(ExportEnd),
+}
+
+impl ExportLine {
+    /// Reads one line, without its line end.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no JSON object with exactly one of the members `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`; inside of it
+    /// unknown, repeated or missing members, and values of the wrong kind or outside their limits.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
+        if let Some(task) = plain_task(bytes) {
+            return Ok(Self::Task(Box::new(task)));
+        }
+        let members = Members::read(bytes, &SHAPE)?;
+        let mut names = members.names();
+        let (Some(name), None) = (names.next(), names.next()) else {
+            let hint = "write one of `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`";
+            let what = match members.names().count() {
+                0 => "has no member".to_owned(),
+                count => format!("has {count} members; a line has exactly one"),
+            };
+            return Err(BadRequest::body(what, hint));
+        };
+        let raw = members.get(name).expect("the name was found among the members");
+        Self::of(name, raw).map_err(|refused| match name {
+            "cursor" => refused,
+            _ => inside(name, refused),
+        })
+    }
+
+    fn of(name: &str, raw: &RawValue) -> Result<Self, BadRequest> {
+        Ok(match name {
+            "export" => Self::Header(ExportHeader::of(raw)?),
+            "queue" => Self::Queue(Box::new(ExportQueue::of(raw)?)),
+            "task" => Self::Task(Box::new(ExportTask::of(raw, false)?)),
+            "dead" => Self::Task(Box::new(ExportTask::of(raw, true)?)),
+            "schedule" => Self::Schedule(Box::new(ExportSchedule::of(raw)?)),
+            "cursor" => Self::Cursor(cursor(raw)?),
+            _ => Self::End(ExportEnd::of(raw)?),
+        })
+    }
+
+    /// Appends the line, with its line end.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *out, self)
+            .expect("types of this crate have string keys and write into memory");
+        out.push(b'\n');
+    }
+
+    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
+    ///
+    /// # Errors
+    ///
+    /// Names the first such place.
+    pub fn check_portable(&self) -> Result<(), BadRequest> {
+        match self {
+            Self::Task(task) => task.check_portable(),
+            Self::Schedule(schedule) => schedule.spec.payload.check_portable(),
+            Self::Header(_) | Self::Queue(_) | Self::Cursor(_) | Self::End(_) => Ok(()),
+        }
+    }
+}
+
+impl Serialize for ExportLine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match self {
+            Self::Header(header) => map.serialize_entry("export", header)?,
+            Self::Queue(queue) => map.serialize_entry("queue", queue)?,
+            Self::Task(task) if task.death.is_some() => map.serialize_entry("dead", task)?,
+            Self::Task(task) => map.serialize_entry("task", task)?,
+            Self::Schedule(schedule) => map.serialize_entry("schedule", schedule)?,
+            Self::Cursor(cursor) => map.serialize_entry("cursor", cursor)?,
+            Self::End(end) => map.serialize_entry("end", end)?,
+        }
+        map.end()
+    }
+}
+
+/// The task of a line as this crate writes it, read in one pass less. `None`: the line is something else, or there is something to say of it.
+fn plain_task(bytes: &[u8]) -> Option<ExportTask> {
+    let inner = bytes.trim_ascii().strip_prefix(br#"{"task":"#)?.strip_suffix(b"}")?;
+    ExportTask::read(inner, false).ok()
+}
+
+fn cursor(raw: &RawValue) -> Result<String, BadRequest> {
+    let text = value::text("cursor", raw, "1-2-0")?;
+    if text.is_empty() || text.len() > EXPORT_CURSOR_BYTES_MAX {
+        let what = format!("has {} bytes", text.len());
+        return Err(BadRequest::member("cursor", what, "leave the line as the export wrote it"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,21 @@
+//! The lines of an export: NDJSON that holds tasks, dead tasks, settings and schedules, as `tickwheel export` writes and `tickwheel import` reads them.
+//!
+//! Each line is an object with exactly one member, which says what the line is. The first line is the header, the last one the end with its counts:
+//! a file without it is cut.
+
+mod head;
+mod import;
+mod line;
+mod parts;
+mod queue;
+mod schedule;
+mod task;
+
+pub use head::{ExportEnd, ExportHeader};
+pub use import::{
+    Existing, ExportQuery, ImportCounts, ImportEnd, ImportLine, ImportQuery, ImportResult, ImportRow, SkipWhy,
+};
+pub use line::{EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, ExportLine};
+pub use queue::ExportQueue;
+pub use schedule::ExportSchedule;
+pub use task::{ExportDeath, ExportTask, TallyBody};
