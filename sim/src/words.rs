@@ -342,6 +342,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             _ => A::Refused,
         },
         P::Forecast(_) => unreachable!("the oracle asks for no forecast"),
+        P::Import(_) | P::ImportSchedule(_) => unreachable!("the oracle imports nothing"),
         P::Redrive(Ok(task)) => A::Stored { created: false, task: view(&task) },
         P::Redrive(Err(error)) => match error {
             product::RedriveError::NotFound => A::NotFound,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::figures::QueueFigures;
+use crate::import::{ImportOutcome, Imported};
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
@@ -35,7 +36,7 @@ pub enum Answer {
     ById(Result<Acted, ByIdError>),
     /// To an extend, one for each token, in their order.
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
-    /// To a list.
+    /// To a list of one queue's tasks, or of all tasks.
     List(Result<TaskPage, Unavailable>),
     /// To a forecast.
     Forecast(Result<ForecastView, Unavailable>),
@@ -55,6 +56,10 @@ pub enum Answer {
     Schedules(Result<Vec<ScheduleView>, Unavailable>),
     /// To stats.
     Stats(Result<Box<Stats>, Unavailable>),
+    /// To an import of tasks.
+    Import(Result<Imported, Unavailable>),
+    /// To an import of a schedule.
+    ImportSchedule(Result<ImportOutcome, ScheduleError>),
 }
 
 /// Where a live task stands.
@@ -400,6 +405,8 @@ pub struct Stats {
     pub near_bytes: u64,
     /// Its budget, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
     pub near_bytes_max: u64,
+    /// All ids of tasks that there have been are below this one.
+    pub ids_below: u64,
 }
 
 /// The machine cannot answer as asked; not the caller's mistake.
@@ -741,6 +748,12 @@ pub enum ScheduleError {
     /// No instant is left between its start and its end, or it has made as many tasks as it counts.
     #[error("the schedule has no occurrence ahead")]
     NeverFires,
+    /// An import found one of this name that says something else.
+    #[error("the queue has a schedule of this name (version {version})")]
+    Exists {
+        /// The version of the one that stands.
+        version: Seq,
+    },
     /// There are so many that no more can be.
     #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
     TooMany {

@@ -7,9 +7,10 @@ use crate::answer::{
     Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
     ScheduleError, State, TaskView, Unavailable,
 };
+use crate::import::{ImportSchedule, ImportTasks};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
-use crate::settings::QueueSettings;
+use crate::settings::{QueueRecord, QueueSettings};
 use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -59,6 +60,12 @@ pub enum Command {
     AllSchedules(ListAllSchedules),
     /// The machine's own figures, and a page of queues beside them.
     Stats(ListQueues),
+    /// Page through the tasks of all queues.
+    AllTasks(ListAllTasks),
+    /// Bring tasks from another store.
+    Import(ImportTasks),
+    /// Bring a schedule from another store.
+    ImportSchedule(ImportSchedule),
 }
 
 impl Command {
@@ -76,7 +83,7 @@ impl Command {
             Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
             Self::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
-            Self::List(_) => Answer::List(Err(why)),
+            Self::List(_) | Self::AllTasks(_) => Answer::List(Err(why)),
             Self::Forecast(_) => Answer::Forecast(Err(why)),
             Self::Queues(_) => Answer::Queues(Err(why)),
             Self::Queue(_) => Answer::Queue(Err(why)),
@@ -86,6 +93,8 @@ impl Command {
             Self::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
             Self::Schedules(_) | Self::AllSchedules(_) => Answer::Schedules(Err(why)),
             Self::Stats(_) => Answer::Stats(Err(why)),
+            Self::Import(_) => Answer::Import(Err(why)),
+            Self::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
         }
     }
 }
@@ -385,6 +394,8 @@ pub enum QueueChange {
     Resume,
     /// Forgets the queue: its settings, a pause and a drain are gone, and it is listed no longer. Refused while it has tasks or schedules.
     Delete,
+    /// This record of another store, all of it: settings, pause and drain.
+    Restore(QueueRecord),
 }
 
 /// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
@@ -527,6 +538,16 @@ pub struct List {
     /// Only these tasks.
     pub filter: TaskFilter,
     /// Looks at no more than so many tasks; a page may hold fewer, even none, and still have a next one.
+    pub max: usize,
+    /// Where the page before ended.
+    pub after: Option<crate::seam::Place>,
+}
+
+/// Pages through the tasks of all queues, live and dead, in the order in which time has to do with them: live ones by their `due_at`, dead ones by when they
+/// are forgotten.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListAllTasks {
+    /// How many the page has at most, at least 1. A page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
     pub after: Option<crate::seam::Place>,

@@ -6,6 +6,7 @@ mod answer;
 mod bounds;
 mod command;
 mod figures;
+mod import;
 mod input;
 mod machine;
 mod name;
@@ -30,11 +31,15 @@ pub use answer::{
 pub use bounds::Bounds;
 pub use command::{
     Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListQueues, ListSchedules,
-    Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive,
-    SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks, ListQueues,
+    ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
+    QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
 pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
+pub use import::{
+    Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,
+    Imported, Present,
+};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use machine::{Engine, EngineConfig};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};

@@ -10,6 +10,7 @@ mod flow;
 mod forecast;
 mod gate;
 mod heads;
+mod import;
 mod line;
 mod list;
 mod lookup;
@@ -39,6 +40,7 @@ use self::filling::Filling;
 use self::flow::{Opening, Pauses};
 use self::forecast::Forecasts;
 use self::gate::Gate;
+use self::import::{IDS_ASIDE, Importing};
 use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
@@ -146,6 +148,10 @@ pub struct Engine {
     leases: BTreeMap<LeaseNo, Slot>,
     next_lease: LeaseNo,
     next_id: u64,
+    /// Ids below this one are those of another store, and none of them is given out; 0: all are this shard's own.
+    ids_aside: u64,
+    /// Imports that wait for look-ups.
+    importing: BTreeMap<CallId, Importing>,
     counters: Counters,
     /// The last change applied in memory.
     applied: Seq,
@@ -233,6 +239,8 @@ impl Engine {
             leases: BTreeMap::new(),
             next_lease: LeaseNo::first_of(guard.epoch).next(),
             next_id: acquired.counters.ids_reserved.max(1),
+            ids_aside: Some(acquired.counters.ids_reserved).filter(|ids| ids % IDS_ASIDE == 0).unwrap_or(0),
+            importing: BTreeMap::new(),
             counters: acquired.counters,
             applied: guard.last_seq,
             durable: guard.last_seq,
@@ -393,6 +401,7 @@ impl Engine {
                 | Command::GetSchedule(_)
                 | Command::Schedules(_)
                 | Command::AllSchedules(_)
+                | Command::AllTasks(_)
                 | Command::Stats(_)
         );
         let refusal = match self.refuses_changes() {
@@ -417,7 +426,10 @@ impl Engine {
                 let verb = worker::Verb::Extend { lease_ms: extend.lease_ms };
                 self.tokens(now, call, &extend.queue, &extend.tokens, &verb);
             }
-            Command::List(list) => self.lists.ask(self.applied, call, list),
+            Command::List(list) => self.lists.ask(self.applied, call, list.into()),
+            Command::AllTasks(list) => self.lists.ask(self.applied, call, list.into()),
+            Command::Import(import) => self.import(call, import),
+            Command::ImportSchedule(import) => self.import_schedule(now, call, import),
             Command::Forecast(forecast) => self.forecasts.ask(self.applied, call, forecast),
             Command::ChangeQueue(change) => self.change_queue(now, call, change),
             Command::PutSchedule(put) => self.put_schedule(now, call, put),
@@ -562,6 +574,7 @@ impl Engine {
             instants_waiting: self.schedules.waiting(),
             near_bytes: self.near_bytes(),
             near_bytes_max: self.config.near_bytes_max,
+            ids_below: self.next_id,
             ..self.stats.clone()
         }
     }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command,
-    DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, Lease, Leased, List,
-    ListAllSchedules, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError,
-    PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError,
-    ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer,
-    Unavailable,
+    DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, ImportOutcome,
+    ImportSchedule, ImportTasks, Imported, Lease, Leased, List, ListAllSchedules, ListAllTasks, ListQueues,
+    ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError,
+    QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
+    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -231,6 +231,52 @@ impl Queue {
         self.call(Command::List(list), |answer| match answer {
             Answer::List(result) => result,
             other => unreachable!("a list was answered with {other:?}"),
+        })
+    }
+
+    /// One page of the tasks of all queues, live and dead, in the order in which time has to do with them. It is how a store is exported.
+    pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
+        self.call(Command::AllTasks(list), |answer| match answer {
+            Answer::List(result) => result,
+            other => unreachable!("a list of all tasks was answered with {other:?}"),
+        })
+    }
+
+    /// Brings tasks from another store, each as it stood there, in their order and up to the first that is refused.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tickwheel_queue::{Body, Existing, Extra, ImportTask, ImportTasks, Key, OnLease, Queue, QueueName, Timestamp};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let task = ImportTask {
+    ///     id: 7,
+    ///     queue: QueueName::new("close")?,
+    ///     key: Key::new("order:1")?,
+    ///     due_at: queue.now(),
+    ///     put_at: Timestamp::EPOCH,
+    ///     priority: 1024,
+    ///     attempts: 2,
+    ///     body: Arc::new(Body::bytes(*b"1")),
+    ///     extra: Extra::default(),
+    /// };
+    /// let import = ImportTasks { tasks: vec![task], existing: Existing::Refuse, on_lease: OnLease::Refuse, ids_below: Some(8) };
+    /// let imported = queue.import(import).wait()?;
+    /// assert_eq!((imported.outcomes.len(), imported.refused), (1, None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn import(&self, import: ImportTasks) -> Pending<Imported, Unavailable> {
+        self.call(Command::Import(import), |answer| match answer {
+            Answer::Import(result) => result,
+            other => unreachable!("an import was answered with {other:?}"),
+        })
+    }
+
+    /// Brings a schedule from another store, with how far it has come there.
+    pub fn import_schedule(&self, import: ImportSchedule) -> Pending<ImportOutcome, ScheduleError> {
+        self.call(Command::ImportSchedule(import), |answer| match answer {
+            Answer::ImportSchedule(result) => result,
+            other => unreachable!("an import of a schedule was answered with {other:?}"),
         })
     }
 

@@ -240,5 +240,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
         Answer::Schedules(_) => Answer::Schedules(Err(why)),
         Answer::Stats(_) => Answer::Stats(Err(why)),
+        Answer::Import(_) => Answer::Import(Err(why)),
+        Answer::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
     }
 }

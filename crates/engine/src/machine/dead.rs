@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// When a task is forgotten that is given up now.
-    fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
+    pub(super) fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
         match why {
             Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
             Death::Buried => {

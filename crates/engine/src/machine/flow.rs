@@ -119,7 +119,7 @@ impl Queue {
 impl Engine {
     pub(super) fn change_queue(&mut self, now: Now, call: CallId, change: ChangeQueue) {
         let ChangeQueue { queue: name, change } = change;
-        if let QueueChange::Settings(settings) = &change
+        if let QueueChange::Settings(settings) | QueueChange::Restore(QueueRecord { settings, .. }) = &change
             && let Some(what) = settings.mistake()
         {
             return self.answer(call, Answer::ChangeQueue(Err(QueueError::Invalid { what })));
@@ -132,10 +132,14 @@ impl Engine {
         let mut record = QueueRecord::clone(&before);
         // A pause that is over says nothing any more.
         record.paused_until = record.pause_end(now.wall);
-        let settles = matches!(change, QueueChange::Settings(_));
+        let settles = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
         match change {
             QueueChange::Settings(settings) => record.settings = settings,
+            QueueChange::Restore(other) => {
+                record = other;
+                record.paused_until = record.pause_end(now.wall);
+            }
             QueueChange::Pause { ms } => {
                 let until = ms.map_or(Timestamp::MAX, |ms| now.due_after(ms).unwrap_or(Timestamp::MAX));
                 record.paused_until = Some(until).filter(|_| ms != Some(0));

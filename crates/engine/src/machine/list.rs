@@ -9,7 +9,7 @@ use super::Engine;
 use super::dead::BURIED_FROM;
 use super::entries::At;
 use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
-use crate::command::{List, TaskFilter};
+use crate::command::{List, ListAllTasks, TaskFilter};
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
 use crate::task::{Death, Task};
@@ -19,8 +19,29 @@ use crate::time::{Now, Seq, Timestamp};
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// Wait until the store has all that had been applied when they came.
-    waiting: VecDeque<(Seq, CallId, List)>,
-    asked: BTreeMap<RequestId, (CallId, List)>,
+    waiting: VecDeque<(Seq, CallId, Listing)>,
+    asked: BTreeMap<RequestId, (CallId, Listing)>,
+}
+
+/// What a list is of.
+#[derive(Debug)]
+pub(super) enum Listing {
+    /// Tasks of one queue, of those that a filter finds.
+    Queue(List),
+    /// Tasks of all queues, live and dead.
+    All(ListAllTasks),
+}
+
+impl From<List> for Listing {
+    fn from(list: List) -> Self {
+        Self::Queue(list)
+    }
+}
+
+impl From<ListAllTasks> for Listing {
+    fn from(list: ListAllTasks) -> Self {
+        Self::All(list)
+    }
 }
 
 impl List {
@@ -32,7 +53,7 @@ impl List {
 }
 
 impl Lists {
-    pub(super) fn ask(&mut self, applied: Seq, call: CallId, list: List) {
+    pub(super) fn ask(&mut self, applied: Seq, call: CallId, list: Listing) {
         self.waiting.push_back((applied, call, list));
     }
 
@@ -60,30 +81,42 @@ impl Engine {
         while let Some((_, call, list)) =
             self.lists.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
         {
-            // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
-            let latest =
-                Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
-            let dead = list.filter.state == Some(State::Dead);
-            let (due_from, due_to) = match list.filter.state {
-                // Those that workers gave up are forgotten after all others.
-                Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
-                // Of the dead the store knows when they are forgotten.
-                Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
-                None => list.span(Timestamp::EPOCH, Timestamp::MAX),
-                Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
-                Some(State::Ready | State::Leased) => {
-                    // Or it was leased over a restart, and the clock has gone back since.
-                    let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
-                    let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
-                    let held = leased.chain(ready).max();
-                    list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
+            let request = match &list {
+                Listing::Queue(list) => self.scan_of(now, list),
+                Listing::All(ListAllTasks { max, after }) => {
+                    let (after, max) = (after.unwrap_or(Place::START), (*max).max(1));
+                    Request::ScanDue { after, until: Timestamp::MAX, max }
                 }
             };
-            let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
-            let after = list.after.unwrap_or(Place::START);
-            let id = self.request(Request::ScanFilter { filter, after, max: list.max.max(1) }, out);
+            let id = self.request(request, out);
             self.lists.asked.insert(id, (call, list));
         }
+    }
+
+    /// What the store is asked for a list of one queue.
+    fn scan_of(&self, now: Now, list: &List) -> Request {
+        // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
+        let latest =
+            Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
+        let dead = list.filter.state == Some(State::Dead);
+        let (due_from, due_to) = match list.filter.state {
+            // Those that workers gave up are forgotten after all others.
+            Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
+            // Of the dead the store knows when they are forgotten.
+            Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
+            None => list.span(Timestamp::EPOCH, Timestamp::MAX),
+            Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
+            Some(State::Ready | State::Leased) => {
+                // Or it was leased over a restart, and the clock has gone back since.
+                let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
+                let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
+                let held = leased.chain(ready).max();
+                list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
+            }
+        };
+        let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
+        let after = list.after.unwrap_or(Place::START);
+        Request::ScanFilter { filter, after, max: list.max.max(1) }
     }
 
     pub(super) fn listed(&mut self, now: Now, request: RequestId, page: Page) {
@@ -95,12 +128,17 @@ impl Engine {
             }
             _ => {
                 let views = page.tasks.iter().filter_map(|task| self.view_of(task));
-                let tasks = views.filter(|view| list.filter.matches(view)).collect();
-                let of_then = |task: &&Arc<Task>| {
-                    list.filter.put_until.is_none_or(|until| task.put_seq <= until)
-                        && list.filter.changed_until.is_none_or(|until| task.version <= until)
+                let (tasks, looked_at) = match &list {
+                    Listing::All(_) => (views.collect(), page.tasks.len()),
+                    Listing::Queue(List { filter, .. }) => {
+                        let of_then = |task: &&Arc<Task>| {
+                            filter.put_until.is_none_or(|until| task.put_seq <= until)
+                                && filter.changed_until.is_none_or(|until| task.version <= until)
+                        };
+                        let looked_at = page.tasks.iter().filter(of_then).count();
+                        (views.filter(|view| filter.matches(view)).collect(), looked_at)
+                    }
                 };
-                let looked_at = page.tasks.iter().filter(of_then).count();
                 Ok(TaskPage { tasks, looked_at, next: page.next, as_of: self.applied })
             }
         };

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::Engine;
 use super::entries::{Entry, Slot};
 use super::heads::Fetch;
+use super::import::ImportLook;
 use super::near::Met;
 use super::schedules::ScheduleId;
 use super::worker::TokenCall;
 use crate::answer::{Answer, Unavailable};
 use crate::command::{ById, Cancel, Command, Get, Patch, Put, Redrive};
+use crate::import::ImportSchedule;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};
@@ -40,6 +42,11 @@ pub(super) enum Keyed {
         /// Its queue and its key.
         place: (QueueName, Key),
     },
+    /// A schedule is imported, and waits for the task of this key.
+    ImportSchedule {
+        import: ImportSchedule,
+        key: Key,
+    },
     /// A task is to be made of an instant. Nobody called for it.
     Occurrence {
         schedule: ScheduleId,
@@ -57,6 +64,7 @@ impl Keyed {
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
             Self::ById { place, .. } => place.clone(),
+            Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
             Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
         }
     }
@@ -70,6 +78,7 @@ impl Keyed {
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::Redrive { redrive, .. } => Command::Redrive(redrive),
             Self::ById { by_id, .. } => Command::ById(by_id),
+            Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
             Self::Occurrence { .. } => return None,
         };
         Some(command.unavailable(why))
@@ -99,6 +108,8 @@ enum Purpose {
     },
     /// A stub's task: it expired, in this queue, or is to be forgotten.
     Overdue(u64, Option<QueueName>),
+    /// A key or an id of an import.
+    Import(ImportLook),
 }
 
 /// The look-ups under way and what waits for them.
@@ -138,6 +149,11 @@ impl Lookups {
     pub(super) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
         self.overdue += 1;
         self.wanted.push(Purpose::Overdue(id, expired));
+    }
+
+    /// All that one import wants has to come in one turn: it is asked with one request.
+    pub(super) fn want_import(&mut self, look: ImportLook) {
+        self.wanted.push(Purpose::Import(look));
     }
 
     /// How many records of stubs are on their way that time has to do with.
@@ -187,6 +203,7 @@ impl Engine {
             },
             Keyed::Redrive { redrive, .. } => self.redrive_keyed(now, call, redrive),
             Keyed::ById { by_id, .. } => self.by_id_keyed(now, call, by_id),
+            Keyed::ImportSchedule { import, .. } => self.import_schedule_known(now, call, &import),
             Keyed::Occurrence { schedule, at, .. } => self.occurrence(now, &schedule, at),
         }
     }
@@ -208,6 +225,7 @@ impl Engine {
                 | Purpose::Dead { redrive: Redrive { id, .. }, .. }
                 | Purpose::ById { by_id: ById { id, .. }, .. }
                 | Purpose::Overdue(id, _) => Wanted::Id(*id),
+                Purpose::Import(look) => look.wanted.clone(),
             })
             .collect();
         let id = self.request(Request::GetMany(wanted), out);
@@ -233,6 +251,7 @@ impl Engine {
                     self.lookups.overdue -= 1;
                     self.overdue_found(now, id, expired.as_ref(), found);
                 }
+                Purpose::Import(look) => self.import_found(now, &look, found),
             }
         }
         self.lookups.asked.remove(&request);
@@ -265,6 +284,7 @@ impl Engine {
                     self.answer(call, Command::ById(by_id).unavailable(why));
                 }
                 Purpose::Overdue(..) => self.lookups.overdue -= 1,
+                Purpose::Import(look) => self.import_failed(look.call, why),
             }
         }
         self.retire(now);

@@ -268,7 +268,7 @@ impl Engine {
     }
 
     /// Writes down that a schedule has come on, and finds out when it is next.
-    fn step_schedule(&mut self, id: &ScheduleId, mut record: ScheduleRecord) {
+    pub(super) fn step_schedule(&mut self, id: &ScheduleId, mut record: ScheduleRecord) {
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
             Cadence::FixedDelay { .. } => record.in_time(record.next),

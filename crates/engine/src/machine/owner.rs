@@ -6,6 +6,7 @@ use super::Engine;
 use super::dead::fail;
 use super::entries::{At, Entry, Slot};
 use super::filling::task_bytes;
+use super::import::IDS_ASIDE;
 use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
@@ -17,7 +18,7 @@ use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 /// The instant is beyond what is allowed.
-struct TooFar;
+pub(super) struct TooFar;
 
 impl Engine {
     /// A put with a key goes its way; one without gets an id first, and the id's decimal as its key.
@@ -180,7 +181,7 @@ impl Engine {
             self.note_own_number(&task.key);
         }
         let queue = self.queues.open(&task.queue);
-        queue.live += 1;
+        *(if task.dead().is_some() { &mut queue.dead } else { &mut queue.live }) += 1;
         queue.begin_listing();
         queue.totals.added += 1;
         self.stats.added_total += 1;
@@ -195,7 +196,7 @@ impl Engine {
         slot
     }
 
-    fn replace(&mut self, slot: Slot, new: Task) -> Slot {
+    pub(super) fn replace(&mut self, slot: Slot, new: Task) -> Slot {
         self.unplace(slot);
         let old = Arc::clone(&self.entries.get(slot).task);
         self.unwatch_expiry(&old);
@@ -363,7 +364,7 @@ impl Engine {
     }
 
     /// Whether the owner may change the task now; if that takes it from a worker, the lease that is revoked.
-    fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, Held> {
+    pub(super) fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, Held> {
         match (&self.entries.get(slot).at, on_lease) {
             (At::Leased(_), OnLease::Refuse) => Err(Held),
             (At::Leased(held), OnLease::Revoke) => Ok(Some(held.no)),
@@ -372,7 +373,7 @@ impl Engine {
     }
 
     /// The task of this key, live or dead, if it is in memory.
-    fn kept(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+    pub(super) fn kept(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.entries.by_key(queue, key).filter(|&slot| {
             let entry = self.entries.get(slot);
             entry.state().is_some() && entry.task.is_keyed()
@@ -416,7 +417,7 @@ impl Engine {
     }
 
     /// The instant that `due` means now.
-    fn instant(&self, now: Now, due: Due) -> Result<Timestamp, TooFar> {
+    pub(super) fn instant(&self, now: Now, due: Due) -> Result<Timestamp, TooFar> {
         let due_at = match due {
             Due::Now => now.wall,
             Due::After { ms } => now.due_after(ms).ok_or(TooFar)?,
@@ -445,7 +446,7 @@ impl Engine {
 
     /// An owner has chosen this key: if it is the decimal of an id that is still to be given out, no task that comes without a key may be given it
     /// unseen.
-    fn note_own_number(&mut self, key: &Key) {
+    pub(super) fn note_own_number(&mut self, key: &Key) {
         let Ok(number) = key.as_str().parse() else { return };
         let is_to_come = number >= self.next_id && Key::from_id(number) == *key;
         if is_to_come && !self.counters.own_numbers.has(number) {
@@ -458,7 +459,9 @@ impl Engine {
         let id = self.next_id;
         self.next_id += 1;
         if self.next_id > self.counters.ids_reserved {
-            self.counters.ids_reserved = self.next_id + self.config.bounds.ids_block;
+            let reserved = self.next_id + self.config.bounds.ids_block;
+            // A multiple would say that none of these was given out.
+            self.counters.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
             self.filling.set_counters(self.counters);
         }
         id
@@ -466,12 +469,12 @@ impl Engine {
 }
 
 /// A worker has the task.
-struct Held;
+pub(super) struct Held;
 
 /// An instant of a timeline that is not after the one before.
-struct NotRising(usize);
+pub(super) struct NotRising(pub(super) usize);
 
-fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
+pub(super) fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
     let falls = timeline.windows(2).position(|pair| pair[1].at <= pair[0].at);
     falls.map_or(Ok(()), |index| Err(NotRising(index + 1)))
 }

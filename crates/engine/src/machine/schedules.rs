@@ -231,6 +231,16 @@ impl Schedules {
         self.changed.append(&mut unsettled);
     }
 
+    /// Whether there may be one more, or one of `needed` bytes in the place of one that had `had`.
+    pub(super) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
+        let (schedules, bytes) = (self.by_name.len(), self.bytes);
+        let too_many = is_new && schedules >= SCHEDULES_MAX;
+        if too_many || needed > had && bytes - had + needed > BYTES_MAX {
+            return Err(ScheduleError::TooMany { schedules, bytes });
+        }
+        Ok(())
+    }
+
     /// Whether one more instant may wait for its turn.
     pub(super) fn has_place_to_wait(&self) -> bool {
         self.waiting < WAITING_MAX
@@ -422,12 +432,7 @@ impl Engine {
         }
         let needed = schedule_bytes(&id, &record);
         let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
-        let schedules = self.schedules.by_name.len();
-        let bytes = self.schedules.bytes;
-        let too_many = before.is_none() && schedules >= SCHEDULES_MAX;
-        if too_many || needed > had && bytes - had + needed > BYTES_MAX {
-            return Err(ScheduleError::TooMany { schedules, bytes });
-        }
+        self.schedules.has_place_for(before.is_none(), had, needed)?;
         self.take_room(needed)?;
         self.set_schedule(&id, record);
         let schedule = self.schedules.view(&id).expect("it was just laid down");

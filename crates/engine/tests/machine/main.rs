@@ -6,6 +6,7 @@ mod dead;
 mod figures;
 mod flow;
 mod forecast;
+mod imports;
 mod leases;
 mod listed;
 mod near;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::*;
 
+use crate::imports::task;
 use crate::twins::Draw;
 use crate::world::*;
 
@@ -202,12 +203,13 @@ impl Watch {
                 let stay = before.keys().copied().filter(leased).collect();
                 self.restart(World::stop, "stop", stay)
             }
-            94..97 => {
+            94..96 => {
                 let dead = before.iter().find(|(_, state)| **state == State::Dead);
                 let Some((id, _)) = dead else { return Done::default() };
                 self.world.ask(Command::Redrive(Redrive { queue: queue("q"), id: *id }));
                 Done { by: "redrive", ..Done::default() }
             }
+            96 => self.import(of, before),
             97 => {
                 let among = before.keys().nth(self.draw.below(3) as usize);
                 let Some(&id) = among else { return Done::default() };
@@ -227,6 +229,44 @@ impl Watch {
                 self.world.ask(Command::DeleteSchedule(delete));
                 Done { by: "a schedule", ..Done::default() }
             }
+        }
+    }
+
+    /// Brings a task from elsewhere, live or dead, onto what is there.
+    fn import(&mut self, of: Key, before: &BTreeMap<u64, State>) -> Done {
+        let on_lease = self.on_lease();
+        let now = self.world.now.wall;
+        let at = |by_ms: i64| Timestamp::from_ms(now.as_ms() + by_ms).expect("after 1970");
+        let why = self.draw.pick(&[None, None, Some(Death::MaxAttempts)]);
+        let due_at = at(self.draw.pick(&[-5, 0, 50]));
+        let dead = why.map(|why| Dead { at: at(-3), due_at, why, keyless: false });
+        let expire_at = self.draw.pick(&[None, None, Some(-1)]).map(at);
+        let task = ImportTask {
+            put_at: at(-9),
+            due_at,
+            key: of.clone(),
+            extra: Extra { dead, expire_at: expire_at.filter(|_| dead.is_none()), ..Extra::default() },
+            ..task("x", 0, 0)
+        };
+        let holder = self.world.get(of.as_str()).ok().map(|task| task.id);
+        let import =
+            ImportTasks { tasks: vec![task], existing: Existing::Replace, on_lease, ids_below: None };
+        let Answer::Import(Ok(imported)) = self.world.ask(Command::Import(import)) else {
+            panic!("no answer")
+        };
+        match imported.outcomes.first() {
+            Some(ImportOutcome::Replaced) => {
+                let id = holder.expect("it was there");
+                let was_leased = before.get(&id) == Some(&State::Leased);
+                let by = if was_leased { "import revoke" } else { "import" };
+                Done { by, touched: vec![id], end: "" }
+            }
+            // The one that was dead has lost its key.
+            Some(_) => {
+                let dead = holder.filter(|id| before.get(id) == Some(&State::Dead));
+                Done { by: "import", touched: dead.into_iter().collect(), end: "" }
+            }
+            None => Done { by: "a refusal", ..Done::default() },
         }
     }
 
