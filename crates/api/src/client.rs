@@ -8,6 +8,7 @@ mod backups;
 mod bulk;
 mod error;
 mod exchange;
+mod exports;
 mod queues;
 mod retries;
 mod schedules;

@@ -4,6 +4,7 @@
 //! [`operations`], and of the limits and words that the readers of requests use; that servers do as it says is for their tests.
 
 mod answers;
+mod exports;
 mod operation;
 mod parameter;
 mod reference;
@@ -21,7 +22,7 @@ use schema::{Schema, of};
 
 /// The schemas, in the order of the documents.
 fn schemas() -> Vec<Schema> {
-    [requests::requests(), answers::answers()].into_iter().flatten().collect()
+    [requests::requests(), answers::answers(), exports::exports()].into_iter().flatten().collect()
 }
 
 /// The description as OpenAPI 3.1. Cost: some milliseconds.

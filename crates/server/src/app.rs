@@ -9,6 +9,7 @@ use crate::backups::{Backups, NO_DIR};
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::drain::Drain;
+use crate::export::EXPORTS_MAX;
 use crate::front;
 use crate::jobs::Jobs;
 use crate::limits::{Limits, Slots};
@@ -37,6 +38,8 @@ pub(crate) struct App {
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// Held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
+    /// A place for each export that is under way.
+    pub(crate) exports: Arc<tokio::sync::Semaphore>,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
     /// Payloads are taken that not all readers of JSON take.
@@ -68,6 +71,7 @@ impl App {
             beanstalk: Arc::default(),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
+            exports: Arc::new(tokio::sync::Semaphore::new(EXPORTS_MAX)),
             levels,
             lax_json: false,
             spans,

@@ -160,7 +160,7 @@ impl Batch {
                     let slow = pace.is_slow(lines.read());
                     place.paced(slow);
                 }
-                () = leave.notified() => break Some(made_way()),
+                () = leave.notified() => break Some(made_way("batch")),
             }
         };
         while !self.under_way.is_empty() {
@@ -277,13 +277,13 @@ fn work_of(result: &BatchResult) -> usize {
 }
 
 /// Another batch waited, and this one was too slow to keep its place.
-fn made_way() -> Problem {
+pub(crate) fn made_way(what: &str) -> Problem {
     let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
     let what = format!(
-        "the batch sent less than {bytes} bytes a second for {PACE_TIME:?}, and another waits for its place (--max-batches)"
+        "the {what} sent less than {bytes} bytes a second for {PACE_TIME:?}, and another waits for its place (--max-batches)"
     );
     Problem::new(ProblemKind::Timeout, what)
-        .with_hint("the lines that have results stand; send the others in a new batch, all at once")
+        .with_hint("what was answered stands; send the other lines in a new request, all at once")
 }
 
 /// The result of the first line under way. Safe to drop and call again.
@@ -501,7 +501,7 @@ mod tests {
             bytes: 0,
             result: Box::pin(async move {
                 sleep_until(known).await;
-                BatchResult::problem(None, made_way())
+                BatchResult::problem(None, made_way("batch"))
             }),
         };
         let under_way = (1..UNDER_WAY_MAX).map(|_| late()).collect();

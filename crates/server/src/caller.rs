@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tickwheel_api::Problem;
-use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, Timestamp};
+use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, QueueName, Timestamp};
 
 use crate::app::App;
 use crate::job;
@@ -38,6 +38,11 @@ impl Caller {
     /// Whether its token has `read`, or the server has no tokens.
     pub(crate) fn may_read(&self) -> bool {
         self.grant.allows(Right::Read)
+    }
+
+    /// Whether its token holds for this queue.
+    pub(crate) fn covers(&self, queue: &QueueName) -> bool {
+        self.grant.covers(queue)
     }
 
     /// Who it is, for what callers have shares of.

@@ -42,7 +42,7 @@ impl Cursor {
 }
 
 /// FNV-1a, 64 bits: the same in every release, unlike the hash of the standard library.
-fn fnv1a(bytes: Vec<u8>) -> u64 {
+pub(crate) fn fnv1a(bytes: Vec<u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

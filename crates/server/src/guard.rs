@@ -205,6 +205,8 @@ fn need(method: &Method, path: &str) -> Need {
         ["openapi.json"] => return Need::Token,
         ["metrics"] => return Need::Everywhere(Right::Read),
         ["v1", "queues" | "schedules" | "forecast" | "jobs"] => return Need::Somewhere(Right::Read),
+        ["v1", "export"] => return Need::Somewhere(Right::Read),
+        ["v1", "import"] => return Need::Somewhere(Right::Admin),
         ["v1", "jobs", _] => return Need::Somewhere(if reads { Right::Read } else { Right::Produce }),
         ["v1", "queues", queue, ref rest @ ..] => (queue, rest),
         ["v1", "clock" | "backups", ..] | ["v1", "drain" | "resume"] => {

@@ -29,6 +29,10 @@ pub(crate) struct Lines {
     start: usize,
     /// Up to here there is no line end behind `start`.
     scanned: usize,
+    /// A line has at most this many bytes.
+    line_bytes_max: usize,
+    /// Blank lines so far.
+    blank: u64,
     /// The line that `rest` continues was too long; what is left of it is dropped.
     dropping: bool,
     /// Bytes of the body so far.
@@ -58,7 +62,14 @@ impl Line {
 
 impl Lines {
     pub(crate) fn new(body: Body, quota: Option<Arc<Quota>>) -> Self {
+        Self::of_length(body, quota, BODY_BYTES_MAX)
+    }
+
+    /// The same with lines of at most this many bytes.
+    pub(crate) fn of_length(body: Body, quota: Option<Arc<Quota>>, line_bytes_max: usize) -> Self {
         Self {
+            line_bytes_max,
+            blank: 0,
             body,
             quota,
             rest: Vec::new(),
@@ -83,6 +94,7 @@ impl Lines {
                 Some(Some(line)) => return Ok(Some(line)),
                 Some(None) => {
                     blank += 1;
+                    self.blank += 1;
                     if blank.is_multiple_of(BLANK_LINES) {
                         let_others().await;
                     }
@@ -149,6 +161,11 @@ impl Lines {
         self.read
     }
 
+    /// Blank lines so far: they are passed over.
+    pub(crate) fn blank(&self) -> u64 {
+        self.blank
+    }
+
     /// The first line, which ends here.
     fn cut_off(&mut self, end: usize) -> Vec<u8> {
         let behind = self.rest[end + 1..].to_vec();
@@ -164,7 +181,7 @@ impl Lines {
             let end = self.scanned + found;
             let line = &self.rest[self.start..end];
             (self.start, self.scanned) = (end + 1, end + 1);
-            if std::mem::take(&mut self.dropping) || line.len() > BODY_BYTES_MAX {
+            if std::mem::take(&mut self.dropping) || line.len() > self.line_bytes_max {
                 return Some(Some(Line::TooLong));
             }
             if line.trim_ascii().is_empty() {
@@ -175,7 +192,7 @@ impl Lines {
             return Some(Some(Line::Text(if is_most { self.cut_off(end) } else { line.to_vec() })));
         }
         self.rest.drain(..self.start);
-        if self.rest.len() > BODY_BYTES_MAX {
+        if self.rest.len() > self.line_bytes_max {
             self.rest.clear();
             self.dropping = true;
         }

@@ -27,6 +27,18 @@ impl From<Problem> for Refusal {
     }
 }
 
+impl From<Box<Problem>> for Refusal {
+    fn from(problem: Box<Problem>) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<Refusal> for Box<Problem> {
+    fn from(refusal: Refusal) -> Self {
+        refusal.0
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         *refusal.0

@@ -10,8 +10,8 @@ use tickwheel_api::Problem;
 
 use crate::app::App;
 use crate::{
-    backups, batch, bulk, clock, dead, description, drain, forecast, health, jobs, leases, metrics, problem,
-    queues, schedules, tasks,
+    backups, batch, bulk, clock, dead, description, drain, export, forecast, health, import, jobs, leases,
+    metrics, problem, queues, schedules, tasks,
 };
 
 /// A path, the methods it has, and who answers them.
@@ -63,6 +63,8 @@ fn endpoints() -> Vec<Endpoint> {
         ("/v1/backups", "GET, HEAD, POST", get(backups::all).post(backups::begin)),
         ("/v1/backups/{id}", "GET, HEAD, DELETE", get(backups::one).delete(backups::stop)),
         ("/v1/forecast", "GET, HEAD", get(forecast::forecast)),
+        ("/v1/export", "GET, HEAD", get(export::export)),
+        ("/v1/import", "POST", post(import::import)),
         ("/v1/drain", "POST", post(drain::drain)),
         ("/v1/resume", "POST", post(drain::resume)),
         ("/v1/clock/advance", "POST", post(clock::advance)),

@@ -84,7 +84,7 @@ pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
     }
 }
 
-fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
+pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
     let queue::Schedule { cadence, start, end, count, jitter_ms, catch_up, overlap, body, terms } = schedule;
     api::ScheduleSpec {
         cadence: match cadence {
@@ -178,6 +178,11 @@ pub(crate) fn refused(
             let hint = "write five fields, minute hour day month weekday, or six with the seconds first";
             Problem::bad_request(&BadRequest::member("cron", why.to_string(), hint))
         }
+        queue::ScheduleError::Exists { .. } => translate::exported::exists(&format!(
+            "the schedule `{}` of queue `{}`",
+            name.as_str(),
+            queue.as_str()
+        )),
         queue::ScheduleError::NeverFires => {
             let hint = "move `start` or `end`, raise `count`, or DELETE the schedule first to count anew";
             Problem::bad_request(&BadRequest::body("leaves no occurrence ahead", hint))

@@ -36,7 +36,7 @@ pub(crate) fn settings(body: api::SettingsBody) -> queue::QueueSettings {
     }
 }
 
-fn settings_body(settings: &queue::QueueSettings) -> api::SettingsBody {
+pub(crate) fn settings_body(settings: &queue::QueueSettings) -> api::SettingsBody {
     let queue::QueueSettings {
         max_in_flight,
         max_in_flight_per_group,

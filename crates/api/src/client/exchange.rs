@@ -9,7 +9,7 @@ use super::{CALL_TIMEOUT, ClientError};
 use crate::TraceContext;
 use serde::de::DeserializeOwned;
 use std::error::Error;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::time::Duration;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Timeout, http};
@@ -205,7 +205,20 @@ impl Exchange {
         }
     }
 
+    /// Sends the request once, and gives the body of its answer as it comes.
+    pub(super) fn stream(&self, call: &Call) -> Result<impl Read + Send + use<>, ClientError> {
+        Ok(self.ask(call)?.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
     fn send_once(&self, call: &Call) -> Result<Answer, ClientError> {
+        let mut answer = self.ask(call)?;
+        let status = answer.status().as_u16();
+        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        Ok(Answer { status, bytes: read.map_err(|error| self.failed(error))? })
+    }
+
+    /// Sends the request; a status other than 2xx is an error.
+    fn ask(&self, call: &Call) -> Result<http::Response<ureq::Body>, ClientError> {
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(format!("{}://{}{}", self.place.scheme, self.place.host(), call.path))
@@ -238,13 +251,11 @@ impl Exchange {
         };
         let mut answer = answer?;
         let status = answer.status().as_u16();
-        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        let bytes = read.map_err(|error| self.failed(error))?;
         if (200..=299).contains(&status) {
-            Ok(Answer { status, bytes })
-        } else {
-            Err(refusal(status, &bytes))
+            return Ok(answer);
         }
+        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        Err(refusal(status, &read.map_err(|error| self.failed(error))?))
     }
 
     fn run<B: ureq::AsSendBody>(

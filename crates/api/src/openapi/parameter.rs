@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time, time_ms, word};
 use crate::query::MODES;
-use crate::{LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState};
+use crate::{
+    Existing, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState,
+};
 
 /// Where a parameter stands.
 #[derive(Copy, Clone)]
@@ -74,14 +76,27 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "cursor",
             Query,
             json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::ALL_CURSOR_BYTES_MAX }),
-            "The `next_cursor` of the page before, as it is.",
+            "The `next_cursor` of the page before, as it is; of an export, the text of its last whole cursor line.",
         ),
         of("count", Query, integer(1, PREVIEW_MAX as u64), "So many instants. Default: 5."),
         of(
             "queue",
             Query,
             queue.clone(),
-            "Only tasks of this queue. Default: of all, for which a token may have no scope.",
+            "Only what belongs to this queue. Default: of all, for which a forecast needs a token without a scope.",
+        ),
+        of(
+            "existing",
+            Query,
+            one_of(&Existing::WORDS.map(|(name, _)| name)),
+            "What to do about what is there already: `skip` leaves it, `replace` puts what the file says in its place, `refuse` stops before that line. Default: `refuse`.",
+        ),
+        of("quiet", Query, boolean(), "Whether only the last line is answered. Default: false."),
+        of(
+            "first_line",
+            Query,
+            integer(2, INTEGER_MAX),
+            "The number, in its file, of the line behind the header. A long file is sent in several parts, each with the header in front. Default: 2.",
         ),
         of("bucket", Query, duration_like("1m"), "How long a bucket is, `1s` or more. Default: `1m`."),
         of(

@@ -1,0 +1,264 @@
+//! [`Exporter`]: a store as lines, page by page.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use tickwheel_api::{BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem};
+use tickwheel_queue::{
+    Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Place, Queue, QueueName,
+    SCHEDULES_PAGE_MAX, TaskPage, Unavailable,
+};
+
+use super::position::Position;
+use crate::aside::Steps;
+use crate::job;
+use crate::queue_pages::QueuePages;
+use crate::tokens::Grant;
+use crate::translate::{self, exported};
+
+/// Tasks in a page. A page of large payloads ends at 4 MiB of them, in the store.
+const PAGE_TASKS: usize = 1_000;
+
+/// Writes what a store has as the lines of an export: the header, settings, tasks and dead ones by time, schedules, the end. It holds one page of tasks, and asks
+/// for the next one while that is written.
+///
+/// Each page of tasks is what was so at one moment. What changes during an export may be in it as it was before or after the change, twice if its time moves
+/// later, and not at all if it moves earlier or is put before the place that the export has come to. The schedules are those of the beginning:
+/// an instant that comes meanwhile is made again elsewhere rather than lost.
+pub struct Exporter {
+    queue: Queue,
+    grant: Grant,
+    /// Only what belongs to this one.
+    only: Option<QueueName>,
+    written: ExportEnd,
+    stage: Stage,
+    /// The page that is on its way.
+    page: Option<Pending<TaskPage, Unavailable>>,
+    /// Written last.
+    schedules: VecDeque<ExportSchedule>,
+    steps: Steps,
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").field("stage", &self.stage).finish_non_exhaustive()
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The header and the settings come next.
+    Head,
+    /// It goes on behind this place; nothing of this export was written by now.
+    Resumed(Place),
+    /// Tasks behind this place come next.
+    Tasks(Place),
+    Schedules,
+    Over,
+}
+
+impl Exporter {
+    /// An export of all that the queue has, or of what the query asks for.
+    ///
+    /// # Errors
+    /// A name of a queue that none can have, and a cursor of another export.
+    pub fn new(queue: Queue, query: &ExportQuery) -> Result<Self, Box<Problem>> {
+        Self::within(queue, query, Grant::everything())
+    }
+
+    /// The same of what the bearer of a token may know of.
+    pub(crate) fn within(queue: Queue, query: &ExportQuery, grant: Grant) -> Result<Self, Box<Problem>> {
+        let only = query.queue.as_deref().map(QueueName::new).transpose();
+        let only = only.map_err(|error| translate::name_refused(&error))?;
+        if let Some(only) = only.as_ref().filter(|only| !grant.covers(only)) {
+            return Err(Problem::out_of_scope(only.as_str()).into());
+        }
+        let position = query.cursor.as_deref().map(|text| {
+            Position::read(text, only.as_ref())
+                .ok_or_else(|| Box::new(Problem::bad_request(&foreign_cursor())))
+        });
+        let (written, stage) = match position.transpose()? {
+            Some(Position { after, written }) => (written, Stage::Resumed(after)),
+            None => (ExportEnd::default(), Stage::Head),
+        };
+        let schedules = VecDeque::new();
+        Ok(Self { queue, grant, only, written, stage, page: None, schedules, steps: Steps::default() })
+    }
+
+    /// The next lines; `None` behind the end.
+    ///
+    /// # Errors
+    /// The queue cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Box<Problem>> {
+        let mut out = Vec::new();
+        match self.stage {
+            Stage::Head => {
+                self.take_schedules().await?;
+                self.write_head(&mut out).await?;
+                self.write_queues(&mut out).await?;
+                self.go_on_behind(Place::START, &mut out);
+            }
+            Stage::Resumed(after) => {
+                self.take_schedules().await?;
+                self.ask(after);
+                self.stage = Stage::Tasks(after);
+            }
+            Stage::Tasks(_) => self.write_page(&mut out).await?,
+            Stage::Schedules => {
+                self.write_schedules(&mut out).await;
+                if self.schedules.is_empty() {
+                    ExportLine::End(self.written).write(&mut out);
+                    self.stage = Stage::Over;
+                }
+            }
+            Stage::Over => return Ok(None),
+        }
+        Ok(Some(out))
+    }
+
+    /// How many lines of each kind were written so far.
+    #[must_use]
+    pub fn written(&self) -> ExportEnd {
+        self.written
+    }
+
+    fn covers(&self, queue: &QueueName) -> bool {
+        let is_wanted = self.only.as_ref().is_none_or(|only| only == queue);
+        is_wanted && queue.as_str() != job::QUEUE && self.grant.covers(queue)
+    }
+
+    fn write(&mut self, line: ExportLine, out: &mut Vec<u8>) {
+        self.written.count(&line);
+        line.write(out);
+    }
+
+    async fn write_head(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
+        let one = ListQueues { max: 1, ..ListQueues::default() };
+        let stats = self.queue.stats(one).await.map_err(|why| translate::unavailable(&why))?;
+        let scope = match self.grant.is_unscoped() {
+            true => Vec::new(),
+            false => self.grant.prefixes().into_iter().map(str::to_owned).collect(),
+        };
+        let header = ExportHeader {
+            at_ms: self.queue.now().as_ms(),
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            virtual_clock: self.queue.health().virtual_clock,
+            scope,
+            queue: self.only.as_ref().map(|only| only.as_str().to_owned()),
+            // Some may be put while the export goes on.
+            ids_below: stats.ids_below.saturating_add(IDS_AHEAD),
+        };
+        self.write(ExportLine::Header(header), out);
+        Ok(())
+    }
+
+    async fn write_queues(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
+        let prefix = self.only.as_ref().map_or("", QueueName::as_str);
+        let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
+        let queue = self.queue.clone();
+        let mut pages = QueuePages::new(&queue, list);
+        while let Some(page) = pages.next().await.map_err(|why| translate::unavailable(&why))? {
+            for counts in page {
+                if !self.covers(&counts.queue) {
+                    continue;
+                }
+                let view = queue.queue(&counts.queue).await.map_err(|why| translate::unavailable(&why))?;
+                if let Some(line) = exported::queue_line(&view) {
+                    self.write(ExportLine::Queue(Box::new(line)), out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the page behind this place, and writes a cursor line that leads there.
+    fn go_on_behind(&mut self, after: Place, out: &mut Vec<u8>) {
+        let position = Position { after, written: self.written };
+        ExportLine::Cursor(position.to_text(self.only.as_ref())).write(out);
+        self.ask(after);
+        self.stage = Stage::Tasks(after);
+    }
+
+    fn ask(&mut self, after: Place) {
+        let list = ListAllTasks { max: PAGE_TASKS, after: Some(after) };
+        self.page = Some(self.queue.all_tasks(list));
+    }
+
+    async fn write_page(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
+        let page = self.page.take().expect("a page is asked for before it is written");
+        let TaskPage { tasks, next, .. } = page.await.map_err(|why| translate::unavailable(&why))?;
+        // The next one is read while this one is written.
+        match next {
+            Some(next) => self.ask(next),
+            None => self.stage = Stage::Schedules,
+        }
+        for task in tasks {
+            if self.covers(&task.queue) {
+                let begun = out.len();
+                self.write(ExportLine::Task(Box::new(exported::task_line(&task))), out);
+                self.steps.did(out.len() - begun).await;
+            }
+        }
+        if let Some(next) = next {
+            let position = Position { after: next, written: self.written };
+            ExportLine::Cursor(position.to_text(self.only.as_ref())).write(out);
+            self.stage = Stage::Tasks(next);
+        }
+        Ok(())
+    }
+
+    /// Takes down the schedules as they are now, to be written when all tasks are. They are in memory anyway, 16 MiB of them at most.
+    async fn take_schedules(&mut self) -> Result<(), Box<Problem>> {
+        let mut after = None;
+        loop {
+            let list = ListAllSchedules { after, max: SCHEDULES_PAGE_MAX };
+            let page = self.queue.all_schedules(list).await.map_err(|why| translate::unavailable(&why))?;
+            after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
+            for view in &page {
+                if !self.covers(&view.queue) {
+                    continue;
+                }
+                let running = match view.record.running {
+                    Some(id) => key_of(&self.queue, id).await?,
+                    None => None,
+                };
+                self.schedules.push_back(exported::schedule_line(view, running.as_ref()));
+            }
+            if page.len() < SCHEDULES_PAGE_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn write_schedules(&mut self, out: &mut Vec<u8>) {
+        while let Some(schedule) = self.schedules.pop_front() {
+            let begun = out.len();
+            self.write(ExportLine::Schedule(Box::new(schedule)), out);
+            self.steps.did(out.len() - begun).await;
+            if out.len() >= PIECE_BYTES {
+                return;
+            }
+        }
+    }
+}
+
+/// The key of the task with this id, unless it has ended.
+async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
+    let get = ById { id, act: Act::Get, within: None, except: None };
+    match queue.by_id(get).await {
+        Ok(Acted::Task(task)) => Ok(Some(task.key)),
+        Err(tickwheel_queue::ByIdError::Unavailable(why)) => Err(translate::unavailable(&why).into()),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+/// This many tasks may be put during an export and still keep their ids elsewhere.
+const IDS_AHEAD: u64 = 1_000_000;
+
+/// 1 MiB: so much of schedules is written at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+fn foreign_cursor() -> BadRequest {
+    let hint = "send the text of the last whole cursor line of the export, with the same queue";
+    BadRequest::parameter("cursor", "is not a cursor of this export", hint)
+}

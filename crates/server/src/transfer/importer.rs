@@ -1,0 +1,305 @@
+//! [`Importer`]: takes the lines of an export in, up to the first that is refused.
+
+use std::fmt;
+
+use tickwheel_api::{
+    ExportLine, ExportQueue, ExportSchedule, ImportCounts, ImportLine, ImportResult, Problem, SkipWhy,
+};
+use tickwheel_queue::{
+    ChangeQueue, IMPORT_TASKS_MAX, ImportOutcome, ImportTask, ImportTasks, Imported, Key, Pending, Queue,
+    QueueChange, QueueName, QueueSettings, Unavailable,
+};
+
+use crate::translate::{self, exported};
+use crate::{schedule, settings};
+
+/// 1 MiB of payloads in one command, or one task that has more.
+const COMMAND_BYTES: usize = 1 << 20;
+
+/// Takes lines of an export in, in their order. Tasks go to the queue in groups, one group at a time: the next one is read meanwhile, and is sent only when
+/// all of the one before is in. So all lines before one that is refused are in and durable, and none behind it.
+pub struct Importer {
+    queue: Queue,
+    existing: tickwheel_api::Existing,
+    revoke: bool,
+    ids_below: Option<u64>,
+    /// The tasks that are to go next.
+    group: Group,
+    /// Those that went.
+    under_way: Option<(Vec<At>, Pending<Imported, Unavailable>)>,
+    counts: ImportCounts,
+    /// All lines before this one are in.
+    next_line: u64,
+    /// The line behind the last that was taken.
+    taken: u64,
+    /// What became of lines that were not plainly added.
+    rows: Vec<ImportLine>,
+}
+
+/// Where a task stands in the file, and what it is called.
+#[derive(Debug)]
+struct At {
+    line: u64,
+    queue: QueueName,
+    key: Key,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    tasks: Vec<ImportTask>,
+    at: Vec<At>,
+    bytes: usize,
+}
+
+/// Why an import ended before a line. All lines before it are in, and none behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// The line.
+    pub line: u64,
+    /// What is wrong with it.
+    pub problem: Box<Problem>,
+}
+
+impl fmt::Debug for Importer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Importer").field("next_line", &self.next_line).finish_non_exhaustive()
+    }
+}
+
+impl Importer {
+    /// An import whose first line has this number. `ids_below` is what the header says of the ids.
+    #[must_use]
+    pub fn new(
+        queue: Queue,
+        existing: tickwheel_api::Existing,
+        revoke: bool,
+        ids_below: u64,
+        first_line: u64,
+    ) -> Self {
+        Self {
+            queue,
+            existing,
+            revoke,
+            ids_below: Some(ids_below).filter(|ids| *ids > 0),
+            group: Group::default(),
+            under_way: None,
+            counts: ImportCounts::default(),
+            next_line: first_line,
+            taken: first_line,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Takes one line. What becomes of a task is known later, at [`finish`](Self::finish) at the latest.
+    ///
+    /// # Errors
+    /// This line, or one before it, is refused.
+    pub async fn take(&mut self, line: u64, what: ExportLine) -> Result<(), Stop> {
+        match what {
+            ExportLine::Task(task) => {
+                let task = exported::task(*task);
+                let task = self.unless_refused(line, task).await?;
+                self.group.push(line, task);
+                self.taken = line + 1;
+                if self.group.is_full() {
+                    self.send().await?;
+                }
+            }
+            ExportLine::Queue(queue) => {
+                self.settle_all().await?;
+                let done = self.queue_line(line, *queue).await;
+                done.map_err(|problem| self.stop(line, problem))?;
+                self.passed(line);
+            }
+            ExportLine::Schedule(schedule) => {
+                self.settle_all().await?;
+                let done = self.schedule_line(line, *schedule).await;
+                done.map_err(|problem| self.stop(line, problem))?;
+                self.passed(line);
+            }
+            ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => self.taken = line + 1,
+        }
+        Ok(())
+    }
+
+    /// A line is refused that could not be read. What was taken before it goes in first.
+    ///
+    /// # Errors
+    /// Always: the line, or one before it.
+    pub async fn refuse(&mut self, line: u64, problem: Box<Problem>) -> Result<(), Stop> {
+        self.settle_all().await?;
+        self.next_line = line;
+        Err(self.stop(line, problem))
+    }
+
+    /// Waits until all lines that were taken are in and durable.
+    ///
+    /// # Errors
+    /// One of them is refused.
+    pub async fn finish(&mut self) -> Result<(), Stop> {
+        self.settle_all().await?;
+        self.next_line = self.taken;
+        Ok(())
+    }
+
+    /// What became of the lines so far.
+    #[must_use]
+    pub fn counts(&self) -> ImportCounts {
+        self.counts
+    }
+
+    /// All lines before this one are in.
+    #[must_use]
+    pub fn next_line(&self) -> u64 {
+        self.next_line
+    }
+
+    /// What became of lines that were not plainly added, since the last time.
+    pub fn rows(&mut self) -> Vec<ImportLine> {
+        std::mem::take(&mut self.rows)
+    }
+
+    async fn unless_refused<T>(&mut self, line: u64, read: Result<T, Box<Problem>>) -> Result<T, Stop> {
+        match read {
+            Ok(read) => Ok(read),
+            Err(problem) => {
+                self.refuse(line, problem).await?;
+                unreachable!("a line that is refused is an error")
+            }
+        }
+    }
+
+    fn stop(&self, line: u64, problem: impl Into<Box<Problem>>) -> Stop {
+        Stop { line, problem: Box::new(problem.into().at_line(line)) }
+    }
+
+    fn passed(&mut self, line: u64) {
+        self.taken = line + 1;
+        self.next_line = line + 1;
+    }
+
+    /// Sends the group, once the one before it is in.
+    async fn send(&mut self) -> Result<(), Stop> {
+        self.settle().await?;
+        let Group { tasks, at, .. } = std::mem::take(&mut self.group);
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let import = ImportTasks {
+            tasks,
+            existing: exported::existing(self.existing),
+            on_lease: translate::on_lease(self.revoke),
+            ids_below: self.ids_below,
+        };
+        self.under_way = Some((at, self.queue.import(import)));
+        Ok(())
+    }
+
+    async fn settle_all(&mut self) -> Result<(), Stop> {
+        self.send().await?;
+        self.settle().await
+    }
+
+    /// Waits for the group that was sent. Dropped meanwhile, that one may be in or not.
+    async fn settle(&mut self) -> Result<(), Stop> {
+        let Some((at, pending)) = self.under_way.take() else { return Ok(()) };
+        let first = at.first().map_or(self.next_line, |at| at.line);
+        let Imported { outcomes, refused } =
+            pending.await.map_err(|why| self.stop(first, translate::unavailable(&why)))?;
+        let mut at = at.into_iter();
+        for (outcome, at) in outcomes.into_iter().zip(at.by_ref()) {
+            self.next_line = at.line + 1;
+            self.note(at.line, outcome, &at.queue, Some(at.key.as_str()));
+        }
+        match (refused, at.next()) {
+            (Some(error), Some(at)) => {
+                self.next_line = at.line;
+                Err(self.stop(at.line, exported::import_refused(&error, &at.queue, &at.key)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, line: u64, outcome: ImportOutcome, queue: &QueueName, key: Option<&str>) {
+        let (result, why) = match outcome {
+            ImportOutcome::Added { kept_id } => {
+                self.counts.added += 1;
+                self.counts.new_ids += u64::from(!kept_id);
+                return;
+            }
+            ImportOutcome::Replaced => {
+                self.counts.replaced += 1;
+                (ImportResult::Replaced, None)
+            }
+            ImportOutcome::Skipped(present) => {
+                self.counts.skipped += 1;
+                (ImportResult::Skipped, Some(exported::present(present)))
+            }
+        };
+        self.row(line, result, why, queue, key);
+    }
+
+    fn row(
+        &mut self,
+        number: u64,
+        result: ImportResult,
+        why: Option<SkipWhy>,
+        queue: &QueueName,
+        key: Option<&str>,
+    ) {
+        let (queue, key) = (queue.as_str().to_owned(), key.map(str::to_owned));
+        self.rows.push(ImportLine { number, result, why, queue, key });
+    }
+
+    async fn queue_line(&mut self, line: u64, queue: ExportQueue) -> Result<(), Box<Problem>> {
+        let (name, record) = exported::queue_record(queue)?;
+        let view = self.queue.queue(&name).await.map_err(|why| translate::unavailable(&why))?;
+        let is_held = view.counts.paused || view.counts.draining;
+        let is_there = is_held || view.settings != QueueSettings::default();
+        let is_same = view.settings == record.settings
+            && view.counts.draining == record.draining
+            && view.paused_until == record.paused_until;
+        match (is_there, self.existing) {
+            (true, tickwheel_api::Existing::Refuse) if !is_same => {
+                return Err(exported::exists(&format!("the settings of queue `{}`", name.as_str())).into());
+            }
+            (true, tickwheel_api::Existing::Skip | tickwheel_api::Existing::Refuse) => {
+                self.counts.skipped += 1;
+                self.row(line, ImportResult::Skipped, Some(SkipWhy::Exists), &name, None);
+                return Ok(());
+            }
+            (true, tickwheel_api::Existing::Replace) | (false, _) => {}
+        }
+        let change = ChangeQueue { queue: name.clone(), change: QueueChange::Restore(record) };
+        let changed = self.queue.change_queue(change).await;
+        changed.map_err(|error| settings::change_refused(&error, &name))?;
+        if is_there {
+            self.counts.replaced += 1;
+            self.row(line, ImportResult::Replaced, None, &name, None);
+        } else {
+            self.counts.added += 1;
+        }
+        Ok(())
+    }
+
+    async fn schedule_line(&mut self, line: u64, schedule: ExportSchedule) -> Result<(), Box<Problem>> {
+        let import = exported::schedule_of(schedule, self.existing)?;
+        let (queue, name) = (import.queue.clone(), import.name.clone());
+        let outcome = self.queue.import_schedule(import).await;
+        let outcome = outcome.map_err(|error| schedule::refused(&error, &queue, &name, None))?;
+        self.note(line, outcome, &queue, Some(name.as_str()));
+        Ok(())
+    }
+}
+
+impl Group {
+    fn push(&mut self, line: u64, task: ImportTask) {
+        self.bytes += task.body.payload_bytes();
+        self.at.push(At { line, queue: task.queue.clone(), key: task.key.clone() });
+        self.tasks.push(task);
+    }
+
+    fn is_full(&self) -> bool {
+        self.tasks.len() >= IMPORT_TASKS_MAX || self.bytes >= COMMAND_BYTES
+    }
+}

@@ -1,0 +1,252 @@
+//! Lines of an export become commands of the queue, and what the queue shows becomes lines.
+
+use std::sync::Arc;
+
+use tickwheel_api as api;
+use tickwheel_api::{BadRequest, Problem, ProblemKind};
+use tickwheel_queue as queue;
+use tickwheel_queue::{Key, QueueName, ScheduleName, Timestamp};
+
+use super::{
+    death, failure, group_text, name_refused, payload_body, retry, retry_body, tag_texts, task_state,
+    timeline, unavailable, unknown,
+};
+use crate::{schedule, settings};
+
+/// What to do about something that is there already.
+const EXISTING_HINT: &str =
+    "import with existing=skip to leave it as it is, or with existing=replace to have what the file says";
+
+pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
+    let is_leased = task.state == queue::State::Leased;
+    api::ExportTask {
+        queue: task.queue.as_str().to_owned(),
+        key: task.key.as_str().to_owned(),
+        id: task.id,
+        due_at_ms: task.due_at.as_ms(),
+        put_at_ms: task.put_at.as_ms(),
+        state: task.dead.is_none().then(|| task_state(task.state)),
+        payload: api::PayloadBody {
+            bytes: task.body.payload.clone(),
+            content_type: task.body.content_type.to_string(),
+        },
+        timeline: moments(&task.body),
+        step: u32::try_from(task.step).expect("a timeline has few instants"),
+        tags: tag_texts(&task.body),
+        priority: task.priority,
+        group: group_text(task.group.as_ref()),
+        // The lease that runs stays here, and is none that ended.
+        attempt: task.attempt - u32::from(is_leased && task.attempt > 0),
+        retry: task.retry.map(retry_body),
+        expire_at_ms: task.expire_at.map(Timestamp::as_ms),
+        failures: task.failures.iter().map(failure).collect(),
+        ttr_ms: task.ttr_ms,
+        origin: 0,
+        tally: tally(task.tally),
+        trace: task.trace.as_deref().and_then(api::TraceContext::read),
+        death: task.dead.map(|dead| api::ExportDeath {
+            at_ms: dead.at.as_ms(),
+            reason: death(dead.why),
+            keyless: dead.keyless,
+        }),
+    }
+}
+
+fn moments(body: &queue::Body) -> Vec<api::MomentBody> {
+    let moment = |(step, moment): (usize, &queue::Moment)| api::MomentBody {
+        at_ms: moment.at.as_ms(),
+        payload: payload_body(body, step),
+    };
+    body.timeline.iter().enumerate().map(moment).collect()
+}
+
+fn tally(tally: queue::Tally) -> api::TallyBody {
+    let queue::Tally { leases, expiries, nacks, burials, redrives, delay_ms } = tally;
+    api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms }
+}
+
+/// A task of a file, as the queue takes it.
+///
+/// # Errors
+/// A name that none can have.
+pub(crate) fn task(task: api::ExportTask) -> Result<queue::ImportTask, Box<Problem>> {
+    let text = |error: &queue::NameError| name_refused(error);
+    let tags: Result<Vec<_>, _> = task.tags.iter().map(|tag| queue::Tag::new(tag)).collect();
+    let of_task = task.group.as_deref().map(queue::Group::new).transpose();
+    let dead = task.death.map(|death| queue::Dead {
+        at: at(death.at_ms),
+        due_at: at(task.due_at_ms),
+        why: match death.reason {
+            api::DeathReason::MaxAttempts => queue::Death::MaxAttempts,
+            api::DeathReason::Expired => queue::Death::Expired,
+            api::DeathReason::Buried => queue::Death::Buried,
+        },
+        keyless: death.keyless,
+    });
+    let api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms } = task.tally;
+    Ok(queue::ImportTask {
+        id: task.id,
+        queue: QueueName::new(&task.queue).map_err(|error| text(&error))?,
+        key: Key::new(&task.key).map_err(|error| text(&error))?,
+        due_at: at(task.due_at_ms),
+        put_at: at(task.put_at_ms),
+        priority: task.priority,
+        attempts: task.attempt,
+        body: Arc::new(queue::Body {
+            payload: task.payload.bytes,
+            content_type: task.payload.content_type.into(),
+            tags: tags.map_err(|error| text(&error))?,
+            timeline: timeline(task.timeline),
+        }),
+        extra: queue::Extra {
+            group: of_task.map_err(|error| text(&error))?,
+            ttr_ms: task.ttr_ms,
+            origin: task.origin,
+            expire_at: task.expire_at_ms.map(at),
+            trace: task.trace.map(|trace| trace.to_text().into()),
+            retry: task.retry.map(retry),
+            failures: task.failures.into_iter().map(failed).collect(),
+            dead,
+            step: task.step,
+            acked: None,
+            tally: queue::Tally { leases, expiries, nacks, burials, redrives, delay_ms },
+        },
+    })
+}
+
+fn failed(failure: api::FailureBody) -> queue::Failure {
+    queue::Failure {
+        at: at(failure.at_ms),
+        attempt: failure.attempt,
+        how: match failure.how {
+            api::FailureKind::Nacked => queue::Failed::Nacked,
+            api::FailureKind::LeaseEnded => queue::Failed::LeaseEnded,
+            api::FailureKind::Revoked => queue::Failed::Revoked,
+            api::FailureKind::Buried => queue::Failed::Buried,
+            api::FailureKind::WorkerGone => queue::Failed::Gone,
+        },
+        reason: failure.reason.map(Into::into),
+    }
+}
+
+/// The settings of a queue, as a line; `None`: its owner configured nothing.
+pub(crate) fn queue_line(view: &queue::QueueView) -> Option<api::ExportQueue> {
+    let queue::QueueCounts { queue, paused, draining, .. } = &view.counts;
+    if !paused && !draining && view.settings == queue::QueueSettings::default() {
+        return None;
+    }
+    let until = view.paused_until.filter(|until| *until < Timestamp::MAX);
+    Some(api::ExportQueue {
+        queue: queue.as_str().to_owned(),
+        settings: settings::settings_body(&view.settings),
+        paused: *paused,
+        paused_until_ms: until.map(Timestamp::as_ms),
+        draining: *draining,
+    })
+}
+
+/// What a file says of a queue, as the queue takes it.
+///
+/// # Errors
+/// A name that none can have.
+pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::QueueRecord), Box<Problem>> {
+    let name = QueueName::new(&line.queue).map_err(|error| name_refused(&error))?;
+    let until = line.paused_until_ms.map_or(Timestamp::MAX, at);
+    let record = queue::QueueRecord {
+        settings: settings::settings(line.settings),
+        paused_until: line.paused.then_some(until),
+        draining: line.draining,
+    };
+    Ok((name, record))
+}
+
+/// A schedule as a line; `running` is the key of the task that has to end first.
+pub(crate) fn schedule_line(view: &queue::ScheduleView, running: Option<&Key>) -> api::ExportSchedule {
+    let record = &view.record;
+    api::ExportSchedule {
+        queue: view.queue.as_str().to_owned(),
+        name: view.name.as_str().to_owned(),
+        spec: schedule::spec(&record.schedule),
+        anchor_ms: record.anchor.as_ms(),
+        decided_ms: record.decided.as_ms(),
+        next_at_ms: record.next.map(Timestamp::as_ms),
+        last_at_ms: record.last.map(Timestamp::as_ms),
+        made: record.made,
+        skipped: record.skipped,
+        running: running.map(|key| key.as_str().to_owned()),
+        waiting_ms: record.waiting.iter().map(|at| at.as_ms()).collect(),
+    }
+}
+
+/// A schedule of a file, as the queue takes it. A zone that was not asked for before is read from its file.
+///
+/// # Errors
+/// A name that none can have, an expression or a zone that cannot be used.
+pub(crate) fn schedule_of(
+    line: api::ExportSchedule,
+    existing: api::Existing,
+) -> Result<queue::ImportSchedule, Box<Problem>> {
+    let named = |error: queue::NameError| name_refused(&error);
+    let schedule = schedule::schedule(line.spec).map_err(|refused| Problem::bad_request(&refused))?;
+    Ok(queue::ImportSchedule {
+        queue: QueueName::new(&line.queue).map_err(named)?,
+        name: ScheduleName::new(&line.name).map_err(named)?,
+        schedule: Arc::new(schedule),
+        anchor: at(line.anchor_ms),
+        decided: at(line.decided_ms),
+        next: line.next_at_ms.map(at),
+        last: line.last_at_ms.map(at),
+        made: line.made,
+        skipped: line.skipped,
+        running: line.running.as_deref().map(Key::new).transpose().map_err(named)?,
+        waiting: line.waiting_ms.into_iter().map(at).collect(),
+        existing: self::existing(existing),
+    })
+}
+
+pub(crate) fn existing(existing: api::Existing) -> queue::Existing {
+    match existing {
+        api::Existing::Skip => queue::Existing::Skip,
+        api::Existing::Replace => queue::Existing::Replace,
+        api::Existing::Refuse => queue::Existing::Refuse,
+    }
+}
+
+pub(crate) fn present(present: queue::Present) -> api::SkipWhy {
+    match present {
+        queue::Present::Live => api::SkipWhy::Live,
+        queue::Present::Dead => api::SkipWhy::Dead,
+        queue::Present::Ended => api::SkipWhy::Ended,
+        queue::Present::Keyless => api::SkipWhy::Keyless,
+        queue::Present::Schedule => api::SkipWhy::Exists,
+    }
+}
+
+pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key: &Key) -> Problem {
+    let (queue, key) = (queue.as_str(), key.as_str());
+    match error {
+        queue::ImportError::Live { version, .. } => {
+            Problem::live(queue, key, version.0).with_hint(EXISTING_HINT)
+        }
+        queue::ImportError::Dead { .. } => Problem::dead(queue, key).with_hint(EXISTING_HINT),
+        queue::ImportError::Leased => Problem::leased(queue, key),
+        queue::ImportError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
+        queue::ImportError::NotRising { .. } | queue::ImportError::NoStep { .. } => {
+            let hint = "leave the line as the export wrote it";
+            Problem::bad_request(&BadRequest::member("timeline", error.to_string(), hint))
+        }
+        queue::ImportError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
+        queue::ImportError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
+/// 409: the queue has settings, or the schedule is there, and they say something else.
+pub(crate) fn exists(what: &str) -> Problem {
+    Problem::new(ProblemKind::Exists, format!("{what} is there and says something else"))
+        .with_hint(EXISTING_HINT)
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(ms).expect("parsed instants are not before 1970")
+}

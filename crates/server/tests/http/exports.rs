@@ -1,0 +1,421 @@
+//! All tasks at once, out of a server and into one.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use tickwheel_server::{Config, Store, Tokens};
+
+use crate::raw::Reply;
+use crate::served::{Served, on_any_port, virtual_memory};
+
+/// The lines of an export, which is whole.
+fn export(served: &Served) -> Vec<Value> {
+    exported(served.call("GET", "/v1/export", ""))
+}
+
+fn exported(reply: Reply) -> Vec<Value> {
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/x-ndjson")));
+    let lines = reply.lines();
+    assert!(lines[0].get("export").is_some(), "{}", lines[0]);
+    assert!(lines.last().expect("lines")["end"].is_object(), "{lines:?}");
+    lines
+}
+
+fn text(lines: &[Value]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        writeln!(text, "{line}").expect("memory");
+    }
+    text
+}
+
+/// Imports; the end of the answer, and the lines before it.
+fn import(served: &Served, query: &str, text: &str) -> (Value, Vec<Value>) {
+    let reply = served.call("POST", &format!("/v1/import{query}"), text);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let mut rows = reply.lines();
+    let end = rows.pop().expect("an end")["end"].take();
+    (end, rows.into_iter().map(|mut row| row["line"].take()).collect())
+}
+
+fn kinds(lines: &[Value], kind: &str) -> Vec<Value> {
+    lines.iter().filter_map(|line| line.get(kind)).cloned().collect()
+}
+
+/// Without what is of one moment: the header, cursors, and the state.
+fn plain(lines: &[Value]) -> Vec<Value> {
+    let mut kept: Vec<Value> = lines
+        .iter()
+        .filter(|line| line.get("cursor").is_none() && line.get("export").is_none())
+        .cloned()
+        .collect();
+    for line in &mut kept {
+        if let Some(task) = line.get_mut("task") {
+            task["state"] = Value::Null;
+        }
+    }
+    kept.sort_by_key(ToString::to_string);
+    kept
+}
+
+/// A server with something of everything: settings, a pause, tasks in all states, failures, a timeline, schedules.
+fn full() -> Served {
+    let served = Served::memory();
+    served.expect(
+        200,
+        "PUT",
+        "/v1/queues/shop%2Fclose",
+        r#"{"max_in_flight":3,"rate":"5/s","retry":{"max_attempts":2,"backoff":"fixed","base":"0s"}}"#,
+    );
+    served.expect(200, "POST", "/v1/queues/held/pause", "");
+    served.expect(200, "POST", "/v1/queues/held/drain", "");
+    for (key, body) in [
+        ("later", r#"{"delay":"1h","payload":{"a": 1.0},"tags":["vip"],"group":"g","priority":7}"#),
+        ("bytes", r#"{"delay":"2h","payload_base64":"AAEC","content_type":"image/png","expire_after":"9h"}"#),
+        ("lines", "{\"delay\":\"2h\",\"payload\":{\"a\":\n1}}"),
+        ("planned", r#"{"timeline":[{"at_ms":5,"payload":1},{"at":"2090-01-01T00:00:00Z","payload":2}]}"#),
+    ] {
+        served.expect(201, "PUT", &format!("/v1/queues/shop%2Fclose/tasks/{key}"), body);
+    }
+    for (queue, body) in [("work", "{}"), ("dying", r#"{"retry":{"max_attempts":1}}"#)] {
+        for _ in 0..2 {
+            served.expect(201, "POST", &format!("/v1/queues/{queue}/tasks"), body);
+        }
+    }
+    let dying = served.lease("dying", 1);
+    served.say("dying", "nack", &[&dying[0]["token"]]);
+    served.expect(
+        201,
+        "PUT",
+        "/v1/queues/shop%2Fclose/schedules/hourly",
+        r#"{"every":"1h","payload":{"x":1}}"#,
+    );
+    served.expect(
+        201,
+        "PUT",
+        "/v1/queues/work/schedules/night",
+        r#"{"cron":"0 2 * * *","tz":"Europe/Berlin"}"#,
+    );
+    served.expect(201, "PUT", "/v1/queues/slow/schedules/pause", r#"{"fixed_delay":"30m"}"#);
+    served.advance("90m");
+    assert_eq!(served.lease("work", 1).len(), 1, "one is in a worker's hands");
+    served
+}
+
+#[test]
+fn what_is_exported_and_imported_is_exported_as_the_same() {
+    let source = full();
+    let lines = export(&source);
+    let end = &lines.last().expect("lines")["end"];
+    assert_eq!((&end["queues"], &end["dead"], &end["schedules"]), (&json!(2), &json!(1), &json!(3)));
+    let head = &lines[0]["export"];
+    assert_eq!((&head["format"], &head["virtual_clock"]), (&json!(1), &json!(true)));
+    let running =
+        kinds(&lines, "schedule").into_iter().find(|one| one["name"] == "pause").expect("it is there");
+    assert!(running["running"].as_str().is_some_and(|key| key.starts_with("pause@")), "{running}");
+
+    let target = Served::memory();
+    target.advance("90m");
+    let (done, rows) = import(&target, "", &text(&lines));
+    assert_eq!(
+        (&done["problem"], &done["skipped"], &done["new_ids"]),
+        (&Value::Null, &json!(0), &json!(0)),
+        "{done}"
+    );
+    assert_eq!(rows, [] as [Value; 0]);
+    assert_eq!(done["next_line"], json!(lines.len() + 1));
+    let again = export(&target);
+    assert_eq!(plain(&again), plain(&lines));
+    // The dead stay dead with their failures, a paused queue stays paused, and attempts go on.
+    let dead = kinds(&again, "dead");
+    assert_eq!(
+        (&dead[0]["failures"][0]["how"], &dead[0]["reason"]),
+        (&json!("nacked"), &json!("max_attempts"))
+    );
+    assert_eq!(target.expect(200, "GET", "/v1/queues/held", "")["paused"], true);
+    // Into the same once more: skip changes nothing.
+    let (done, rows) = import(&target, "?existing=skip", &text(&lines));
+    assert_eq!((&done["added"], &done["problem"]), (&json!(0), &Value::Null));
+    assert_eq!(done["skipped"], json!(rows.len()));
+    assert_eq!(plain(&export(&target)), plain(&lines));
+    let (done, rows) = import(&target, "?existing=skip&quiet=true", &text(&lines));
+    assert_eq!((rows.len(), done["added"].as_u64()), (0, Some(0)));
+}
+
+/// A schedule goes on in the new place as it would have in the old one.
+#[test]
+fn a_schedule_that_was_moved_makes_the_same_tasks() {
+    let (source, target) = (full(), Served::memory());
+    target.advance("90m");
+    import(&target, "", &text(&export(&source)));
+    for served in [&source, &target] {
+        served.advance("3h");
+    }
+    let keys = |served: &Served| -> Vec<String> {
+        let mut keys: Vec<String> =
+            kinds(&export(served), "task").iter().map(|task| task["key"].to_string()).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys(&target), keys(&source));
+    assert!(
+        keys(&target).iter().filter(|key| key.starts_with("\"hourly@")).count() >= 4,
+        "{:?}",
+        keys(&target)
+    );
+}
+
+#[test]
+fn each_choice_about_what_is_there() {
+    let lines = export(&full());
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/shop%2Fclose/tasks/lines", r#"{"delay":"5h"}"#);
+    served.expect(200, "PUT", "/v1/queues/shop%2Fclose", r#"{"max_in_flight":99}"#);
+    served.expect(201, "PUT", "/v1/queues/shop%2Fclose/schedules/hourly", r#"{"every":"2h"}"#);
+    let number = |wanted: &str| {
+        1 + lines.iter().position(|line| line.to_string().contains(wanted)).expect("a line") as u64
+    };
+    let (settings, task, schedule) =
+        (number("max_in_flight"), number("\"key\":\"lines\""), number("\"hourly\""));
+
+    // Refuse stops at the settings.
+    let (done, _) = import(&served, "", &text(&lines));
+    assert_eq!(
+        (&done["next_line"], &done["problem"]["type"]),
+        (&json!(settings), &json!("/problems/exists"))
+    );
+    assert!(
+        done["problem"]["detail"]
+            .as_str()
+            .expect("text")
+            .starts_with(&format!("line {settings}: the settings")),
+        "{done}"
+    );
+    let settings_now =
+        |served: &Served| served.expect(200, "GET", "/v1/queues/shop%2Fclose", "")["max_in_flight"].clone();
+    assert_eq!(settings_now(&served), 99);
+
+    // Skip leaves the three, and says so.
+    let (done, rows) = import(&served, "?existing=skip", &text(&lines));
+    assert_eq!(done["problem"], Value::Null);
+    let numbers: Vec<u64> = rows.iter().map(|row| row["number"].as_u64().expect("a number")).collect();
+    for wanted in [settings, task, schedule] {
+        assert!(numbers.contains(&wanted), "{wanted} of {rows:?}");
+    }
+    assert!(rows.iter().all(|row| row["result"] == "skipped"), "{rows:?}");
+    assert_eq!(settings_now(&served), 99);
+
+    // Replace has what the file says.
+    let (done, rows) = import(&served, "?existing=replace", &text(&lines));
+    assert_eq!((&done["problem"], &done["added"]), (&Value::Null, &json!(0)), "{done}");
+    assert!(rows.iter().any(|row| row["number"] == task && row["result"] == "replaced"), "{rows:?}");
+    assert_eq!(settings_now(&served), 3);
+    let hourly = served.expect(200, "GET", "/v1/queues/shop%2Fclose/schedules/hourly", "");
+    assert_eq!(hourly["every"], "1h");
+    let due = served.expect(200, "GET", "/v1/queues/shop%2Fclose/tasks/lines", "")["due_at"].clone();
+    assert_eq!(
+        due,
+        kinds(&lines, "task").into_iter().find(|task| task["key"] == "lines").expect("it is there")["due_at"]
+    );
+
+    // A worker has one that is to be replaced.
+    served.expect(200, "POST", "/v1/queues/work/resume", "");
+    served.expect(201, "PUT", "/v1/queues/w/tasks/k", "{}");
+    let of_w = text(&exported(served.call("GET", "/v1/export?queue=w", "")));
+    assert_eq!(served.lease("w", 1).len(), 1);
+    let (done, _) = import(&served, "?existing=replace", &of_w);
+    assert_eq!(done["problem"]["type"], "/problems/leased", "{done}");
+    let (done, _) = import(&served, "?existing=replace&revoke=true", &of_w);
+    assert_eq!((&done["problem"], &done["replaced"]), (&Value::Null, &json!(1)));
+}
+
+#[test]
+fn a_bad_line_stops_before_it_and_nothing_behind_it_is_in() {
+    let source = Served::memory();
+    for n in 0..700 {
+        source.expect(201, "PUT", &format!("/v1/queues/q/tasks/k{n:04}"), r#"{"delay":"1h"}"#);
+    }
+    let mut lines = export(&source);
+    let at = lines.iter().position(|line| line["task"]["key"] == "k0600").expect("a line");
+    for (bad, detail) in [
+        (
+            json!({ "task": { "queue": "q", "key": "x", "due_at": "never", "put_at": "2030-01-01T00:00:00Z" } }),
+            "`task.due_at`: `never`",
+        ),
+        (json!({ "tusk": 1 }), "`tusk`: is not a member of this request"),
+        (
+            json!({ "task": { "queue": "no spaces", "key": "x", "due_at": "2030-01-01T00:00:00Z", "put_at": "2030-01-01T00:00:00Z" } }),
+            "the queue name has ' '",
+        ),
+        (
+            json!({ "task": { "queue": "$jobs", "key": "x", "due_at": "2030-01-01T00:00:00Z", "put_at": "2030-01-01T00:00:00Z" } }),
+            "the server keeps its jobs in `$jobs`",
+        ),
+        (
+            json!({ "task": { "queue": "q", "key": "k0001", "due_at": "2030-01-01T00:00:00Z", "put_at": "2030-01-01T00:00:00Z" } }),
+            "queue `q` has a live task",
+        ),
+    ] {
+        lines.insert(at, bad);
+        let number = at as u64 + 1;
+        let target = Served::memory();
+        let (done, _) = import(&target, "", &text(&lines));
+        lines.remove(at);
+        assert_eq!((&done["next_line"], &done["added"]), (&json!(number), &json!(600)), "{done}");
+        let told = done["problem"]["detail"].as_str().expect("text");
+        assert!(told.starts_with(&format!("line {number}: {detail}")), "{told}");
+        assert_eq!(target.counts("q"), [600, 0, 0]);
+        // Without that line it goes on from there, with the header in front, and the numbers are those of the file.
+        let rest = text(&[&lines[..1], &lines[at..]].concat());
+        let (done, _) = import(&target, &format!("?first_line={number}"), &rest);
+        assert_eq!(
+            (&done["problem"], &done["added"], &done["next_line"]),
+            (&Value::Null, &json!(100), &json!(lines.len() + 1))
+        );
+        assert_eq!(plain(&export(&target)), plain(&lines));
+    }
+}
+
+#[test]
+fn an_export_goes_on_from_each_of_its_cursor_lines() {
+    let served = Served::memory();
+    for page in 0..3 {
+        let lines: String = (0..900)
+            .map(|n| format!("{{\"op\":\"put\",\"key\":\"k{page}-{n}\",\"delay\":\"1h\"}}\n"))
+            .collect();
+        assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).lines().len(), 900);
+    }
+    served.expect(201, "PUT", "/v1/queues/q/schedules/s", r#"{"every":"1h"}"#);
+    let whole = export(&served);
+    let cursors: Vec<usize> = (0..whole.len()).filter(|at| whole[*at].get("cursor").is_some()).collect();
+    assert!(cursors.len() >= 3, "pages, and not everything at once");
+    for at in cursors {
+        let cursor = whole[at]["cursor"].as_str().expect("text");
+        let rest = served.call("GET", &format!("/v1/export?cursor={cursor}"), "").lines();
+        assert_eq!(rest, whole[at + 1..], "behind line {at}");
+        served.call("GET", &format!("/v1/export?cursor={cursor}&queue=q"), "").assert_problem(
+            400,
+            "bad-request",
+            "is not a cursor of this export",
+        );
+    }
+    for at in whole.windows(2).map(|pair| pair[0].to_string().len()) {
+        assert!(at < 4_096, "no line is long");
+    }
+}
+
+#[test]
+fn an_export_of_one_queue_has_that_alone() {
+    let lines = exported(full().call("GET", "/v1/export?queue=shop%2Fclose", ""));
+    assert_eq!(lines[0]["export"]["queue"], "shop/close");
+    for line in &lines {
+        let queue = ["queue", "task", "dead", "schedule"].iter().find_map(|kind| line.get(*kind));
+        assert!(queue.is_none_or(|one| one["queue"] == "shop/close"), "{line}");
+    }
+    assert_eq!(lines.last().expect("lines")["end"]["queues"], 1);
+    let served = Served::memory();
+    served.call("GET", "/v1/export?queue=no%20spaces", "").assert_problem(
+        400,
+        "bad-name",
+        "the queue name has ' '",
+    );
+    served.call("GET", "/v1/export?strange=1", "").assert_problem(400, "bad-request", "`strange`");
+}
+
+const ADMIN: &str = "a-canary-of-the-administrator";
+const SHOP: &str = "a-canary-of-shop";
+const READER: &str = "a-canary-of-a-reader";
+
+#[test]
+fn a_token_exports_and_imports_within_its_scope() {
+    let text_of = format!("{ADMIN}\n{SHOP} rights=read,admin scope=shop/\n{READER} rights=read\n");
+    let tokens = Tokens::parse(&text_of).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let call = |token: &str, method: &str, target: &str, body: &str| {
+        let bearer = format!("Bearer {token}");
+        served.call_with(method, target, &[("authorization", &bearer)], body)
+    };
+    let all = export(&full());
+    assert_eq!(
+        call(ADMIN, "POST", "/v1/import", &text(&all)).lines().last().expect("an end")["end"]["problem"],
+        Value::Null
+    );
+    let lines = exported(call(SHOP, "GET", "/v1/export", ""));
+    assert_eq!(lines[0]["export"]["scope"], json!(["shop/"]));
+    let found = kinds(&lines, "task");
+    assert!(!found.is_empty() && found.iter().all(|task| task["queue"] == "shop/close"), "{found:?}");
+    call(SHOP, "GET", "/v1/export?queue=work", "").assert_problem(404, "out-of-scope", "`work`");
+    call(READER, "POST", "/v1/import", &text(&all)).assert_problem(403, "forbidden", "admin");
+    let rows = call(SHOP, "POST", "/v1/import?existing=skip", &text(&all)).lines();
+    let end = &rows.last().expect("an end")["end"];
+    assert_eq!(end["problem"]["type"], "/problems/out-of-scope", "{end}");
+    let first_other = all.iter().position(|line| line["queue"]["queue"] == "held").expect("a line") + 1;
+    assert_eq!(end["next_line"], json!(first_other));
+    let rows = call(SHOP, "POST", "/v1/import?existing=skip", &text(&lines)).lines();
+    assert_eq!(rows.last().expect("an end")["end"]["problem"], Value::Null);
+}
+
+#[test]
+fn what_an_import_does_not_take() {
+    let served = Served::memory();
+    let head = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n";
+    for (body, line, detail) in [
+        (String::new(), 2, "line 1: the body: is no header"),
+        ("{\"cursor\":\"a\"}\n".to_owned(), 2, "line 1: the body: is no header"),
+        (head.replace("\"format\":1", "\"format\":2"), 2, "line 1: `export.format`: is 2"),
+        (format!("{head}{head}"), 2, "line 2: the body: is a second header"),
+        (format!("{head}\n\n{{\"task\":1}}"), 4, "line 4: `task`: expected an object"),
+    ] {
+        let (end, _) = import(&served, "", &body);
+        assert_eq!(end["next_line"], json!(line), "{body}");
+        assert!(end["problem"]["detail"].as_str().expect("text").starts_with(detail), "{end}");
+    }
+    let (end, _) = import(&served, "", head);
+    assert_eq!((&end["next_line"], &end["problem"]), (&json!(2), &Value::Null));
+    served.call("POST", "/v1/import?existing=perhaps", head).assert_problem(
+        400,
+        "bad-request",
+        "`perhaps` is not known",
+    );
+    served.call("POST", "/v1/import?first_line=1", head).assert_problem(
+        400,
+        "bad-request",
+        "is not a number from 2",
+    );
+    let task =
+        r#"{"task":{"queue":"q","key":"k","due_at":"2030-01-01T00:00:00Z","put_at":"2030-01-01T00:00:00Z"}}"#;
+    let many = format!("{head}{}", format!("{task}\n").repeat(10_001));
+    let (end, _) = import(&served, "?existing=skip&quiet=true", &many);
+    assert_eq!(
+        (&end["next_line"], &end["added"], &end["skipped"]),
+        (&json!(10_002), &json!(1), &json!(9_999))
+    );
+    assert_eq!(end["problem"]["status"], 413);
+    served.expect(200, "POST", "/v1/drain", "");
+    served.call("POST", "/v1/import", head).assert_problem(503, "server-draining", "no new tasks");
+}
+
+/// From a directory into a directory, ids and all; a task of this server comes behind them.
+#[test]
+fn ids_are_kept_on_a_server_that_never_had_a_task() {
+    let lines = export(&full());
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = || Config { virtual_clock: true, ..on_any_port(Store::Dir(folder.path().join("data"))) };
+    let target = Served::start(config()).expect("started");
+    target.advance("90m");
+    import(&target, "", &text(&lines));
+    target.stop();
+    let target = Served::start(config()).expect("started");
+    assert_eq!(plain(&export(&target)), plain(&lines), "after a restart");
+    let id = target.expect(201, "POST", "/v1/queues/q/tasks", "{}")["id"].as_u64().expect("an id");
+    assert!(kinds(&lines, "task").iter().all(|task| task["id"].as_u64().expect("an id") < id));
+    let (done, _) = import(&target, "?existing=replace&revoke=true", &text(&lines));
+    assert_eq!(done["problem"], Value::Null);
+    let other = Served::memory();
+    other.expect(201, "PUT", "/v1/queues/other/tasks/k", "{}");
+    let (done, _) = import(&other, "", &text(&lines));
+    assert_eq!(
+        (&done["problem"], &done["new_ids"]),
+        (&Value::Null, &json!(kinds(&lines, "task").len() + kinds(&lines, "dead").len()))
+    );
+}
