@@ -8,9 +8,9 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    ack, backup, bench, cancel, completions, config, demo, doctor, drain, extend, forecast, get, jobs, lease,
-    ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run, salvage, schedules,
-    serve, token, top,
+    ack, backup, bench, cancel, completions, config, demo, doctor, drain, export, extend, forecast, get,
+    import, jobs, lease, ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run,
+    salvage, schedules, serve, token, top,
 };
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
@@ -72,6 +72,8 @@ enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Salvage(salvage::Salvage),
+    Export(export::Export),
+    Import(import::Import),
     Replay(replay::Replay),
     Bench(bench::Bench),
     Demo(demo::Demo),
@@ -145,6 +147,8 @@ impl Cli {
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Salvage(salvage) => salvage.run(),
+            Command::Export(export) => export.run(),
+            Command::Import(import) => import.run(),
             Command::Replay(replay) => replay.run(),
             Command::Bench(bench) => bench.run(),
             Command::Demo(demo) => demo.run(),

@@ -15,6 +15,7 @@ mod load;
 mod log;
 mod otlp;
 mod output;
+mod portable;
 mod printable;
 mod remote;
 mod replay;

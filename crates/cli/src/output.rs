@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// The files that write to a terminal by themselves, and what they write.
-    const PRINT: [(&str, &str); 13] = [
+    const PRINT: [(&str, &str); 15] = [
         ("output.rs", "everything else, by the functions of this file"),
         ("commands/completions.rs", "a script of our own"),
         ("commands/config.rs", "a page of our own"),
@@ -202,6 +202,8 @@ mod tests {
             "commands/serve.rs",
             "addresses that the server listens at, and the log, which `log.rs` makes printable",
         ),
+        ("commands/export.rs", "lines of an export, as data"),
+        ("commands/import.rs", "JSON that passed `json_line`"),
         ("commands/token.rs", "a token that was just made"),
         ("commands/top.rs", "JSON that passed `json_line`"),
         ("top/watch.rs", "lines that passed `one_line`"),

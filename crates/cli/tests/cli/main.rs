@@ -13,6 +13,7 @@ mod log;
 mod operations;
 mod orders;
 mod otlp;
+mod portable;
 mod replay;
 mod rogue;
 mod run;

@@ -46,6 +46,13 @@ impl Server {
         self.url.strip_prefix("http://").expect("checked at the start")
     }
 
+    /// The most memory that it has had so far.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
+        line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number") << 10
+    }
+
     /// SIGKILL, and the process is gone when this returns.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill the server");

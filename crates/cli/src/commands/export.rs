@@ -1,0 +1,171 @@
+//! `tickwheel export`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tickwheel_api::client::Client;
+use tickwheel_api::{ExportEnd, ExportQuery};
+use tickwheel_server::transfer::Exporter;
+
+use crate::output::{STDOUT, say, stdout};
+use crate::portable::blocks::Blocks;
+use crate::portable::directory;
+use crate::portable::progress::Progress;
+use crate::portable::reading::told;
+use crate::portable::unfinished::Unfinished;
+use crate::remote::Remote;
+use crate::values;
+
+/// An export that gets no further is asked for again this often.
+const TRIES: u32 = 3;
+/// The time before it is asked for again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Write all tasks, dead tasks, settings and schedules as lines of JSON
+///
+/// The lines are read by `tickwheel import`, here or on another machine. Leases stay where they are: a task in a worker's hands is exported as a live one.
+/// What has ended is not exported. A file is called FILE.unfinished until it is whole. Each page of tasks is what was so at one moment; what changes
+/// while the export goes on may be in it twice or not at all, so stop workers and producers first to move to another machine.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel export -o all.ndjson                        all that the server has
+  tickwheel export -o all.ndjson --resume               go on with one that was interrupted
+  tickwheel export --queue close | gzip > close.ndjson.gz
+  tickwheel export --data ./tickwheel-data -o all.ndjson    without a server")]
+pub(crate) struct Export {
+    /// Where the lines go: a file, or - for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Only what belongs to this queue
+    #[arg(long, value_name = "QUEUE", value_parser = values::queue)]
+    queue: Option<String>,
+    /// Go on with FILE.unfinished, behind its last whole page
+    #[arg(long)]
+    resume: bool,
+    /// Export this data directory; no server may be running on it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Export {
+    /// Writes the lines.
+    ///
+    /// # Errors
+    /// What is wrong with either side.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let is_stdout = self.output.as_os_str() == "-";
+        if is_stdout && self.resume {
+            bail!("--resume goes on with a file: name it with --output");
+        }
+        let (end, progress) = if is_stdout {
+            let (end, progress, mut out) = self.export(stdout(), None)?;
+            out.flush().context(STDOUT)?;
+            (end, progress)
+        } else {
+            let (file, cursor) = match self.resume {
+                true => Unfinished::resume(&self.output).map(|(file, cursor)| (file, Some(cursor)))?,
+                false => (Unfinished::create(&self.output)?, None),
+            };
+            let name = file.name().display().to_string();
+            let done = self.export(file, cursor);
+            let (end, progress, file) =
+                done.with_context(|| format!("{name} is not whole; go on with --resume"))?;
+            file.finish()?;
+            (end, progress)
+        };
+        say(&format!("{}; the file has {}", progress, told(end)));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn export<W: Write>(&self, out: W, cursor: Option<String>) -> Result<(ExportEnd, String, W)> {
+        let mut progress = Progress::new("exported");
+        let mut blocks = Blocks::new(out, cursor);
+        match &self.data {
+            Some(directory) => self.from_directory(directory, &mut blocks, &mut progress)?,
+            None => self.from_server(&self.remote.client()?, &mut blocks, &mut progress)?,
+        }
+        let end = blocks.end().context("the export has no end")?;
+        let told = progress.told(blocks.tasks());
+        Ok((end, told, blocks.finish()?))
+    }
+
+    fn query(&self, cursor: Option<&str>) -> ExportQuery {
+        ExportQuery { queue: self.queue.clone(), cursor: cursor.map(str::to_owned) }
+    }
+
+    fn from_directory<W: Write>(
+        &self,
+        directory: &std::path::Path,
+        blocks: &mut Blocks<W>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let queue = directory::open(directory)?;
+        let exporter = Exporter::new(queue.clone(), &self.query(blocks.cursor()));
+        let mut exporter = exporter.map_err(|problem| anyhow::anyhow!(problem.detail))?;
+        let written = directory::wait_for(async {
+            while let Some(lines) =
+                exporter.next().await.map_err(|problem| anyhow::anyhow!(problem.detail))?
+            {
+                blocks.push(&lines)?;
+                progress.at(blocks.tasks());
+            }
+            anyhow::Ok(())
+        })?;
+        queue.close();
+        written
+    }
+
+    /// Reads the answer of a server. Where that breaks off, it is asked again from the last whole page on.
+    fn from_server<W: Write>(
+        &self,
+        client: &Client,
+        blocks: &mut Blocks<W>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            let before = blocks.cursor().map(str::to_owned);
+            let broken = match client.export(&self.query(before.as_deref())) {
+                Ok(mut answer) => read_to_end(&mut answer, blocks, progress)?,
+                // What is refused at first is so again.
+                Err(error) if before.is_none() => return Err(error.into()),
+                Err(error) => Some(anyhow::Error::from(error)),
+            };
+            if blocks.end().is_some() {
+                return Ok(());
+            }
+            tries = if blocks.cursor() == before.as_deref() { tries + 1 } else { 0 };
+            let broken = broken.unwrap_or_else(|| anyhow::anyhow!("the answer broke off"));
+            if tries >= TRIES || blocks.cursor().is_none() {
+                return Err(broken);
+            }
+            say(&format!("{broken:#}; going on behind {} tasks", blocks.tasks()));
+            blocks.drop_rest();
+            std::thread::sleep(TRY_AGAIN);
+        }
+    }
+}
+
+/// Reads one answer; what broke it off, if something did.
+fn read_to_end<W: Write>(
+    answer: &mut impl std::io::Read,
+    blocks: &mut Blocks<W>,
+    progress: &mut Progress,
+) -> Result<Option<anyhow::Error>> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match answer.read(&mut piece) {
+            Ok(0) => return Ok(None),
+            Ok(read) => blocks.push(&piece[..read])?,
+            Err(error) => return Ok(Some(anyhow::Error::from(error).context("the answer broke off"))),
+        }
+        progress.at(blocks.tasks());
+    }
+}

@@ -1,0 +1,247 @@
+//! `tickwheel import`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use tickwheel_api::client::Client;
+use tickwheel_api::{Existing, ExportLine, ImportCounts, ImportLine, ImportQuery, Problem};
+use tickwheel_server::transfer::{Importer, Stop};
+
+use crate::output::{STDOUT, json_line, say, stdout};
+use crate::portable::directory::{self, Clock};
+use crate::portable::progress::Progress;
+use crate::portable::reading::Reading;
+use crate::remote::Remote;
+
+/// Lines in one request: as many as a server takes, the header not counted.
+const LINES_MAX: usize = 10_000;
+/// 16 MiB in one request, or one line that is longer.
+const REQUEST_BYTES: usize = 16 << 20;
+
+/// Take the lines of `tickwheel export` in
+///
+/// Lines go in in their order. A line that cannot be read or is refused stops the import before it: all lines before it are in, none after, and the
+/// message says how to go on. Ids are kept in a directory, or on a server, that never had a task; elsewhere tasks get new ids, and keep their keys.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tickwheel import all.ndjson                           into a server
+  tickwheel import all.ndjson --data ./tickwheel-data   into a directory, without a server; a new one is made
+  tickwheel import all.ndjson --existing skip           again after an interruption: what is there already stays
+  tickwheel import all.ndjson --from-line 40001         go on from where it stopped
+  gunzip < close.ndjson.gz | tickwheel import -")]
+pub(crate) struct Import {
+    /// The file, or - for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What to do about tasks, settings and schedules that are there already
+    #[arg(long, value_enum, default_value = "refuse")]
+    existing: OnExisting,
+    /// With replace: take a task out of a worker's hands if it is leased
+    #[arg(long)]
+    revoke: bool,
+    /// Begin with this line of the file; those before it are in already
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
+    from_line: u64,
+    /// Print each line that was skipped or replaced something, as JSON
+    #[arg(short, long)]
+    verbose: bool,
+    /// Import into this data directory; no server may be running on it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum OnExisting {
+    /// They stay as they are; it does no harm to import a file twice so
+    Skip,
+    /// What the file says takes their place
+    Replace,
+    /// The import stops before that line
+    Refuse,
+}
+
+impl From<OnExisting> for Existing {
+    fn from(existing: OnExisting) -> Self {
+        match existing {
+            OnExisting::Skip => Self::Skip,
+            OnExisting::Replace => Self::Replace,
+            OnExisting::Refuse => Self::Refuse,
+        }
+    }
+}
+
+/// How far it has come.
+#[derive(Debug, Default)]
+struct Done {
+    counts: ImportCounts,
+    /// The line to go on with.
+    next_line: u64,
+}
+
+impl Import {
+    /// Takes the lines in.
+    ///
+    /// # Errors
+    /// What stopped it, and how to go on.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let mut reading = Reading::open(&self.file)?;
+        let mut progress = Progress::new("imported");
+        let mut done = Done { next_line: self.from_line, ..Done::default() };
+        let imported = match &self.data {
+            Some(directory) => self.into_directory(directory, &mut reading, &mut done, &mut progress),
+            None => self.into_server(&self.remote.client()?, &mut reading, &mut done, &mut progress),
+        };
+        let ImportCounts { added, replaced, skipped, new_ids } = done.counts;
+        say(&format!(
+            "{}: {added} added ({new_ids} with new ids), {replaced} replaced, {skipped} skipped",
+            progress.told(added + replaced)
+        ));
+        imported?;
+        reading.check_whole()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What to say where it stopped before a line.
+    fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
+        let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+        anyhow::anyhow!(
+            "{}{hint}\nall lines before line {line} are in, and none after; go on with `tickwheel import {} --from-line {line}`",
+            problem.detail,
+            self.file.display()
+        )
+    }
+
+    /// Passes over the lines before the first.
+    fn skip_ahead(&self, reading: &mut Reading) -> Result<Option<(u64, Vec<u8>)>> {
+        loop {
+            match reading.next()? {
+                Some((number, _)) if number < self.from_line => {}
+                line => return Ok(line),
+            }
+        }
+    }
+
+    fn print(&self, rows: &[ImportLine]) -> Result<()> {
+        if !self.verbose || rows.is_empty() {
+            return Ok(());
+        }
+        let mut out = stdout();
+        for row in rows {
+            let json = serde_json::to_vec(row).context("failed to write a line")?;
+            std::io::Write::write_all(&mut out, &json_line(json)).context(STDOUT)?;
+        }
+        std::io::Write::flush(&mut out).context(STDOUT)
+    }
+
+    fn into_directory(
+        &self,
+        directory: &Path,
+        reading: &mut Reading,
+        done: &mut Done,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let clock = if reading.header.virtual_clock { Clock::Virtual } else { Clock::Real };
+        let queue = directory::open_or_make(directory, clock)?;
+        let ids_below = reading.header.ids_below;
+        let mut importer =
+            Importer::new(queue.clone(), self.existing.into(), self.revoke, ids_below, self.from_line);
+        let taken = directory::wait_for(self.take_all(&mut importer, reading, progress))?;
+        *done = Done { counts: importer.counts(), next_line: importer.next_line() };
+        queue.close();
+        taken
+    }
+
+    async fn take_all(
+        &self,
+        importer: &mut Importer,
+        reading: &mut Reading,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let told = |stop: Stop| self.stopped(stop.line, &stop.problem);
+        let mut next = self.skip_ahead(reading)?;
+        while let Some((number, line)) = next {
+            match ExportLine::parse(line.trim_ascii_end()) {
+                Ok(line) => importer.take(number, line).await.map_err(told)?,
+                Err(refused) => {
+                    importer.refuse(number, Problem::bad_request(&refused).into()).await.map_err(told)?;
+                }
+            }
+            self.print(&importer.rows())?;
+            let counts = importer.counts();
+            progress.at(counts.added + counts.replaced);
+            next = match reading.next() {
+                Ok(next) => next,
+                // What was read goes in before it is said what is wrong.
+                Err(error) => {
+                    importer.finish().await.map_err(told)?;
+                    return Err(error);
+                }
+            };
+        }
+        importer.finish().await.map_err(told)?;
+        self.print(&importer.rows())
+    }
+
+    fn into_server(
+        &self,
+        client: &Client,
+        reading: &mut Reading,
+        done: &mut Done,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let mut next = self.skip_ahead(reading)?;
+        let mut broken = None;
+        while let Some((first, _)) = &next {
+            let first = *first;
+            let mut body = reading.head.clone();
+            let (mut last, mut lines) = (first, 0);
+            // Numbers go up by one within a request.
+            while let Some((number, line)) = next.take_if(|(number, line)| {
+                let follows = *number == last + u64::from(lines > 0);
+                let fits = lines < LINES_MAX && (lines == 0 || body.len() + line.len() <= REQUEST_BYTES);
+                follows && fits
+            }) {
+                body.extend_from_slice(&line);
+                (last, lines) = (number, lines + 1);
+                match reading.next() {
+                    Ok(line) => next = line,
+                    Err(error) => broken = Some(error),
+                }
+            }
+            if !body.ends_with(b"\n") {
+                body.push(b'\n');
+            }
+            self.send(client, first, body, done)?;
+            progress.at(done.counts.added + done.counts.replaced);
+        }
+        broken.map_or(Ok(()), Err)
+    }
+
+    fn send(&self, client: &Client, first: u64, body: Vec<u8>, done: &mut Done) -> Result<()> {
+        let query = ImportQuery {
+            existing: self.existing.into(),
+            revoke: self.revoke,
+            quiet: !self.verbose,
+            first_line: first,
+        };
+        let (rows, end) = client.import(query, body).map_err(|error| {
+            let told = format!(
+                "the lines from {first} on may be in or not; go on with `tickwheel import {} --from-line {first} --existing skip`",
+                self.file.display()
+            );
+            anyhow::Error::from(error).context(told)
+        })?;
+        done.counts.add(end.counts);
+        done.next_line = end.next_line;
+        self.print(&rows)?;
+        match &end.problem {
+            None => Ok(()),
+            Some(problem) => bail!(self.stopped(end.next_line, problem)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The lines of an export on their way to a file: whole blocks, each of which ends with a cursor line or with the end.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use tickwheel_api::{ExportEnd, ExportLine};
+
+/// Passes lines on in blocks. What stands behind the last cursor line is held back, so that a broken connection leaves nothing of a block behind.
+///
+/// Memory: one block, which is a page of tasks.
+#[derive(Debug)]
+pub(crate) struct Blocks<W> {
+    out: W,
+    /// Lines since the last cursor line, and the beginning of the next one.
+    block: Vec<u8>,
+    /// From here on no line end was looked for.
+    scanned: usize,
+    /// Where the line begins that is not whole yet.
+    line: usize,
+    cursor: Option<String>,
+    end: Option<ExportEnd>,
+    /// Task lines that were passed on.
+    tasks: u64,
+    /// Those of the block.
+    in_block: u64,
+}
+
+/// Completes "failed to ...".
+const WRITE: &str = "write the export";
+
+impl<W: Write> Blocks<W> {
+    /// Blocks that go to `out`; with `cursor` behind those that are there already.
+    pub(crate) fn new(out: W, cursor: Option<String>) -> Self {
+        Self { out, block: Vec::new(), scanned: 0, line: 0, cursor, end: None, tasks: 0, in_block: 0 }
+    }
+
+    /// Takes bytes of the export.
+    ///
+    /// # Errors
+    /// A line that is no line of an export where it has to be one, and what `out` says.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.block.extend_from_slice(bytes);
+        while let Some(found) = self.block[self.scanned..].iter().position(|byte| *byte == b'\n') {
+            let end = self.scanned + found + 1;
+            let line = self.line..end;
+            (self.scanned, self.line) = (end, end);
+            if self.take(line)? {
+                let rest = self.block.split_off(end);
+                self.out.write_all(&self.block).context(WRITE)?;
+                self.tasks += std::mem::take(&mut self.in_block);
+                (self.block, self.scanned, self.line) = (rest, 0, 0);
+            }
+        }
+        self.scanned = self.block.len();
+        Ok(())
+    }
+
+    /// Whether the block ends with this line.
+    fn take(&mut self, line: std::ops::Range<usize>) -> Result<bool> {
+        let line = &self.block[line];
+        self.in_block += u64::from(line.starts_with(b"{\"task\":") || line.starts_with(b"{\"dead\":"));
+        if !line.starts_with(b"{\"cursor\":") && !line.starts_with(b"{\"end\":") {
+            return Ok(false);
+        }
+        match ExportLine::parse(line).context("read what the server exports")? {
+            ExportLine::Cursor(cursor) => self.cursor = Some(cursor),
+            ExportLine::End(end) => self.end = Some(end),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// The connection broke: the export goes on behind the last cursor line.
+    pub(crate) fn drop_rest(&mut self) {
+        self.block.clear();
+        (self.scanned, self.line, self.in_block) = (0, 0, 0);
+    }
+
+    /// Where the export goes on.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+
+    /// The counts of the last line, once it has come.
+    pub(crate) fn end(&self) -> Option<ExportEnd> {
+        self.end
+    }
+
+    /// How many tasks were passed on, live and dead ones.
+    pub(crate) fn tasks(&self) -> u64 {
+        self.tasks
+    }
+
+    /// What the blocks went to, with all of them written.
+    ///
+    /// # Errors
+    /// What it says.
+    pub(crate) fn finish(mut self) -> Result<W> {
+        self.out.flush().context(WRITE)?;
+        Ok(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"{\"export\":{}}\n{\"cursor\":\"a\"}\n{\"task\":1}\n{\"task\":2}\n{\"cursor\":\"b\"}\n{\"task\":3}\n{\"end\":{\"queues\":0,\"tasks\":3,\"dead\":0,\"schedules\":0}}\n";
+
+    #[test]
+    fn blocks_are_whole_however_the_bytes_come() {
+        for piece in 1..TEXT.len() {
+            let mut blocks = Blocks::new(Vec::new(), None);
+            TEXT.chunks(piece).for_each(|piece| blocks.push(piece).expect("lines"));
+            assert_eq!((blocks.tasks(), blocks.cursor()), (3, Some("b")));
+            assert_eq!(blocks.end().expect("an end").tasks, 3);
+            assert_eq!(blocks.finish().expect("memory"), TEXT);
+        }
+    }
+
+    #[test]
+    fn what_follows_the_last_cursor_line_is_dropped_with_its_connection() {
+        let mut blocks = Blocks::new(Vec::new(), None);
+        let cut = TEXT.len() - 70;
+        blocks.push(&TEXT[..cut]).expect("lines");
+        blocks.drop_rest();
+        assert_eq!((blocks.cursor(), blocks.end()), (Some("b"), None));
+        let written = blocks.finish().expect("memory");
+        assert!(written.ends_with(b"{\"cursor\":\"b\"}\n") && TEXT.starts_with(&written));
+    }
+}

@@ -1,0 +1,57 @@
+//! A data directory without a server.
+
+use std::future::Future;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use tickwheel_queue::{OpenError, Queue, StoreError, Timestamp};
+
+use crate::output::say;
+
+/// Which clock a directory is opened with that is not there yet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Clock {
+    Real,
+    Virtual,
+}
+
+/// Opens the queue of a directory by the clock that it lives by. A server that runs on it keeps it locked.
+///
+/// # Errors
+/// It is not there, or cannot be opened.
+pub(crate) fn open(directory: &Path) -> Result<Queue> {
+    if !directory.is_dir() {
+        bail!("{} is no data directory", directory.display());
+    }
+    open_or_make(directory, Clock::Real)
+}
+
+/// The same; one that is not there, or is empty, is made with this clock.
+///
+/// # Errors
+/// It cannot be opened.
+pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
+    if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
+        say(&format!("warning: {warning}"));
+    }
+    // A virtual clock stands where the directory left it.
+    let by = |clock| match clock {
+        Clock::Real => Queue::options(),
+        Clock::Virtual => Queue::options().virtual_clock_at(Timestamp::EPOCH),
+    };
+    let other = if clock == Clock::Real { Clock::Virtual } else { Clock::Real };
+    let opened = match by(clock).open(directory) {
+        Err(OpenError::Store(StoreError::WrongClock { .. })) => by(other).open(directory),
+        opened => opened,
+    };
+    opened.with_context(|| format!("failed to open {}", directory.display()))
+}
+
+/// Waits for what is done with a queue.
+///
+/// # Errors
+/// The system gives no thread.
+pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.context("failed to start")?.block_on(work))
+}

@@ -1,0 +1,51 @@
+//! How far an export or an import has come, on stderr.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanCount};
+
+use crate::output::say;
+
+/// The time between two words about it.
+const APART: Duration = Duration::from_secs(2);
+
+/// Counts, and tells of it now and then.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    begun: Instant,
+    told: Instant,
+    /// What is done with the lines, such as "exported".
+    done: &'static str,
+}
+
+impl Progress {
+    pub(crate) fn new(done: &'static str) -> Self {
+        Self { begun: Instant::now(), told: Instant::now(), done }
+    }
+
+    /// So many tasks are done by now.
+    pub(crate) fn at(&mut self, count: u64) {
+        if self.told.elapsed() >= APART {
+            self.told = Instant::now();
+            say(&self.told(count));
+        }
+    }
+
+    /// A line about it: how many, how fast, and how much memory this program took at most.
+    pub(crate) fn told(&self, count: u64) -> String {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let memory = peak_bytes()
+            .map_or_else(String::new, |bytes| format!(", {} of memory at most", HumanBytes(bytes)));
+        let (done, rate) = (self.done, HumanCount(rate as u64));
+        format!("{} tasks {done} in {seconds:.1} s, {rate}/s{memory}", HumanCount(count))
+    }
+}
+
+/// The most memory that this process has had so far, where the system tells.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
+}

@@ -1,0 +1,165 @@
+//! The lines of a file that is to be imported.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use tickwheel_api::{ExportEnd, ExportHeader, ExportLine};
+
+/// A line has at most this many bytes: far beyond what any export writes.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// Reads a file line by line, and counts what stands there. Memory: one line.
+pub(crate) struct Reading {
+    from: Box<dyn BufRead>,
+    /// The header, as it stands in the file.
+    pub(crate) head: Vec<u8>,
+    /// What it says.
+    pub(crate) header: ExportHeader,
+    /// The number of the line that comes next.
+    next: u64,
+    /// What was counted, those that were passed over included.
+    counted: ExportEnd,
+    end: Option<ExportEnd>,
+}
+
+impl Reading {
+    /// Opens the file, or stdin for `-`, and reads its header.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no export.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let from: Box<dyn BufRead> = if path.as_os_str() == "-" {
+            Box::new(BufReader::with_capacity(1 << 20, io::stdin()))
+        } else {
+            let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
+            Box::new(BufReader::with_capacity(1 << 20, file))
+        };
+        Self::of(from)
+    }
+
+    fn of(mut from: Box<dyn BufRead>) -> Result<Self> {
+        let mut head = Vec::new();
+        from.read_until(b'\n', &mut head).context("failed to read line 1")?;
+        let header = match ExportLine::parse(&head) {
+            Ok(ExportLine::Header(header)) => header,
+            Ok(_) => bail!("line 1 is no header of an export: is this the whole file?"),
+            Err(refused) => bail!("line 1: {refused}; {}", refused.hint),
+        };
+        Ok(Self { from, head, header, next: 2, counted: ExportEnd::default(), end: None })
+    }
+
+    /// The next line that is not blank, with its number; `None` at the end.
+    ///
+    /// # Errors
+    /// It cannot be read, or stands behind the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+        loop {
+            let (number, mut line) = (self.next, Vec::new());
+            let failed = || format!("failed to read line {number}");
+            let read = io::Read::take(&mut self.from, LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
+            if read.with_context(failed)? == 0 {
+                return Ok(None);
+            }
+            self.next += 1;
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if self.end.is_some() {
+                bail!("line {number} stands behind the end: are these two files in one?");
+            }
+            self.count(&line);
+            return Ok(Some((number, line)));
+        }
+    }
+
+    /// Counts a line by how it begins. One that is written in another way is read.
+    fn count(&mut self, line: &[u8]) {
+        let begins = |word: &str| line.starts_with(word.as_bytes());
+        match () {
+            () if begins("{\"task\":") => self.counted.tasks += 1,
+            () if begins("{\"dead\":") => self.counted.dead += 1,
+            () if begins("{\"queue\":") => self.counted.queues += 1,
+            () if begins("{\"schedule\":") => self.counted.schedules += 1,
+            () => match ExportLine::parse(line) {
+                Ok(ExportLine::End(end)) => self.end = Some(end),
+                Ok(other) => self.counted.count(&other),
+                // Whoever imports it says what is wrong.
+                Err(_) => {}
+            },
+        }
+    }
+
+    /// Whether the file is whole, once all of it was read.
+    ///
+    /// # Errors
+    /// It has no end, or not as many lines as that says.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        match self.end {
+            None => bail!(
+                "the file is cut: line {} should follow and at last an `end`; all that is there is in",
+                self.next
+            ),
+            Some(end) if end != self.counted => {
+                bail!(
+                    "the file does not have what its end says: {} and not {}",
+                    told(self.counted),
+                    told(end)
+                )
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Counts in words.
+pub(crate) fn told(counts: ExportEnd) -> String {
+    let ExportEnd { queues, tasks, dead, schedules } = counts;
+    format!("{tasks} tasks, {dead} dead ones, settings of {queues} queues, {schedules} schedules")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n";
+
+    fn of(text: String) -> Result<Reading> {
+        Reading::of(Box::new(io::Cursor::new(text.into_bytes())))
+    }
+
+    #[test]
+    fn lines_are_counted_and_numbered_and_a_cut_file_is_known() {
+        let lines = "{\"task\":1}\n\n { \"cursor\" : \"a\" }\n{\"dead\":2}\n";
+        let end = "{\"end\":{\"queues\":0,\"tasks\":1,\"dead\":1,\"schedules\":0}}\n";
+        for (text, numbers, whole) in [
+            (format!("{HEAD}{lines}{end}"), vec![2, 4, 5, 6], None),
+            (format!("{HEAD}{lines}"), vec![2, 4, 5], Some("the file is cut: line 6 should follow")),
+            (format!("{HEAD}{end}"), vec![2], Some("the file does not have what its end says")),
+        ] {
+            let mut reading = of(text).expect("a header");
+            let mut found = Vec::new();
+            while let Some((number, _)) = reading.next().expect("a line") {
+                found.push(number);
+            }
+            assert_eq!(found, numbers);
+            let told = reading.check_whole().err().map(|error| error.to_string());
+            assert!(
+                told.as_deref().unwrap_or("").starts_with(whole.unwrap_or(""))
+                    && told.is_some() == whole.is_some(),
+                "{told:?}"
+            );
+        }
+        let mut twice = of(format!("{HEAD}{end}{end}")).expect("a header");
+        twice.next().expect("the end");
+        assert!(twice.next().expect_err("one more").to_string().contains("line 3 stands behind the end"));
+    }
+
+    #[test]
+    fn a_file_without_a_header_is_refused() {
+        for text in ["", "{\"task\":{}}\n", "no JSON\n", "{\"cursor\":\"a\"}\n"] {
+            assert!(of(text.to_owned()).err().expect(text).to_string().starts_with("line 1"), "{text}");
+        }
+    }
+}

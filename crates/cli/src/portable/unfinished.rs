@@ -1,0 +1,192 @@
+//! A file that has its name only when it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tickwheel_api::ExportLine;
+
+/// A search for the last cursor line reads this much at a time, from the end on. A block of an export is not longer than some pages of 4 MiB.
+const TAIL_BYTES: u64 = 1 << 20;
+
+/// `FILE.unfinished`, until it is `FILE`.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    file: BufWriter<File>,
+    unfinished: PathBuf,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// A new file, for its owner alone.
+    ///
+    /// # Errors
+    /// One of the two names is taken; the system says no.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let unfinished = beside(path);
+        if path.exists() {
+            bail!("{} is there already; take it away, or choose another name", path.display());
+        }
+        let file = options().create_new(true).open(&unfinished);
+        let file = match file {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
+                "{} is there, of an export that was interrupted: go on with --resume, or take it away",
+                unfinished.display()
+            ),
+            file => file.with_context(|| format!("failed to create {}", unfinished.display()))?,
+        };
+        Ok(Self { file: BufWriter::with_capacity(1 << 20, file), unfinished, path: path.to_owned() })
+    }
+
+    /// The file of an export that was interrupted, cut behind its last whole cursor line, and the text of that one.
+    ///
+    /// # Errors
+    /// There is no such file, or no whole cursor line in it.
+    pub(crate) fn resume(path: &Path) -> Result<(Self, String)> {
+        let unfinished = beside(path);
+        let mut file = options()
+            .open(&unfinished)
+            .with_context(|| format!("failed to open {}, to go on with", unfinished.display()))?;
+        let Some((length, cursor)) = last_cursor(&mut file).context("failed to look for where to go on")?
+        else {
+            bail!(
+                "{} has no whole cursor line, so there is nothing to go on from; take it away and begin anew",
+                unfinished.display()
+            );
+        };
+        file.set_len(length).with_context(|| format!("failed to cut {}", unfinished.display()))?;
+        file.seek(SeekFrom::End(0))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        Ok((Self { file, unfinished, path: path.to_owned() }, cursor))
+    }
+
+    /// What the file is called until it is whole.
+    pub(crate) fn name(&self) -> &Path {
+        &self.unfinished
+    }
+
+    /// It is whole: it is synced and gets its name.
+    ///
+    /// # Errors
+    /// The system says no.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let failed = || format!("failed to finish {}", self.path.display());
+        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).with_context(failed)?;
+        fs::rename(&self.unfinished, &self.path).with_context(failed)?;
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        folder.with_context(failed)
+    }
+}
+
+impl Write for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".unfinished");
+    name.into()
+}
+
+/// Payloads are nobody else's business.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+/// Where the last whole cursor line ends, and what it says.
+fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
+    const WORD: &[u8] = b"{\"cursor\":";
+    let length = file.seek(SeekFrom::End(0))?;
+    let (mut from, mut tail) = (length, Vec::new());
+    while from > 0 {
+        let read = from.min(TAIL_BYTES);
+        from -= read;
+        file.seek(SeekFrom::Start(from))?;
+        let mut piece = vec![0; usize::try_from(read).expect("1 MiB at most")];
+        file.read_exact(&mut piece)?;
+        // A line may stand over the edge of two pieces: what was read before is kept up to its first line end.
+        piece.extend_from_slice(&tail);
+        let mut end = piece.len();
+        while let Some(at) = piece[..end].iter().rposition(|byte| *byte == b'\n') {
+            let begins = piece[..at].iter().rposition(|byte| *byte == b'\n').map(|before| before + 1);
+            let Some(begins) = begins.or((from == 0).then_some(0)) else { break };
+            if piece[begins..at].starts_with(WORD)
+                && let Ok(ExportLine::Cursor(cursor)) = ExportLine::parse(&piece[begins..at])
+            {
+                return Ok(Some((from + at as u64 + 1, cursor)));
+            }
+            end = begins;
+        }
+        piece.truncate(end);
+        tail = piece;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &[u8]) -> Option<(u64, String)> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(text).expect("written");
+        last_cursor(&mut file).expect("read")
+    }
+
+    #[test]
+    fn the_last_whole_cursor_line_is_found_wherever_the_file_was_cut() {
+        let text = b"{\"export\":{}}\n{\"cursor\":\"a\"}\n{\"task\":1}\n{\"cursor\":\"b\"}\n{\"task\":2}\n";
+        let first = 14 + 15;
+        let second = first + 11 + 15;
+        for cut in 0..=text.len() {
+            let expected = match cut {
+                cut if cut < first => None,
+                cut if cut < second => Some((first as u64, "a".to_owned())),
+                _ => Some((second as u64, "b".to_owned())),
+            };
+            assert_eq!(of(&text[..cut]), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_line_far_before_the_end_is_found() {
+        let long = [&b"{\"task\":\""[..], &vec![b'x'; 3 << 20], b"\"}\n"].concat();
+        let text = [&b"{\"export\":{}}\n{\"cursor\":\"a\"}\n"[..], &long, &long[..1_000]].concat();
+        assert_eq!(of(&text), Some((29, "a".to_owned())));
+        let many = b"{\"task\":1}\n".repeat(300_000);
+        assert_eq!(of(&[&b"{\"cursor\":\"a\"}\n"[..], &many].concat()), Some((15, "a".to_owned())));
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("all.ndjson");
+        let mut file = Unfinished::create(&path).expect("created");
+        file.write_all(b"{\"cursor\":\"a\"}\n{\"ta").expect("written");
+        file.flush().expect("written");
+        drop(file);
+        assert!(!path.exists());
+        assert!(Unfinished::create(&path).expect_err("it is there").to_string().contains("--resume"));
+        let (mut file, cursor) = Unfinished::resume(&path).expect("resumed");
+        file.write_all(b"{\"end\":{}}\n").expect("written");
+        file.finish().expect("finished");
+        assert_eq!(cursor, "a");
+        assert_eq!(fs::read(&path).expect("there"), b"{\"cursor\":\"a\"}\n{\"end\":{}}\n");
+        assert!(Unfinished::create(&path).is_err(), "nothing is written over");
+    }
+}
