@@ -6,8 +6,10 @@ use super::mend::{Mended, read_mended};
 use super::source::Source;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
+use crate::layout::le_u32;
 use crate::log::{
-    END_MARK_BYTES, FRAMES_AT, FrameHead, LogHeader, LogUse, frame_bytes, next_frame, read_log_header,
+    END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, next_frame,
+    read_log_header,
 };
 use crate::newest::Newest;
 
@@ -85,12 +87,16 @@ impl LogFile {
     fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
         let rest = bytes.get(usize::try_from(from).ok()?..)?;
-        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
         // In a file that was all zero, whatever is not zero was part of a frame. In others the mark behind the last frame tells.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
-        let last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
-        (!is_zero(wanted)).then_some((from, from + last as u64))
+        let mut last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
+        if !fresh && rest.len() >= HEAD_BYTES {
+            // As long as the frame says it is, if that can be.
+            let bytes = HEAD_BYTES + le_u32(rest, 8) as usize;
+            last = if bytes <= rest.len() { bytes } else { last };
+        }
+        Some((from, from + last as u64))
     }
 }
 

@@ -13,6 +13,8 @@ use tickwheel_store::{Disk, DiskError, DiskOp};
 pub(crate) struct Image {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) folders: BTreeSet<String>,
+    /// Reads that touch this byte of this file fail, as those of a block that the medium has lost.
+    pub(crate) unreadable: Option<(String, u64)>,
     changes: u64,
 }
 
@@ -103,6 +105,12 @@ impl Disk for Image {
     }
 
     fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
+        if let Some((name, at)) = &self.unreadable
+            && name == file
+            && (offset..offset + into.len() as u64).contains(at)
+        {
+            return Err(DiskError::new(DiskOp::Read, file, io::Error::other("the medium has lost it")));
+        }
         let bytes = self.file(DiskOp::Read, file)?;
         let from = usize::try_from(offset).expect("small").min(bytes.len());
         let count = into.len().min(bytes.len() - from);

@@ -6,6 +6,7 @@ mod disk;
 mod golden;
 mod history;
 mod honest;
+mod lives;
 mod random;
 mod shared;
 mod stories;

@@ -2,9 +2,12 @@
 
 use tickwheel_store::salvage::{Fate, MayHoldEnded, Unit, read};
 
+use tickwheel_store::conformance::Owner;
+
 use crate::disk::Image;
-use crate::history::directory;
+use crate::history::{directory, open};
 use crate::honest::{contents, salvage, tasks};
+use crate::shared::Shared;
 
 /// Where the frames of a log file begin, by their heads.
 fn frames(image: &Image, file: &str) -> Vec<usize> {
@@ -203,6 +206,26 @@ fn a_missing_segment_is_told_with_how_many_records_it_had() {
     assert!(loss.what.contains("missing"), "{loss:?}");
 }
 
+/// The disk fails to read some blocks: what is in them is lost, and the rest is read.
+#[test]
+fn blocks_that_cannot_be_read_are_a_loss_and_no_end() {
+    let image = directory(8);
+    let whole = contents(&image);
+    let (log, frames) = newest_log(&image);
+    let segment = image.files.keys().rfind(|name| name.contains("/segment-")).expect("some").clone();
+    for (file, block) in [(log, frames[1] as u64 / 4_096), (segment, 0)] {
+        let mut damaged = image.clone();
+        damaged.unreadable = Some((file.clone(), block * 4_096));
+        let outcome = salvage(&mut damaged, &whole, &file).expect("the rest can be read");
+        let unreadable = &outcome.report.read.unreadable;
+        assert!(
+            unreadable.iter().any(|(name, from, _)| *name == file && *from == block * 4_096),
+            "{unreadable:?}"
+        );
+        assert!(!outcome.report.is_whole() || outcome.is_equal, "{file}");
+    }
+}
+
 #[test]
 fn what_a_salvage_needs_and_cannot_have_is_an_error() {
     let image = directory(1);
@@ -230,6 +253,11 @@ fn numbers_go_on_where_they_ended() {
     let last = tasks(&whole).iter().map(|task| task.id).max().expect("tasks");
     let now = contents(&outcome.image);
     assert_eq!(now.counters(), whole.counters());
+    let owner = |image: &Image| Owner::acquire(open(Shared::of(image.clone()))).acquired;
+    let (before, after) = (owner(&image), owner(&outcome.image));
+    assert_eq!(after.guard, before.guard, "the next owner is the same, so its leases go on");
+    assert_eq!((after.last_wall, after.secret), (before.last_wall, before.secret));
+    assert!(!after.leased.is_empty() && after.leased == before.leased);
     let (log, frames) = newest_log(&image);
     let mut damaged = image.clone();
     damaged.flip(&log, frames[1] + 80, 1);

@@ -1,0 +1,185 @@
+//! Small lives, made to lose one frame that matters.
+
+use std::sync::Arc;
+
+use tickwheel_engine::{Batch, Overlap};
+use tickwheel_engine::{
+    Body, Cadence, Dead, Death, Ended, LeaseNo, Outcome, QueueName, Reply, Request, Rule, RuleName, Schedule,
+    ScheduleName, ScheduleRecord, Seq, Task, TaskEffect, Timestamp,
+};
+use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::salvage::{Fate, Unit};
+use tickwheel_store::{DiskStore, InlineIo, Table};
+
+use crate::disk::Image;
+use crate::history::open;
+use crate::honest::{contents, salvage};
+use crate::shared::Shared;
+
+const LOG: &str = "shard-0000/log-00000001";
+const DUE_MS: i64 = 1_800_000_000_000;
+
+struct Life {
+    disk: Shared,
+    owner: Owner<DiskStore<Shared, InlineIo<Shared>>>,
+    seq: u64,
+    /// Where the log ended before each commit.
+    commits: Vec<usize>,
+}
+
+impl Life {
+    fn begin() -> Self {
+        let disk = Shared::default();
+        Self { disk: disk.clone(), owner: Owner::acquire(open(disk)), seq: 0, commits: Vec::new() }
+    }
+
+    /// A commit of one effect. Returns its number.
+    fn commit(&mut self, batch: Batch) -> usize {
+        let bytes = self.disk.image().files[LOG].clone();
+        self.commits.push(bytes.iter().rposition(|byte| *byte != 0).expect("a header") + 1);
+        let (guard, seq) = (self.owner.acquired.guard, Seq(self.seq));
+        let wall = Timestamp::from_ms(DUE_MS - 1_000).expect("after 1970");
+        let reply = self.owner.ask(Request::Commit { guard, seq, wall, batch });
+        assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+        self.commits.len() - 1
+    }
+
+    fn effect(&mut self, effect: TaskEffect) -> usize {
+        self.commit(Batch { effects: vec![effect], ..Batch::default() })
+    }
+
+    fn put(&mut self, id: u64, key: &str) -> Task {
+        self.seq += 1;
+        let task = sample_task(id, self.seq, "q", key, DUE_MS + id as i64);
+        self.effect(TaskEffect::Stored { task: task.clone().into(), body_known: false });
+        task
+    }
+
+    fn store(&mut self, task: &mut Task, body_known: bool) -> usize {
+        self.seq += 1;
+        task.seq = Seq(self.seq);
+        self.effect(TaskEffect::Stored { task: task.clone().into(), body_known })
+    }
+
+    fn end(&mut self, task: &Task) -> usize {
+        self.seq += 1;
+        let Task { id, queue, key, due_at, .. } = task.clone();
+        let (seq, outcome) = (Seq(self.seq), Outcome::Done(LeaseNo(9)));
+        self.effect(TaskEffect::Ended(Ended { id, queue, key, seq, at: due_at, outcome }))
+    }
+
+    /// The directory, all it had, and the same without the frame of this commit.
+    fn without(self, commit: usize) -> (Image, Table) {
+        drop(self.owner);
+        let image = self.disk.image();
+        let whole = contents(&image);
+        let mut damaged = image;
+        let from = (self.commits[commit] - 16).next_multiple_of(8);
+        let bytes = damaged.files.get_mut(LOG).expect("there");
+        let at = (from..).step_by(8).find(|at| bytes[*at..].starts_with(b"TWfr")).expect("a frame");
+        bytes[at + 75] ^= 1;
+        (damaged, whole)
+    }
+}
+
+#[test]
+fn of_two_tasks_with_one_key_the_earlier_had_ended() {
+    let mut life = Life::begin();
+    let first = life.put(1, "order");
+    let end = life.end(&first);
+    life.put(2, "order");
+    let other = life.put(3, "other");
+    life.end(&other);
+    let (mut damaged, whole) = life.without(end);
+    let outcome = salvage(&mut damaged, &whole, "an end that is lost").expect("it can be read");
+    assert_eq!((outcome.report.superseded, outcome.back.len(), outcome.lost.len()), (1, 0, 0));
+    let now = contents(&outcome.image);
+    assert_eq!(now.tasks_from(0).map(|task| task.id).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn a_dead_task_whose_key_leads_to_another_one_stays_dead() {
+    let mut life = Life::begin();
+    let mut first = life.put(1, "order");
+    let at = first.due_at;
+    first.extra_mut().dead = Some(Dead { at, due_at: at, why: Death::MaxAttempts, keyless: false });
+    life.store(&mut first, true);
+    first.extra_mut().dead = Some(Dead { at, due_at: at, why: Death::MaxAttempts, keyless: true });
+    let keyless = life.store(&mut first, true);
+    life.put(2, "order");
+    let last = life.put(3, "other");
+    life.end(&last);
+    let (mut damaged, whole) = life.without(keyless);
+    let outcome = salvage(&mut damaged, &whole, "the key of a dead task").expect("it can be read");
+    let now = contents(&outcome.image);
+    let dead = now.get(1).expect("it is there");
+    assert!(dead.dead().is_some_and(|dead| dead.keyless), "{dead:?}");
+    assert_eq!((now.len(), outcome.report.superseded), (2, 0));
+}
+
+#[test]
+fn a_payload_that_is_lost_is_made_up_for_by_an_older_one_and_that_is_told() {
+    let mut life = Life::begin();
+    let mut task = life.put(1, "order");
+    (task.body, task.version) = (Arc::new(Body::bytes(b"new")), Seq(2));
+    let put_again = life.store(&mut task, false);
+    task.version = Seq(3);
+    life.store(&mut task, true);
+    life.put(2, "other");
+    let (mut damaged, whole) = life.without(put_again);
+    let outcome = salvage(&mut damaged, &whole, "a payload").expect("it can be read");
+    let told = &outcome.loss().tasks;
+    assert_eq!((told.len(), told[0].id, told[0].fate), (1, 1, Fate::OlderPayload), "{told:?}");
+    assert_eq!(told[0].key.as_ref().map(|key| key.as_str()), Some("order"));
+    let now = contents(&outcome.image);
+    let saved = now.get(1).expect("it is there");
+    assert_eq!((saved.seq, saved.body.payload.as_slice()), (Seq(3), &b"{\"seq\":1}"[..]));
+}
+
+#[test]
+fn a_task_whose_payload_is_nowhere_is_lost_and_named() {
+    let mut life = Life::begin();
+    life.put(2, "other");
+    let mut task = life.put(1, "order");
+    let put = life.commits.len() - 1;
+    life.store(&mut task, true);
+    life.put(3, "third");
+    let (mut damaged, whole) = life.without(put);
+    let outcome = salvage(&mut damaged, &whole, "a put").expect("it can be read");
+    let lost: Vec<_> = outcome.loss().tasks.iter().filter(|task| task.fate == Fate::Lost).collect();
+    assert_eq!((lost.len(), lost[0].id), (1, 1), "{:?}", outcome.loss());
+    assert_eq!(lost[0].key.as_ref().map(|key| key.as_str()), Some("order"));
+    assert_eq!((outcome.loss().unit, outcome.lost.len()), (Unit::Frame, 1));
+}
+
+#[test]
+fn a_schedule_does_not_wait_for_a_task_that_is_lost() {
+    let queue = QueueName::new("q").expect("a name");
+    let name = |text| RuleName::Schedule(queue.clone(), ScheduleName::new(text).expect("a name"));
+    let record = |cadence, running| {
+        let schedule = Schedule { overlap: Overlap::Queue, ..Schedule::new(cadence) };
+        let at = Timestamp::from_ms(DUE_MS).expect("after 1970");
+        let record = ScheduleRecord::new(Arc::new(schedule), Seq(1), at, at);
+        Some(Arc::new(Rule::Schedule(ScheduleRecord { running: Some(running), ..record })))
+    };
+    let mut life = Life::begin();
+    life.seq += 1;
+    let rules = vec![
+        (name("delayed"), record(Cadence::FixedDelay { ms: 5_000 }, 1)),
+        (name("every"), record(Cadence::Every { ms: 5_000 }, 2)),
+    ];
+    life.commit(Batch { rules, ..Batch::default() });
+    life.put(1, "delayed@1");
+    let put = life.commits.len() - 1;
+    life.put(2, "every@1");
+    let (mut damaged, whole) = life.without(put);
+    let outcome = salvage(&mut damaged, &whole, "a put").expect("it can be read");
+    let rules = contents(&outcome.image).rules();
+    let of = |index: usize| match &*rules[index].1 {
+        Rule::Schedule(record) => record.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((of(0).running, of(1).running), (None, Some(2)));
+    assert!(of(0).next.is_some(), "it goes on");
+    assert!(outcome.report.notes.iter().any(|note| note.contains("delayed")), "{:?}", outcome.report.notes);
+}
