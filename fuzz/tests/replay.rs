@@ -43,7 +43,15 @@ fn the_corpora_of_the_store_are_in_order() {
         let corpus = corpus(name);
         assert!(!corpus.is_empty(), "{name} has no corpus");
         corpus.iter().for_each(|bytes| damaged(bytes).replay());
+        corpus.iter().for_each(|bytes| damaged(bytes).salvage());
     }
+}
+
+#[test]
+fn the_corpus_of_salvage_is_in_order() {
+    let corpus = corpus("salvage");
+    assert!(!corpus.is_empty());
+    corpus.iter().for_each(|bytes| Damaged::anywhere(bytes).salvage());
 }
 
 #[test]
@@ -82,5 +90,10 @@ proptest! {
         Damaged::segments(&bytes).replay();
         Damaged::saved_index(&bytes).replay();
         Damaged::checkpoints(&bytes).replay();
+    }
+
+    #[test]
+    fn what_is_salvaged_of_random_damage_is_in_order(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        Damaged::anywhere(&bytes).salvage();
     }
 }

@@ -82,6 +82,10 @@ pub struct Coverage {
     pub damages_reported: u64,
     /// Those that lacked nothing.
     pub damages_harmless: u64,
+    /// Damaged copies that were salvaged.
+    pub salvages: u64,
+    /// Those of which nothing was lost.
+    pub salvages_whole: u64,
     /// Keys that the oracle could not follow to the end.
     pub given_up: u64,
     /// Calls of the disk.
@@ -155,6 +159,8 @@ impl AddAssign for Coverage {
         self.damages_refused += other.damages_refused;
         self.damages_reported += other.damages_reported;
         self.damages_harmless += other.damages_harmless;
+        self.salvages += other.salvages;
+        self.salvages_whole += other.salvages_whole;
         self.given_up += other.given_up;
         self.disk.writes += other.disk.writes;
         self.disk.syncs += other.disk.syncs;
@@ -217,12 +223,14 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "damaged copies {} and lying syncs {}: {} refused, {} reported, {} harmless; starts refused for a failed read {}",
+            "damaged copies {} and lying syncs {}: {} refused, {} reported, {} harmless; salvaged {}, {} of them whole; starts refused for a failed read {}",
             self.damages,
             self.lies,
             self.damages_refused,
             self.damages_reported,
             self.damages_harmless,
+            self.salvages,
+            self.salvages_whole,
             self.refused_reads
         )?;
         write!(f, "keys the oracle gave up on: {}", self.given_up)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{Task, TaskEffect};
-use tickwheel_store::{OpenError, RecoveryReport, Table};
+use tickwheel_store::{OpenError, Table};
 
 use super::damage::{Damage, Target};
 use super::disk::MemDisk;
@@ -58,6 +58,14 @@ impl Damaged {
         Self::of(Target::Checkpoints, bytes)
     }
 
+    /// What the bytes do to one kind of file, which the first of them chooses.
+    #[must_use]
+    pub fn anywhere(bytes: &[u8]) -> Self {
+        let targets = [Target::Frames, Target::Segments, Target::SavedIndex, Target::Checkpoints];
+        let (kind, rest) = bytes.split_first().unwrap_or((&0, &[]));
+        Self::of(targets[usize::from(kind % 4)], rest)
+    }
+
     fn of(target: Target, bytes: &[u8]) -> Self {
         let damage = Damage::read(target, bytes);
         let files = Hidden(damage.apply());
@@ -89,7 +97,7 @@ impl Damaged {
             Ok(table) => table,
             Err(why) => return self.check_failure(&why),
         };
-        self.check_state(&table, &report);
+        self.check_state(&table, report.torn.is_some());
         if let Err(why) = go_on(&mut life, &mut table) {
             return self.check_failure(&why);
         }
@@ -98,6 +106,37 @@ impl Damaged {
         match life.table() {
             Ok(again) => assert!(again == table, "another state after going on: {again:?}\n{table:?}"),
             Err(why) => self.check_failure(&why),
+        }
+    }
+
+    /// Salvages the directory: what comes of it opens, and the damaged one is as it was.
+    ///
+    /// # Panics
+    /// If the store does; if the damaged directory is changed; or if the result does not open, or is said to be whole and is not. With stamps it may be refused: the nonsense is in
+    /// order by its checksums.
+    pub fn salvage(&self) {
+        let mut disk = MemDisk::of(self.files.0.clone());
+        let salvaged = Life::salvage(&mut disk);
+        assert!(disk.files() == self.files.0, "the damaged directory was changed");
+        let (out, report) = match salvaged {
+            Ok(salvaged) => salvaged,
+            Err(why) => {
+                assert!(self.damage.stamped || why.contains("meta"), "nothing was salvaged: {why}");
+                return;
+            }
+        };
+        let mut life = match Life::open(&out) {
+            Ok(life) => life,
+            Err(error) => panic!("what was salvaged does not open: {error}"),
+        };
+        let table = life.table();
+        if self.damage.stamped {
+            return;
+        }
+        let table = table.unwrap_or_else(|why| panic!("what was salvaged cannot be read: {why}"));
+        if report.is_whole() {
+            // Of a last frame whose place is zero by now nobody can tell that it was there.
+            self.check_state(&table, false);
         }
     }
 
@@ -134,7 +173,7 @@ impl Damaged {
     }
 
     /// Without stamps: the last state; or an earlier one, if the log was damaged and nothing that is whole says that there was more.
-    fn check_state(&self, found: &Table, report: &RecoveryReport) {
+    fn check_state(&self, found: &Table, is_told: bool) {
         let (last, table) = self.sample().last();
         if found == table {
             return;
@@ -154,7 +193,7 @@ impl Damaged {
         let whole = damaged.get(..stamp::HEADER) == before.get(..stamp::HEADER)
             || self.whole_frames().any(|(name, _)| name == missing.0);
         let ends_cleanly = place.is_none_or(|place| place == [0; 8]) || !whole;
-        assert!(report.torn.is_some() || ends_cleanly, "{missing:?} is gone, and nobody says so");
+        assert!(is_told || ends_cleanly, "{missing:?} is gone, and nobody says so");
     }
 
     /// The first frame of the sample that has a change behind this one.

@@ -6,9 +6,10 @@ use tickwheel_engine::{
     Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Guard, Key, LeaseNo, Outcome, Place, QueueName,
     Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp, Wanted,
 };
+use tickwheel_store::salvage::{Report, read, write_as};
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
 
-use super::disk::MemDisk;
+use super::disk::{Files, MemDisk};
 
 /// The secret of every sample: a stamp needs it.
 pub(super) const SECRET: [u8; 16] = *b"known to stamps.";
@@ -54,6 +55,17 @@ impl Life {
         let store = DiskStore::open(disk.clone(), InlineIo::new(), options())?;
         let start = Timestamp::from_ms(START_MS).expect("after 1970");
         Ok(Self { wall: store.last_wall().max(start), store, guard: None, seq: 0 })
+    }
+
+    /// A new directory of what can be read of a damaged one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn salvage(damaged: &mut MemDisk) -> Result<(MemDisk, Report), String> {
+        let found = read(damaged, &mut |_| {}).map_err(|error| error.to_string())?;
+        let out = MemDisk::of(Files::new());
+        let report = write_as(found, damaged, out.clone(), options(), &mut |_| {});
+        report.map(|report| (out, report)).map_err(|error| error.to_string())
     }
 
     pub(super) fn report(&self) -> &RecoveryReport {

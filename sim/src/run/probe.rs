@@ -2,6 +2,7 @@
 //! out, or not need what was damaged. It must not come up with something else and say nothing.
 
 use tickwheel_store::DiskOp;
+use tickwheel_store::salvage::{read, write_as};
 
 use super::life::names_a_file;
 use super::{Step, World};
@@ -36,7 +37,10 @@ impl World {
             };
             let Some(story) = story else { continue };
             self.coverage.damages += 1;
+            // A fault of a read is forgotten with the copy, damage stays.
+            let damaged = copy.image();
             self.judge(&whole, &copy, &story, true)?;
+            self.judge_salvage(&whole, damaged, &story)?;
         }
         self.probe_deletions(&whole)
     }
@@ -50,7 +54,9 @@ impl World {
             let copy = self.disk.image();
             copy.delete(file);
             self.coverage.damages += 1;
-            self.judge(whole, &copy, &format!("{file} is deleted"), false)?;
+            let (damaged, story) = (copy.image(), format!("{file} is deleted"));
+            self.judge(whole, &copy, &story, false)?;
+            self.judge_salvage(whole, damaged, &story)?;
         }
         Ok(())
     }
@@ -90,6 +96,37 @@ impl World {
             Err(why) => format!("{story}, and the refusal names no file: {why}"),
         };
         Err(Violation { promise: "P8", what, story: Vec::new() })
+    }
+
+    /// A salvage changes nothing, what it writes opens, and what it says to be whole has everything. It draws no number.
+    fn judge_salvage(&mut self, whole: &Dump, mut damaged: SimDisk, story: &str) -> Step {
+        self.coverage.salvages += 1;
+        let violation = |what: String| Err(Violation { promise: "P8", what, story: Vec::new() });
+        let found = match read(&mut damaged, &mut |_| {}) {
+            Ok(found) => found,
+            // Nothing can be read without `meta`.
+            Err(error) if error.to_string().contains("meta") => return Ok(()),
+            Err(error) => return violation(format!("{story}, and nothing is salvaged: {error}")),
+        };
+        let out = SimDisk::new();
+        let report = match write_as(found, &mut damaged, out.clone(), self.store_options(), &mut |_| {}) {
+            Ok(report) => report,
+            Err(error) => {
+                return violation(format!("{story}, and what was salvaged is not written: {error}"));
+            }
+        };
+        let losses = report.losses.len();
+        self.trace.event(format_args!("{story}: salvaged with {losses} losses"));
+        match dump(&out, self.store_options()) {
+            Ok(found) if losses > 0 || found.state == whole.state => {
+                self.coverage.salvages_whole += u64::from(losses == 0);
+                Ok(())
+            }
+            Ok(found) => {
+                violation(format!("{story}, salvaged as if whole: {}, not {}", found.state, whole.state))
+            }
+            Err(why) => violation(format!("{story}, and what was salvaged does not open: {why}")),
+        }
     }
 
     fn misread(&mut self, copy: &SimDisk) -> Option<String> {

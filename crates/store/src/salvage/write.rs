@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Cadence, Counters, Dead, Epoch, Guard, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
+    Batch, Cadence, Dead, Epoch, Guard, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
     ScheduleRecord, Seq, ShardStore, Task, TaskEffect, Timestamp,
 };
 
@@ -87,16 +87,12 @@ pub fn write_as<D: Disk, T: Disk>(
         StoreOptions { clock: found.meta.clock, secret: found.meta.secret, history: everything(), ..options };
     let store = DiskStore::open(target, InlineIo::new(), options)?;
     let mut writer = Writer::begin(store, &found)?;
-    let Found { files, index, histories, counters, mut report, .. } = found;
-    let whole = report.is_whole();
-    let id_next = index.id_max.saturating_add(u64::from(index.id_max > 0));
-    let passed = if whole { 0 } else { NUMBERS_PASSED };
-    let ids_reserved = counters.ids_reserved.max(id_next).saturating_add(passed);
-    writer.commit(Batch {
-        rules,
-        counters: Some(Counters { ids_reserved, ..counters }),
-        ..Batch::default()
-    })?;
+    let Found { files, index, histories, mut counters, mut report, .. } = found;
+    if !report.is_whole() {
+        // Numbers may have been given out that no record tells of.
+        counters.ids_reserved = counters.ids_reserved.max(index.id_max + 1).saturating_add(NUMBERS_PASSED);
+    }
+    writer.commit(Batch { rules, counters: Some(counters), ..Batch::default() })?;
     for ended in histories.after(None) {
         writer.push(TaskEffect::Ended(ended.clone()), 512)?;
     }
