@@ -6,7 +6,7 @@ use super::mend::{Mended, read_mended};
 use super::source::Source;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
-use crate::layout::le_u32;
+use crate::layout::{le_u32, log_file};
 use crate::log::{
     END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, next_frame,
     read_log_header,
@@ -235,28 +235,27 @@ fn missing(
     place: Option<(usize, u64, Option<u64>)>,
     what: &str,
 ) -> String {
-    let absent = absent(files, floor, newest);
-    match (place, absent.as_slice()) {
+    match (place, absent(files, floor, newest).as_slice()) {
         (Some(_), _) | (None, []) => what.to_owned(),
-        (None, names) => {
-            format!("{what}: {} missing", names.join(", ") + if names.len() == 1 { " is" } else { " are" })
+        (None, [file]) => format!("{what}: {} is missing", log_file(file.number)),
+        (None, several) => {
+            let names: Vec<String> = several.iter().map(|file| log_file(file.number).to_string()).collect();
+            format!("{what}: {} are missing", names.join(", "))
         }
     }
 }
 
 /// Files that the note or a header names and that are not there.
-fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<String> {
+fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<LogUse> {
     let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
     // Without a checkpoint nobody knows how far back files are needed.
     let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
     let named = named.filter_map(|file| file.header.and_then(|header| header.before));
     let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
     named.retain(|wanted| wanted.generation >= floor.generation && !is_there(wanted));
-    let mut names: Vec<String> =
-        named.iter().map(|file| crate::layout::log_file(file.number).to_string()).collect();
-    names.sort();
-    names.dedup();
-    names
+    named.sort_by_key(|file| file.generation);
+    named.dedup();
+    named
 }
 
 /// Whether the log ends where it does, or there was more.
@@ -271,11 +270,9 @@ fn end_of(
     reach: u64,
     gaps: &mut Vec<Gap>,
 ) {
-    let absent = absent(files, floor, newest);
-    let newest_is_absent = newest
-        .and_then(|newest| newest.file)
-        .filter(|file| file.generation >= floor.generation)
-        .is_some_and(|file| files.iter().all(|known| known.generation != file.generation));
+    // A file that took frames behind the last one there is: the note names it, or the header of one that was made ready after it.
+    let last_generation = before.map_or(0, |(file, _)| files[file].generation);
+    let absent = absent(files, floor, newest).into_iter().rfind(|file| file.generation > last_generation);
     // Files behind the last frame: made ready, or with frames of which none is left.
     let later = used
         .iter()
@@ -284,30 +281,24 @@ fn end_of(
     let place =
         before.map(|(file, _)| file).into_iter().chain(later).find(|index| files[*index].rest.is_some());
     let certain = last.0 < reach;
-    if !certain && place.is_none() && !newest_is_absent {
+    if !certain && place.is_none() && absent.is_none() {
         return;
     }
     let place = place.map(|index| {
         let (from, to) = files[index].rest.expect("it was found by it");
         (index, from, Some(to))
     });
-    let place = place
-        .or_else(|| (!newest_is_absent).then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
-    let what = match (certain, newest_is_absent) {
-        (true, _) => format!("the log ends at frame {}, and frame {reach} was synced", last.0),
-        (false, true) => {
-            format!("{} is missing; it is the newest log file", absent.last().cloned().unwrap_or_default())
+    let place =
+        place.or_else(|| absent.is_none().then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
+    let what = match (absent, certain) {
+        (Some(file), _) => {
+            format!("{} is missing, and it may have frames from {} on", log_file(file.number), last.0 + 1)
         }
-        (false, false) => format!(
+        (None, true) => format!("the log ends at frame {}, and frame {reach} was synced", last.0),
+        (None, false) => format!(
             "what follows frame {} is no frame: a write that a crash cut short, or one that was damaged later",
             last.0
         ),
     };
-    gaps.push(Gap {
-        place,
-        changes: (last.1, None),
-        numbers: (last.0 + 1, None),
-        certain: certain || newest_is_absent,
-        what,
-    });
+    gaps.push(Gap { place, changes: (last.1, None), numbers: (last.0 + 1, None), certain, what });
 }

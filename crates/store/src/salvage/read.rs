@@ -220,7 +220,7 @@ impl Reading {
     }
 
     fn advance(&mut self, bytes: u64, progress: &mut dyn FnMut(Progress)) {
-        self.done += bytes;
+        self.done = self.done.saturating_add(bytes);
         progress(Progress::Read(self.done.min(self.total), self.total));
     }
 

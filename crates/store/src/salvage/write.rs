@@ -20,6 +20,7 @@ use crate::error::OpenError;
 use crate::history::HistoryLimits;
 use crate::index::KeyHash;
 use crate::io::InlineIo;
+use crate::layout::can_rise;
 use crate::options::StoreOptions;
 use crate::table::record_bytes;
 
@@ -90,7 +91,7 @@ pub fn write_as<D: Disk, T: Disk>(
     let Found { files, index, histories, mut counters, mut report, .. } = found;
     if !report.is_whole() {
         // Numbers may have been given out that no record tells of.
-        counters.ids_reserved = counters.ids_reserved.max(index.id_max + 1).saturating_add(NUMBERS_PASSED);
+        counters.ids_reserved = counters.ids_reserved.max(index.id_max).saturating_add(NUMBERS_PASSED);
     }
     writer.commit(Batch { rules, counters: Some(counters), ..Batch::default() })?;
     for ended in histories.after(None) {
@@ -227,9 +228,16 @@ impl<T: Disk> Writer<T> {
         } else {
             found.epoch.0.saturating_sub(1)
         };
+        let epoch = epoch.min(u32::MAX / 2);
         store.continue_from(Epoch(epoch));
         let passed = if found.log_is_torn { NUMBERS_PASSED } else { 0 };
         let seq = Seq(found.seq.max(found.index.seq_max).0.saturating_add(passed));
+        if !can_rise(&[seq.0]) {
+            // Its checksum is right, and no store wrote it.
+            return Err(WriteError::Failed(format!(
+                "a record is of change {seq}, and no store counts that far"
+            )));
+        }
         let guard = Guard { shard: 0, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
         let wall = found.wall;
         let mut writer = Self { store, guard, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
