@@ -24,8 +24,13 @@ const FAR_MS: i64 = 86_400_000;
 const CANCEL_EVERY: u64 = 4;
 /// One of so many rounds is killed half way.
 const KILL_EVERY: u64 = 5;
-/// Tasks of before the first round, of a kilobyte each.
+/// Tasks of before the first round, and their bytes: a copy of them takes a while.
 const BEFORE: u64 = 5_000;
+const LARGE: usize = 1_000;
+/// Bytes of a task that is put while a backup is made, and the pause of its client before the next: else the load of many rounds would make a
+/// directory whose copy takes minutes.
+const SMALL: usize = 20;
+const PAUSE: Duration = Duration::from_millis(5);
 /// A backup of these directories takes some seconds; this long is for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -87,8 +92,8 @@ fn start(home: &Home, backups: &Path) -> Server {
     home.start_as(home.command(&[]).arg("--backup-dir").arg(backups))
 }
 
-fn put(client: &Client, key: &str) -> Result<(), ClientError> {
-    let payload = PayloadBody::json(format!("\"{}\"", "x".repeat(1_000)).into_bytes());
+fn put(client: &Client, key: &str, bytes: usize) -> Result<(), ClientError> {
+    let payload = PayloadBody::json(format!("\"{}\"", "x".repeat(bytes)).into_bytes());
     let body = PutBody { due: Due::At(wall_ms() + FAR_MS), payload, ..PutBody::default() };
     client.put(QUEUE, key, &body, PutQuery::default(), None).map(drop)
 }
@@ -101,7 +106,7 @@ fn fill(server: &Server, told: &Mutex<Told>) {
             scope.spawn(move || {
                 for n in (part..BEFORE).step_by(8) {
                     let key = format!("before-{n}");
-                    put(&client, &key).expect("a healthy server");
+                    put(&client, &key, LARGE).expect("a healthy server");
                     told.lock().expect("no panic").insert(key, (wall_ms(), true));
                 }
             });
@@ -118,7 +123,7 @@ fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnO
             scope.spawn(move || {
                 for n in 0.. {
                     let key = format!("{round}-{writer}-{n}");
-                    if ended.load(Ordering::Relaxed) || put(&client, &key).is_err() {
+                    if ended.load(Ordering::Relaxed) || put(&client, &key, SMALL).is_err() {
                         break;
                     }
                     if n % CANCEL_EVERY == 0 {
@@ -128,6 +133,7 @@ fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnO
                         }
                     }
                     told.lock().expect("no panic").insert(key, (wall_ms(), n % CANCEL_EVERY != 0));
+                    thread::sleep(PAUSE);
                 }
             });
         }
@@ -169,7 +175,7 @@ fn kill_half_way(
         let load = scope.spawn(move || {
             // Keys of their own, of which nobody was told that they are there.
             let client = Client::new(&url).expect("the server's own URL");
-            (0..).take_while(|n| put(&client, &format!("killed-{round}-{n}")).is_ok()).count()
+            (0..).take_while(|n| put(&client, &format!("killed-{round}-{n}"), SMALL).is_ok()).count()
         });
         let mut backup = client.begin_backup().expect("it is begun");
         let half = |backup: &BackupBody| backup.bytes > 0 && backup.bytes_done * 2 >= backup.bytes;
