@@ -22,7 +22,7 @@ start() {
     cat "$root/pipe" >>"$root/log" 2>&1 </dev/null &
     # A write beyond a limit fails, and does not end the process.
     (trap '' XFSZ; exec "$root/bin/tickwheel" serve --data "$root/lib/tickwheel" --listen "127.0.0.1:$port" \
-        --log info >"$root/out" 2>"$root/pipe" </dev/null) &
+        --backup-dir "$root/backups/tickwheel" --log info >"$root/out" 2>"$root/pipe" </dev/null) &
     pid=$!
     echo "$pid" >"$root/pid"
     until grep -q '^listening ' "$root/out"; do
@@ -51,6 +51,8 @@ const JOURNALCTL: &str = "#!/bin/sh\ncat '@ROOT@/log'\n";
 pub(crate) struct Unit {
     root: tempfile::TempDir,
     url: String,
+    /// Its directory is a small file system of its own.
+    mounted: bool,
 }
 
 impl Unit {
@@ -60,7 +62,7 @@ impl Unit {
         for folder in ["bin", "lib", "backups/tickwheel", "tmp"] {
             fs::create_dir_all(root.path().join(folder)).expect("made");
         }
-        let mut unit = Self { root, url: String::new() };
+        let mut unit = Self { root, url: String::new(), mounted: false };
         let bin = unit.path("bin");
         symlink(env!("CARGO_BIN_EXE_tickwheel"), bin.join("tickwheel")).expect("linked");
         for (name, text) in [("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL)] {
@@ -117,6 +119,15 @@ impl Unit {
         text
     }
 
+    /// The server gets an empty directory on a small file system. Whether this machine lets us mount one.
+    pub(crate) fn on_a_small_disk(&mut self) -> bool {
+        self.does("systemctl stop tickwheel; rm -r /var/lib/tickwheel; mkdir /var/lib/tickwheel");
+        let mount = self.run("mount -t tmpfs -o size=96m,mode=0700 tmpfs /var/lib/tickwheel");
+        self.mounted = mount.status.success();
+        self.does("systemctl start tickwheel");
+        self.mounted
+    }
+
     /// No file of the server grows or is written any more.
     pub(crate) fn end_writes(&self) {
         let limit = Rlimit { current: Some(0), maximum: None };
@@ -146,6 +157,9 @@ impl Drop for Unit {
         // It is gone already where the last block stopped it.
         if self.run("systemctl is-active tickwheel").status.success() {
             self.run("systemctl stop tickwheel");
+        }
+        if self.mounted {
+            self.run("umount --lazy /var/lib/tickwheel");
         }
     }
 }
