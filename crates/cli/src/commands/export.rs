@@ -88,8 +88,8 @@ impl Export {
         let mut progress = Progress::new("exported");
         let mut blocks = Blocks::new(out, cursor);
         match &self.data {
-            Some(directory) => self.from_directory(directory, &mut blocks, &mut progress)?,
-            None => self.from_server(&self.remote.client()?, &mut blocks, &mut progress)?,
+            Some(directory) => self.copy_directory(directory, &mut blocks, &mut progress)?,
+            None => self.copy_server(&self.remote.client()?, &mut blocks, &mut progress)?,
         }
         let end = blocks.end().context("the export has no end")?;
         let told = progress.told(blocks.tasks());
@@ -100,7 +100,7 @@ impl Export {
         ExportQuery { queue: self.queue.clone(), cursor: cursor.map(str::to_owned) }
     }
 
-    fn from_directory<W: Write>(
+    fn copy_directory<W: Write>(
         &self,
         directory: &std::path::Path,
         blocks: &mut Blocks<W>,
@@ -123,7 +123,7 @@ impl Export {
     }
 
     /// Reads the answer of a server. Where that breaks off, it is asked again from the last whole page on.
-    fn from_server<W: Write>(
+    fn copy_server<W: Write>(
         &self,
         client: &Client,
         blocks: &mut Blocks<W>,

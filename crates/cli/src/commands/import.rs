@@ -93,8 +93,8 @@ impl Import {
         let mut progress = Progress::new("imported");
         let mut done = Done { next_line: self.from_line, ..Done::default() };
         let imported = match &self.data {
-            Some(directory) => self.into_directory(directory, &mut reading, &mut done, &mut progress),
-            None => self.into_server(&self.remote.client()?, &mut reading, &mut done, &mut progress),
+            Some(directory) => self.bring_into_directory(directory, &mut reading, &mut done, &mut progress),
+            None => self.bring_to_server(&self.remote.client()?, &mut reading, &mut done, &mut progress),
         };
         let ImportCounts { added, replaced, skipped, new_ids } = done.counts;
         say(&format!(
@@ -138,7 +138,7 @@ impl Import {
         std::io::Write::flush(&mut out).context(STDOUT)
     }
 
-    fn into_directory(
+    fn bring_into_directory(
         &self,
         directory: &Path,
         reading: &mut Reading,
@@ -187,7 +187,7 @@ impl Import {
         self.print(&importer.rows())
     }
 
-    fn into_server(
+    fn bring_to_server(
         &self,
         client: &Client,
         reading: &mut Reading,
