@@ -82,6 +82,8 @@ events! {
     BACKUP_WHOLE = "backup_whole";
     /// A backup failed, or could not be begun when it was due.
     BACKUP_FAILED = "backup_failed";
+    /// An export ended early, and its caller sees a body without an end.
+    EXPORT_FAILED = "export_failed";
     /// A backup was stopped.
     BACKUP_STOPPED = "backup_stopped";
     /// A backup was due while another was under way.

@@ -14,6 +14,7 @@ use tickwheel_api::{BATCH_CONTENT_TYPE, ExportQuery, Problem};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::app::{App, Shared};
+use crate::events;
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::tokens::Grant;
@@ -68,7 +69,7 @@ async fn write(
             Ok(Some(piece)) if piece.is_empty() => continue,
             Ok(piece) => piece.map(Bytes::from),
             Err(problem) => {
-                tracing::warn!(problem = %problem.detail, "an export cannot go on");
+                tracing::warn!(event = events::EXPORT_FAILED, problem = %problem.detail, "an export cannot go on");
                 return;
             }
         };

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_follows_the_last_cursor_line_is_dropped_with_its_connection() {
         let mut blocks = Blocks::new(Vec::new(), None);
-        let cut = TEXT.len() - 70;
+        let cut = TEXT.len() - 60;
         blocks.push(&TEXT[..cut]).expect("lines");
         blocks.drop_rest();
         assert_eq!((blocks.cursor(), blocks.end()), (Some("b"), None));
