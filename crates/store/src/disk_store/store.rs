@@ -168,7 +168,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.upkeep.number()
     }
 
-    /// Bytes of log that no durable checkpoint makes up for, if they are [`CHECKPOINT_LATE`] times what starts a checkpoint or more: the
+    /// Bytes of log that no durable checkpoint makes up for, if they are `CHECKPOINT_LATE` times what starts a checkpoint or more: the
     /// checkpoint is given up again and again, or the disk is too slow for it. A start reads all of them.
     #[must_use]
     pub fn checkpoint_late(&self) -> Option<u64> {
