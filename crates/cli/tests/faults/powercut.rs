@@ -46,16 +46,16 @@ struct Recording {
 }
 
 impl Recording {
-    /// Any moment after the start: one of three while a file was being made, two of three right after a write, when something is
-    /// under way that no flush has covered.
-    fn moment(&self, random: &mut Random) -> u64 {
+    /// A moment after the start. One of three is drawn from those at which a file was half made. Two of each three, counted by `nth`, are moved
+    /// back to the end of a write that no flush has covered: by count, for chance alone leaves too few of them among eight.
+    fn moment(&self, nth: u64, random: &mut Random) -> u64 {
         let length = self.entries.len() as u64;
         let mut moment = self.from + 1 + random.below(length - self.from - 1);
         if !self.half_made.is_empty() && random.below(3) == 0 {
             let one = random.below(self.half_made.len() as u64);
             moment = self.half_made[usize::try_from(one).expect("an index")];
         }
-        if random.below(3) > 0 {
+        if nth % 3 > 0 {
             let is_write = |moment: u64| {
                 let entry = &self.entries[usize::try_from(moment).expect("an index")];
                 matches!(entry, Entry::Write { .. } | Entry::Zero { .. })
@@ -104,8 +104,7 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
          ({dropped} of them dropped, {torn} torn), {answers} answers held; 0 losses",
         begun.elapsed()
     ));
-    // How many depends on the timing: a server that is quick beside other tests has fewer writes under way.
-    assert!(with_loose * 4 >= states, "too few states had anything to lose");
+    assert!(with_loose * 2 >= states, "too few states had anything to lose");
 }
 
 /// The harness finds what is wrong: a server whose syncs never reach the disk loses what it acknowledged.
@@ -176,7 +175,7 @@ fn watch(shard: &Path, journal: &Journal, over: &AtomicBool) -> Vec<u64> {
 fn cut(recording: &Recording, seed: u64, states: u64, totals: &mut Totals) -> Vec<String> {
     let mut random = Random::new(seed);
     let length = recording.entries.len() as u64;
-    let mut moments: Vec<u64> = (0..states).map(|_| recording.moment(&mut random)).collect();
+    let mut moments: Vec<u64> = (0..states).map(|nth| recording.moment(nth, &mut random)).collect();
     moments.sort_unstable();
 
     let directory = tempfile::tempdir().expect("a temporary directory");
