@@ -77,7 +77,7 @@ fn full() -> Served {
     ] {
         served.expect(201, "PUT", &format!("/v1/queues/shop%2Fclose/tasks/{key}"), body);
     }
-    for (queue, body) in [("work", "{}"), ("dying", r#"{"retry":{"max_attempts":1}}"#)] {
+    for (queue, body) in [("wrap", "{}"), ("dying", r#"{"retry":{"max_attempts":1}}"#)] {
         for _ in 0..2 {
             served.expect(201, "POST", &format!("/v1/queues/{queue}/tasks"), body);
         }
@@ -93,12 +93,12 @@ fn full() -> Served {
     served.expect(
         201,
         "PUT",
-        "/v1/queues/work/schedules/night",
+        "/v1/queues/wrap/schedules/night",
         r#"{"cron":"0 2 * * *","tz":"Europe/Berlin"}"#,
     );
     served.expect(201, "PUT", "/v1/queues/slow/schedules/pause", r#"{"fixed_delay":"30m"}"#);
     served.advance("90m");
-    assert_eq!(served.lease("work", 1).len(), 1, "one is in a worker's hands");
+    assert_eq!(served.lease("wrap", 1).len(), 1, "one is in a worker's hands");
     served
 }
 
@@ -219,7 +219,7 @@ fn each_choice_about_what_is_there() {
     );
 
     // A worker has one that is to be replaced.
-    served.expect(200, "POST", "/v1/queues/work/resume", "");
+    served.expect(200, "POST", "/v1/queues/wrap/resume", "");
     served.expect(201, "PUT", "/v1/queues/w/tasks/k", "{}");
     let of_w = text(&exported(served.call("GET", "/v1/export?queue=w", "")));
     assert_eq!(served.lease("w", 1).len(), 1);
@@ -344,7 +344,7 @@ fn a_token_exports_and_imports_within_its_scope() {
     assert_eq!(lines[0]["export"]["scope"], json!(["shop/"]));
     let found = kinds(&lines, "task");
     assert!(!found.is_empty() && found.iter().all(|task| task["queue"] == "shop/close"), "{found:?}");
-    call(SHOP, "GET", "/v1/export?queue=work", "").assert_problem(404, "out-of-scope", "`work`");
+    call(SHOP, "GET", "/v1/export?queue=wrap", "").assert_problem(404, "out-of-scope", "`wrap`");
     call(READER, "POST", "/v1/import", &text(&all)).assert_problem(403, "forbidden", "admin");
     let rows = call(SHOP, "POST", "/v1/import?existing=skip", &text(&all)).lines();
     let end = &rows.last().expect("an end")["end"];
