@@ -55,7 +55,7 @@ impl Recording {
             let one = random.below(self.half_made.len() as u64);
             moment = self.half_made[usize::try_from(one).expect("an index")];
         }
-        if nth % 3 > 0 {
+        if !nth.is_multiple_of(3) {
             let is_write = |moment: u64| {
                 let entry = &self.entries[usize::try_from(moment).expect("an index")];
                 matches!(entry, Entry::Write { .. } | Entry::Zero { .. })
