@@ -60,7 +60,7 @@ impl Reading {
     /// A damaged checkpoint for which the log makes up.
     fn spare(&mut self, number: u64) {
         let file = checkpoint_file(number);
-        self.report.notes.push(format!("{file} is damaged, and the log makes up for it"));
+        self.found.report.notes.push(format!("{file} is damaged, and the log makes up for it"));
     }
 
     fn read_checkpoint<D: Disk>(&mut self, source: &mut Source<'_, D>, number: u64) -> Base {
@@ -70,7 +70,7 @@ impl Reading {
         source.close(&file);
         let start = read_mended(&bytes, |bytes| read_start(bytes, number, &self.seeds));
         if let Some(Mended::At(_, at)) = start {
-            self.report.read.mended.push((file.to_string(), at as u64));
+            self.found.report.read.mended.push((file.to_string(), at as u64));
         }
         Base {
             number,
@@ -83,20 +83,24 @@ impl Reading {
     pub(super) fn take_base(&mut self, base: Option<&Base>) {
         let Some(Base { number, start, pieces }) = base else { return };
         let file = checkpoint_file(*number);
-        self.report.read.checkpoint = Some(file.to_string());
-        self.report.read.records += pieces.records;
+        self.found.report.read.checkpoint = Some(file.to_string());
+        self.found.report.read.records += pieces.records;
         if let Some(start) = start {
-            (self.epoch, self.seq) = (self.epoch.max(start.epoch), self.seq.max(start.seq));
+            (self.found.epoch, self.found.seq) =
+                (self.found.epoch.max(start.epoch), self.found.seq.max(start.seq));
         }
-        pieces.rules.iter().for_each(|effect| self.rules.lay_down(effect.clone(), &mut self.histories));
+        pieces
+            .rules
+            .iter()
+            .for_each(|effect| self.found.rules.lay_down(effect.clone(), &mut self.found.histories));
         pieces.ended.iter().for_each(|ended| self.take_ended(ended));
         match pieces.end {
             Some(end) => {
-                self.counters.join(end.counters);
-                self.wall = self.wall.max(end.wall);
+                self.found.counters.join(end.counters);
+                self.found.wall = self.found.wall.max(end.wall);
             }
             // Any number may be somebody's key.
-            None => self.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL }),
+            None => self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL }),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
         for hole in &pieces.holes {
@@ -112,7 +116,7 @@ impl Reading {
             if pieces.segments.is_none() {
                 loss.ended_max = None;
             }
-            self.report.losses.push(loss);
+            self.found.report.losses.push(loss);
         }
     }
 
@@ -126,8 +130,8 @@ impl Reading {
         let mut loss =
             Loss::new(&*checkpoint_file(base.number), 0, Some(HEADER_BYTES as u64), Unit::Block, what);
         (loss.tasks_max, loss.ended_max) = (Some(0), Some(changes));
-        self.log_is_torn = true;
-        self.report.losses.push(loss);
+        self.found.log_is_torn = true;
+        self.found.report.losses.push(loss);
     }
 }
 

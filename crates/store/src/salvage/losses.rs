@@ -27,10 +27,10 @@ impl Reading {
         let mut loss = Loss::new(file.clone(), from, to, unit, gap.what.clone());
         loss.certain = gap.certain;
         (loss.tasks_max, loss.ended_max) = (gap.changes_max(), gap.changes_max());
-        self.log_is_torn |= gap.changes.1.is_none() || gap.place.is_none();
-        let index = self.report.losses.len();
-        self.report.losses.push(loss);
-        self.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
+        self.found.log_is_torn |= gap.changes.1.is_none() || gap.place.is_none();
+        let index = self.found.report.losses.len();
+        self.found.report.losses.push(loss);
+        self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
         if let (Some(_), Some(to)) = (gap.place, to) {
             let bytes = source.read(&file, from, to - from);
             let said = said(bytes.get(HEAD_BYTES..).unwrap_or(&[]), &mut self.names);
@@ -43,21 +43,21 @@ impl Reading {
         let suspects = std::mem::take(&mut self.suspects);
         for (file, suspect) in suspects {
             // The log has a later record of it, or its end.
-            if self.index.get(suspect.id).is_some() {
+            if self.found.index.get(suspect.id).is_some() {
                 continue;
             }
             self.lose_record(&file, suspect);
         }
         for (loss, op) in std::mem::take(&mut self.named) {
             if let Some(task) = self.fate_of(&op) {
-                self.report.losses[loss].name(task);
+                self.found.report.losses[loss].name(task);
             }
         }
         self.lose_bodies();
-        name_tasks(source, logs, &self.seeds, &mut self.report.losses);
+        name_tasks(source, logs, &self.seeds, &mut self.found.report.losses);
         // What is about no task, no end and no setting is none.
-        self.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
-        self.seq = self.seq.max(self.index.seq_max);
+        self.found.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
+        self.found.seq = self.found.seq.max(self.found.index.seq_max);
     }
 
     fn lose_record(&mut self, file: &Arc<str>, suspect: Suspect) {
@@ -68,8 +68,8 @@ impl Reading {
         let mut loss = Loss::new(&**file, from, Some(to), Unit::Record, why);
         loss.tasks_max = Some(1);
         loss.name(LostTask { id, queue: Some(queue), key, fate: Fate::Lost });
-        self.report.losses.push(loss);
-        self.index.see(id, Seq::ZERO);
+        self.found.report.losses.push(loss);
+        self.found.index.see(id, Seq::ZERO);
     }
 
     /// What damaged bytes say of a task; `None` if a later record makes up for it.
@@ -81,7 +81,7 @@ impl Reading {
             Op::Ended(ended) => (ended.id, ended.seq, &ended.queue, &ended.key, true),
             Op::Counters(_) | Op::Rule(_) => return None,
         };
-        let known = self.index.get(id);
+        let known = self.found.index.get(id);
         if known.is_some_and(|known| known.seq >= seq || known.spot.is_none()) {
             return None;
         }
@@ -96,20 +96,21 @@ impl Reading {
 
     /// Tasks whose record counts on a body that is in a missing frame.
     fn lose_bodies(&mut self) {
-        let bodiless: Vec<Arc<Task>> = self.index.bodiless().cloned().collect();
-        let doubtful: Vec<u64> = self.index.doubtful().collect();
+        let bodiless: Vec<Arc<Task>> = self.found.index.bodiless().cloned().collect();
+        let doubtful: Vec<u64> = self.found.index.doubtful().collect();
         if bodiless.is_empty() && doubtful.is_empty() {
             return;
         }
-        let gap = self.report.losses.iter().position(|loss| matches!(loss.unit, Unit::Frame | Unit::Frames));
+        let gap =
+            self.found.report.losses.iter().position(|loss| matches!(loss.unit, Unit::Frame | Unit::Frames));
         let index = gap.unwrap_or_else(|| {
             let what = "payloads that later records count on are in no frame";
             let mut loss = Loss::new(SHARD, 0, None, Unit::Frames, what);
             loss.tasks_max = Some((bodiless.len() + doubtful.len()) as u64);
-            self.report.losses.push(loss);
-            self.report.losses.len() - 1
+            self.found.report.losses.push(loss);
+            self.found.report.losses.len() - 1
         });
-        let loss = &mut self.report.losses[index];
+        let loss = &mut self.found.report.losses[index];
         for task in bodiless {
             loss.tasks.retain(|known| known.id != task.id);
             let Task { id, queue, key, .. } = &*task;

@@ -79,11 +79,7 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
     let mut source = Source::new(disk);
     let (meta, mended) = read_meta(&mut source)?;
     let listing = list(&mut source)?;
-    let seeds = Seeds::new(meta.secret);
-    let mut reading = Reading {
-        seeds,
-        naming: Naming::new(meta.secret),
-        names: Names::new(),
+    let found = Found {
         files: Vec::new(),
         index: Index::new(Naming::new(meta.secret)),
         rules: Rules::default(),
@@ -93,16 +89,24 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
         seq: Seq::ZERO,
         wall: Timestamp::EPOCH,
         report: Report::default(),
+        log_is_torn: false,
+        meta,
+    };
+    let mut reading = Reading {
+        seeds: Seeds::new(found.meta.secret),
+        naming: Naming::new(found.meta.secret),
+        names: Names::new(),
         suspects: Vec::new(),
         named: Vec::new(),
-        log_is_torn: false,
         done: 0,
         total: listing.bytes,
+        found,
     };
-    reading.report.read = ReadReport { files: listing.files, bytes: listing.bytes, ..ReadReport::default() };
-    reading.report.read.mended.extend(mended.map(|at| (META.to_owned(), at)));
-    reading.read(&mut source, &meta, &listing, progress);
-    let mut found = reading.finish(meta);
+    reading.found.report.read =
+        ReadReport { files: listing.files, bytes: listing.bytes, ..ReadReport::default() };
+    reading.found.report.read.mended.extend(mended.map(|at| (META.to_owned(), at)));
+    reading.read(&mut source, &listing, progress);
+    let mut found = reading.found;
     found.report.read.unreadable = source.into_unreadable();
     Ok(found)
 }
@@ -157,23 +161,15 @@ fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
 }
 
 pub(super) struct Reading {
+    /// What was found so far.
+    pub(super) found: Found,
     pub(super) seeds: Seeds,
     pub(super) naming: Naming,
     pub(super) names: Names,
-    pub(super) files: Vec<RecordFile>,
-    pub(super) index: Index,
-    pub(super) rules: Rules,
-    pub(super) histories: Histories,
-    pub(super) counters: Counters,
-    pub(super) epoch: Epoch,
-    pub(super) seq: Seq,
-    pub(super) wall: Timestamp,
-    pub(super) report: Report,
     /// Damaged records whose task is known, with their files.
     pub(super) suspects: Vec<(Arc<str>, Suspect)>,
     /// What damaged bytes say, by the place of the loss.
     pub(super) named: Vec<(usize, Op)>,
-    pub(super) log_is_torn: bool,
     pub(super) done: u64,
     pub(super) total: u64,
 }
@@ -182,11 +178,10 @@ impl Reading {
     fn read<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
-        meta: &Meta,
         listing: &Listing,
         progress: &mut dyn FnMut(Progress),
     ) {
-        let newest = self.newest(source, meta);
+        let newest = self.newest(source);
         let logs: Vec<LogFile> = listing
             .logs
             .iter()
@@ -199,13 +194,13 @@ impl Reading {
         let base = self.choose_base(source, listing, &logs, newest);
         let floor = floor_of(base.as_ref());
         for file in logs.iter().filter(|file| file.generation >= floor.generation.max(1)) {
-            self.report.read.mended.extend(file.mended.map(|at| (file.name.to_string(), at)));
+            self.found.report.read.mended.extend(file.mended.map(|at| (file.name.to_string(), at)));
         }
         let ordered = order(&logs, floor, newest);
         self.take_base(base.as_ref());
         self.read_segments(source, listing, base.as_ref(), &ordered, progress);
         for gap in &ordered.gaps {
-            self.index.miss(gap.changes.0, gap.changes.1.unwrap_or(u64::MAX));
+            self.found.index.miss(gap.changes.0, gap.changes.1.unwrap_or(u64::MAX));
         }
         self.read_frames(source, &logs, &ordered);
         for gap in &ordered.gaps {
@@ -224,8 +219,8 @@ impl Reading {
         progress(Progress::Read(self.done.min(self.total), self.total));
     }
 
-    fn newest<D: Disk>(&mut self, source: &mut Source<'_, D>, meta: &Meta) -> Option<Newest> {
-        if !meta.has_newest() {
+    fn newest<D: Disk>(&mut self, source: &mut Source<'_, D>) -> Option<Newest> {
+        if !self.found.meta.has_newest() {
             return None;
         }
         let file = newest_file();
@@ -233,24 +228,24 @@ impl Reading {
         match read_mended(&bytes, |bytes| newest::of_bytes(bytes, &self.seeds)) {
             Some(Mended::Whole(newest)) => Some(newest),
             Some(Mended::At(newest, at)) => {
-                self.report.read.mended.push((file.to_string(), at as u64));
+                self.found.report.read.mended.push((file.to_string(), at as u64));
                 Some(newest)
             }
             None => {
                 let what = "it does not say which log file is the newest, so nobody would miss that file";
                 let mut loss = Loss::new(&*file, 0, None, Unit::Frames, what);
                 loss.certain = false;
-                self.log_is_torn = true;
-                self.report.losses.push(Loss { ended_max: None, ..loss });
+                self.found.log_is_torn = true;
+                self.found.report.losses.push(Loss { ended_max: None, ..loss });
                 None
             }
         }
     }
 
     pub(super) fn take_ended(&mut self, ended: &Ended) {
-        self.index.end(ended);
+        self.found.index.end(ended);
         if ended.outcome != tickwheel_engine::Outcome::Forgotten {
-            self.histories.add(ended);
+            self.found.histories.add(ended);
         }
     }
 
@@ -281,8 +276,8 @@ impl Reading {
             let what = "no checkpoint is there; it would say which segments count and where the log goes on";
             let mut loss = Loss::new(SHARD, 0, None, Unit::Checkpoint, what);
             (loss.tasks_max, loss.ended_max) = (Some(0), None);
-            self.log_is_torn = true;
-            self.report.losses.push(loss);
+            self.found.log_is_torn = true;
+            self.found.report.losses.push(loss);
         }
         let mut buried = Vec::new();
         for generation in &listing.segments {
@@ -292,7 +287,7 @@ impl Reading {
             self.advance(len, progress);
         }
         // A record may have been copied from a segment that was not removed yet, and its copy may be dead.
-        buried.into_iter().for_each(|(id, seq)| self.index.bury(id, seq));
+        buried.into_iter().for_each(|(id, seq)| self.found.index.bury(id, seq));
     }
 
     /// A segment that the checkpoint counts on.
@@ -307,14 +302,14 @@ impl Reading {
             let found = others.into_iter().find(|other| self.is_segment(source, other, generation));
             match found {
                 Some(other) => {
-                    self.report.notes.push(format!("{other} is what {named} should be"));
+                    self.found.report.notes.push(format!("{other} is what {named} should be"));
                     file = other;
                 }
                 None if source.len(&file).is_none() => {
                     let what = format!("it is missing, and the checkpoint counts on it: {records} records");
                     let mut loss = Loss::new(&*file, 0, Some(len), Unit::Segment, what);
                     loss.tasks_max = Some(records);
-                    self.report.losses.push(loss);
+                    self.found.report.losses.push(loss);
                     return;
                 }
                 None => {}
@@ -339,7 +334,7 @@ impl Reading {
         let seed = self.seeds.of(Use::Segment(generation));
         let number = self.file(file, Some(seed));
         let mut buried = Vec::new();
-        let Self { index, names, .. } = self;
+        let Self { found: Found { index, .. }, names, .. } = self;
         let wanted = Wanted { file, seed, listed };
         let mut take = |offset: u64, task: Task, is_dead: bool| {
             if !is_dead {
@@ -351,19 +346,19 @@ impl Reading {
         };
         let outcome = read_segment(source, wanted, names, &mut take);
         let Outcome { suspects, losses, named, records, mended, .. } = outcome;
-        self.report.read.records += records;
-        self.report.read.mended.extend(mended.into_iter().map(|at| (file.to_string(), at)));
-        let first = self.report.losses.len();
+        self.found.report.read.records += records;
+        self.found.report.read.mended.extend(mended.into_iter().map(|at| (file.to_string(), at)));
+        let first = self.found.report.losses.len();
         self.named.extend(named.into_iter().map(|(loss, task)| (first + loss, Op::Stored(task))));
-        self.report.losses.extend(losses);
+        self.found.report.losses.extend(losses);
         self.suspects.extend(suspects.into_iter().map(|suspect| (Arc::clone(file), suspect)));
         buried
     }
 
     /// The number of a file in the list of files.
     fn file(&mut self, name: &Arc<str>, seed: Option<u32>) -> u32 {
-        self.files.push(RecordFile { name: Arc::clone(name), seed });
-        u32::try_from(self.files.len() - 1).expect("a directory has fewer files than that")
+        self.found.files.push(RecordFile { name: Arc::clone(name), seed });
+        u32::try_from(self.found.files.len() - 1).expect("a directory has fewer files than that")
     }
 
     fn read_frames<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], ordered: &Ordered) {
@@ -385,7 +380,7 @@ impl Reading {
                         let mut loss =
                             Loss::new(&*log.name, at, Some(at + record.bytes as u64), Unit::Record, what);
                         (loss.tasks_max, loss.ended_max) = (Some(1), Some(1));
-                        self.report.losses.push(loss);
+                        self.found.report.losses.push(loss);
                     }
                 }
             }
@@ -393,7 +388,13 @@ impl Reading {
             if read < ops.len() {
                 let what = format!("frame {} has something that is no record", frame.head.number);
                 let at = ops_at + read as u64;
-                self.report.losses.push(Loss::new(&*log.name, at, Some(frame.end()), Unit::Frame, what));
+                self.found.report.losses.push(Loss::new(
+                    &*log.name,
+                    at,
+                    Some(frame.end()),
+                    Unit::Frame,
+                    what,
+                ));
             }
             self.take_head(frame);
         }
@@ -404,26 +405,20 @@ impl Reading {
 
     fn take_head(&mut self, frame: &FrameAt) {
         let head = &frame.head;
-        self.report.read.frames += 1;
-        self.epoch = self.epoch.max(head.epoch);
-        self.seq = self.seq.max(head.seq);
-        self.wall = self.wall.max(head.wall);
+        self.found.report.read.frames += 1;
+        self.found.epoch = self.found.epoch.max(head.epoch);
+        self.found.seq = self.found.seq.max(head.seq);
+        self.found.wall = self.found.wall.max(head.wall);
     }
 
     fn take_op(&mut self, op: Op, spot: Spot) {
-        self.report.read.records += 1;
+        self.found.report.read.records += 1;
         match op {
-            Op::Stored(task) => self.index.store(&task, spot, true),
-            Op::StoredBodyKnown(task) => self.index.store_bodiless(task, spot),
+            Op::Stored(task) => self.found.index.store(&task, spot, true),
+            Op::StoredBodyKnown(task) => self.found.index.store_bodiless(task, spot),
             Op::Ended(ended) => self.take_ended(&ended),
-            Op::Counters(counters) => self.counters.join(counters),
-            Op::Rule(effect) => self.rules.lay_down(effect, &mut self.histories),
+            Op::Counters(counters) => self.found.counters.join(counters),
+            Op::Rule(effect) => self.found.rules.lay_down(effect, &mut self.found.histories),
         }
-    }
-
-    fn finish(self, meta: Meta) -> Found {
-        let Self { files, index, rules, histories, counters, epoch, seq, wall, report, log_is_torn, .. } =
-            self;
-        Found { meta, files, index, rules, histories, counters, epoch, seq, wall, report, log_is_torn }
     }
 }
