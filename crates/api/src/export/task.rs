@@ -17,67 +17,45 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+/// The members of a task, with those that only a live one has, and those that only a dead one has.
+macro_rules! members {
+    ([$($live:literal),*], [$($dead:literal),*]) => {
+        &[
+            "queue",
+            "key",
+            "id",
+            "due_at",
+            "put_at",
+            "payload",
+            "payload_base64",
+            "content_type",
+            $($live,)*
+            "tags",
+            "priority",
+            "group",
+            "attempt",
+            "retry",
+            "expire_at",
+            "failures",
+            "timeline",
+            "step",
+            "ttr",
+            "origin",
+            "tally",
+            "traceparent",
+            "tracestate",
+            $($dead,)*
+        ]
+    };
+}
+
 const SHAPE: Shape = Shape {
-    known: &[
-        "queue",
-        "key",
-        "id",
-        "due_at",
-        "put_at",
-        "payload",
-        "payload_base64",
-        "content_type",
-        "state",
-        "tags",
-        "priority",
-        "group",
-        "attempt",
-        "retry",
-        "expire_at",
-        "failures",
-        "timeline",
-        "step",
-        "ttr",
-        "origin",
-        "tally",
-        "traceparent",
-        "tracestate",
-    ],
+    known: members!(["state"], []),
     later: &[],
     elsewhere: &[("dead_at", "a dead task is a line with the member `dead`")],
 };
-/// The same, and what only a dead one has.
-const DEAD_SHAPE: Shape = Shape {
-    known: &[
-        "queue",
-        "key",
-        "id",
-        "due_at",
-        "put_at",
-        "payload",
-        "payload_base64",
-        "content_type",
-        "tags",
-        "priority",
-        "group",
-        "attempt",
-        "retry",
-        "expire_at",
-        "failures",
-        "timeline",
-        "step",
-        "ttr",
-        "origin",
-        "tally",
-        "traceparent",
-        "tracestate",
-        "dead_at",
-        "reason",
-        "keyless",
-    ],
-    later: &[],
-    elsewhere: &[],
-};
+const DEAD_SHAPE: Shape =
+    Shape { known: members!([], ["dead_at", "reason", "keyless"]), later: &[], elsewhere: &[] };
 const FAILURE_SHAPE: Shape = Shape { known: &["at", "attempt", "how", "reason"], later: &[], elsewhere: &[] };
 const TALLY_SHAPE: Shape = Shape {
     known: &["leases", "expiries", "nacks", "burials", "redrives", "delay"],
