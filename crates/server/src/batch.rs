@@ -104,13 +104,7 @@ impl Batch {
         };
         if has_rest {
             // The last result is out. What ends the reading sends no other one.
-            tokio::select! {
-                () = lines.read_away() => {}
-                () = rows.closed() => return,
-                () = late => {}
-                // The connection ends with this answer.
-                () = self.caller.app.stopping.wait() => {}
-            }
+            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
         // A client that left meanwhile misses nothing.
         let _sent = rows.send(Row::End);

@@ -17,6 +17,7 @@ use crate::app::{App, Shared};
 use crate::events;
 use crate::problem::Refusal;
 use crate::query::QueryText;
+use crate::rows::CutShort;
 use crate::tokens::Grant;
 use crate::transfer::Exporter;
 
@@ -89,11 +90,6 @@ struct Streamed {
     body: mpsc::Receiver<Piece>,
     ended: bool,
 }
-
-/// The export came to an unexpected end; the connection breaks off, so that the client sees that lines are missing.
-#[derive(Debug, thiserror::Error)]
-#[error("the export was cut short")]
-struct CutShort;
 
 impl HttpBody for Streamed {
     type Data = Bytes;

@@ -92,12 +92,7 @@ impl Import {
         self.send_rows();
         self.send_end(stopped);
         if has_rest {
-            tokio::select! {
-                () = lines.read_away() => {}
-                () = rows.closed() => return,
-                () = late => {}
-                () = self.caller.app.stopping.wait() => {}
-            }
+            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
         // A client that left meanwhile misses nothing.
         let _sent = rows.send(Row::End);

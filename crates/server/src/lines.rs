@@ -1,17 +1,21 @@
 //! The lines of a streamed body.
 
 use std::io::BufRead as _;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
 use tickwheel_api::Problem;
-use tokio::time::sleep_until;
+use tokio::sync::mpsc;
+use tokio::time::{Sleep, sleep_until};
 
 use crate::aside::{LONG_BYTES, Steps};
 use crate::batches::Pace;
 use crate::body::{BODY_BYTES_MAX, next_piece};
 use crate::others::let_others;
 use crate::quota::Quota;
+use crate::rows::Row;
+use crate::stopping::Stopping;
 
 /// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
@@ -129,7 +133,7 @@ impl Lines {
 
     /// Reads the rest of the body and drops it, so that its connection can serve another call. Returns at the end of the body, or where that is
     /// not worth it: beyond the length that a body may have, and when less comes than a batch has to send.
-    pub(crate) async fn read_away(&mut self) {
+    async fn read_away(&mut self) {
         (self.rest, self.start, self.scanned) = (Vec::new(), 0, 0);
         let mut pace = Pace::from(self.read);
         while self.read <= STREAM_BYTES_MAX {
@@ -146,6 +150,22 @@ impl Lines {
                     return;
                 },
             }
+        }
+    }
+
+    /// Reads the rest away, as long as the client takes the answer, the call is not `late`, and the server does not stop.
+    pub(crate) async fn read_rest(
+        &mut self,
+        rows: &mpsc::UnboundedSender<Row>,
+        late: Pin<&mut Sleep>,
+        stopping: &Stopping,
+    ) {
+        tokio::select! {
+            () = self.read_away() => {}
+            () = rows.closed() => {}
+            () = late => {}
+            // The connection ends with this answer.
+            () = stopping.wait() => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! The results of a batch as the body of its answer.
+//! The results of a batch or an import as the body of its answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -24,9 +24,9 @@ pub(crate) struct Rows {
     ended: bool,
 }
 
-/// The lines came to an unexpected end; the connection breaks off, so that the client sees that results are missing.
+/// The lines came to an unexpected end. The connection breaks off, so that the client sees that lines are missing.
 #[derive(Debug, thiserror::Error)]
-#[error("the batch was cut short")]
+#[error("the answer was cut short")]
 pub(crate) struct CutShort;
 
 impl Rows {
