@@ -13,7 +13,7 @@ use tickwheel_queue::{Key, Put, Queue, QueueName};
 use crate::report::Report;
 use crate::scratch::Scratch;
 
-/// What is measured.
+/// The options of this measurement.
 #[derive(clap::Args, Debug)]
 pub(crate) struct BackupArguments {
     /// Where the data and the copies go, on the disk that is measured.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackupState {
-    /// It is under way.
+    /// The backup is under way.
     Running,
-    /// It is whole: synced, and every record of it read and checked.
+    /// The backup is whole: it is synced, and every record of it was read and checked.
     Done,
-    /// It could not be made, see `error`; nothing is left of it.
+    /// The backup failed. `error` says why, and nothing is left of it.
     Failed,
     /// A caller or a stop of the server ended it; nothing is left of it.
     Stopped,
@@ -33,13 +33,13 @@ impl BackupState {
     }
 }
 
-/// What a backup under way is doing.
+/// The step that a running backup is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackupPhase {
-    /// It copies the files.
+    /// The files are copied.
     Copying,
-    /// It reads the copy and checks every record.
+    /// The copy is read, and every record is checked.
     Checking,
 }
 
@@ -66,7 +66,7 @@ pub struct BackupBody {
     pub name: String,
     /// How it goes.
     pub state: BackupState,
-    /// What it is doing, while it is under way.
+    /// The step that the backup is at while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<BackupPhase>,
     /// When it was begun, ms since 1970 by the clock of the server's system.

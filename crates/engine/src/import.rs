@@ -12,7 +12,7 @@ use crate::time::{Seq, Timestamp};
 /// One import brings at most this many tasks: other calls are served between two imports.
 pub const IMPORT_TASKS_MAX: usize = 256;
 
-/// What an import does about what is there already.
+/// The rule for a task that the shard has already.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Existing {
     /// It stays. A task that has ended here since it was put counts as there.

@@ -19,7 +19,7 @@ const END_SHAPE: Shape =
     Shape { known: &["queues", "tasks", "dead", "schedules"], later: &[], elsewhere: &[] };
 const HINT: &str = "write an object";
 
-/// What a file is: its first line.
+/// The first line of an export. It says what the file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportHeader {
     /// When the export began, by the clock of the server, ms since 1970.

@@ -1,4 +1,4 @@
-//! What an export and an import ask, and what an import answers, as NDJSON.
+//! The queries of an export and an import, and the answer of an import (NDJSON).
 
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
@@ -43,10 +43,10 @@ impl ExportQuery {
     }
 }
 
-/// What an import does about what is there already.
+/// The rule for a task that the server has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// It stays, and is counted. An import that was interrupted may so be sent again.
+    /// The task of the server stays, and the import counts it. An interrupted import can be sent again this way.
     Skip,
     /// What the file says takes its place.
     Replace,
