@@ -17,6 +17,7 @@ pub use running::{Holds, system_now};
 pub use salvage::{SalvageError, salvage};
 pub use stopped::{backup, restore};
 pub use tickwheel_store::salvage::{
-    Fate, Loss, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, Unit, WrittenReport,
+    Fate, Loss, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, Superseded, Unit,
+    WrittenReport,
 };
 pub use watch::{BackupPhase, BackupProgress, BackupWatch};

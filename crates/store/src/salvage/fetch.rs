@@ -7,12 +7,13 @@ use tickwheel_engine::Task;
 use super::index::Spot;
 use super::read::RecordFile;
 use super::source::Source;
+use crate::checksum::crc;
 use crate::codec::{Names, OP_HEAD_BYTES, Op, split_ops};
 use crate::disk::Disk;
 use crate::layout::le_u32;
 use crate::segment::{RECORD_HEAD_BYTES, read_record, record_bytes};
 
-/// Reads the record at a place that the first pass found; `None` if it is not there any more.
+/// Reads the record at a place that the first pass found. `None`: the disk does not give the same bytes any more.
 pub(super) fn fetch<D: Disk>(
     source: &mut Source<'_, D>,
     files: &[RecordFile],
@@ -20,35 +21,76 @@ pub(super) fn fetch<D: Disk>(
     names: &mut Names,
 ) -> Option<Task> {
     let RecordFile { name, seed } = files.get(spot.file as usize)?;
-    let Some(seed) = seed else { return fetch_op(source, name, spot.offset, names) };
-    let head = source.next(name, spot.offset, RECORD_HEAD_BYTES as u64);
-    let bytes = record_bytes(head)?;
-    let record = source.next(name, spot.offset, bytes);
-    read_record(record, spot.offset, *seed, names).ok().map(|(task, _)| task)
+    let mut once = |source: &mut Source<'_, D>| match seed {
+        Some(seed) => fetch_record(source, name, spot.offset, *seed, names),
+        None => fetch_op(source, name, spot, names),
+    };
+    once(source).or_else(|| {
+        // Some disks fail now and then.
+        source.forget();
+        once(source)
+    })
 }
 
-/// The same with the body that stands elsewhere.
+/// What became of a task whose body may stand in another record.
+pub(super) enum Fetched {
+    /// It is whole.
+    Whole(Task),
+    /// The other record cannot be read again. The task has no body.
+    Bodiless(Task),
+    /// Its record cannot be read again.
+    Gone,
+}
+
+/// Reads a record and the one that its body stands in, if that is another one.
 pub(super) fn fetch_with_body<D: Disk>(
     source: &mut Source<'_, D>,
     files: &[RecordFile],
     spot: Spot,
     body: Option<Spot>,
     names: &mut Names,
-) -> Option<Task> {
-    let mut task = fetch(source, files, spot, names)?;
-    if let Some(body) = body {
-        // Another window: the next record stands behind this one.
-        task.body = Arc::clone(&fetch(&mut source.beside(), files, body, names)?.body);
+) -> Fetched {
+    let Some(mut task) = fetch(source, files, spot, names) else { return Fetched::Gone };
+    let Some(body) = body else { return Fetched::Whole(task) };
+    source.change_window();
+    let found = fetch(source, files, body, names);
+    source.change_window();
+    match found {
+        Some(found) => {
+            task.body = Arc::clone(&found.body);
+            Fetched::Whole(task)
+        }
+        None => Fetched::Bodiless(task),
     }
-    Some(task)
 }
 
-fn fetch_op<D: Disk>(source: &mut Source<'_, D>, name: &str, at: u64, names: &mut Names) -> Option<Task> {
-    let head = source.next(name, at, OP_HEAD_BYTES as u64);
-    let bytes = OP_HEAD_BYTES as u64 + u64::from(le_u32(head.first_chunk::<OP_HEAD_BYTES>()?, 1));
+fn fetch_record<D: Disk>(
+    source: &mut Source<'_, D>,
+    name: &str,
+    at: u64,
+    seed: u32,
+    names: &mut Names,
+) -> Option<Task> {
+    let head = source.next(name, at, RECORD_HEAD_BYTES as u64);
+    let bytes = record_bytes(head)?;
     let record = source.next(name, at, bytes);
+    read_record(record, at, seed, names).ok().map(|(task, _)| task)
+}
+
+fn fetch_op<D: Disk>(source: &mut Source<'_, D>, name: &str, spot: Spot, names: &mut Names) -> Option<Task> {
+    let head = source.next(name, spot.offset, OP_HEAD_BYTES as u64);
+    let bytes = OP_HEAD_BYTES as u64 + u64::from(le_u32(head.first_chunk::<OP_HEAD_BYTES>()?, 1));
+    let record = source.next(name, spot.offset, bytes);
+    if op_sum(record) != spot.sum {
+        return None;
+    }
     match split_ops(record, names).next()?.op {
         Ok(Op::Stored(task) | Op::StoredBodyKnown(task)) => Some(task),
         _ => None,
     }
+}
+
+/// The checksum of a record of the log, to tell whether a later read gives the same.
+pub(super) fn op_sum(record: &[u8]) -> u32 {
+    crc(0, record)
 }

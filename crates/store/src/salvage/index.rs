@@ -13,12 +13,15 @@ pub(super) struct Spot {
     /// The place of its file in the list of files.
     pub(super) file: u32,
     pub(super) offset: u64,
+    /// The CRC-32C of a record of the log, for such a record has no checksum of its own. 0 for a record of a segment.
+    pub(super) sum: u32,
 }
 
 /// The newest that was read of a task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) seq: Seq,
+    /// The hash of its queue and key, a key that the server made included; [`KeyHash::MADE`] if its key leads to another task.
     pub(super) key: KeyHash,
     /// `None`: it ended.
     pub(super) spot: Option<Spot>,
@@ -28,6 +31,8 @@ pub(super) struct Known {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Borrowed {
     pub(super) from: Spot,
+    /// The change of the record that has the body.
+    seq: Seq,
     /// Whether the body may be an older one than the task had.
     pub(super) doubtful: bool,
 }
@@ -106,7 +111,11 @@ impl Index {
     fn body_for(&self, task: &Task) -> Option<Borrowed> {
         let in_log = self.bodies.get(&task.id).copied();
         let in_segment = || {
-            let known = self.known.get(&task.id).filter(|_| !self.borrowed.contains_key(&task.id))?;
+            // The record before this one may have borrowed it, too.
+            if let Some(borrowed) = self.borrowed.get(&task.id) {
+                return Some((borrowed.seq, borrowed.from));
+            }
+            let known = self.known.get(&task.id)?;
             Some((known.seq, known.spot?))
         };
         let (seq, from) = in_log.or_else(in_segment)?;
@@ -114,7 +123,7 @@ impl Index {
         // the log, so where there is none it is in a gap.
         let unchanged = task.version <= seq;
         let gap = in_log.is_none() || self.gaps.iter().any(|(behind, to)| seq < *to && *behind < task.seq);
-        Some(Borrowed { from, doubtful: gap && !unchanged })
+        Some(Borrowed { from, seq, doubtful: gap && !unchanged })
     }
 
     /// A task ended.
@@ -149,7 +158,7 @@ impl Index {
     }
 
     fn set(&mut self, task: &Task, spot: Spot) {
-        let key = self.naming.of(task);
+        let key = if task.is_keyed() { self.naming.hash(&task.queue, &task.key) } else { KeyHash::MADE };
         self.known.insert(task.id, Known { seq: task.seq, key, spot: Some(spot) });
     }
 
@@ -164,6 +173,15 @@ impl Index {
     /// The live tasks.
     pub(super) fn live(&self) -> impl Iterator<Item = (u64, &Known)> {
         self.known.iter().filter(|(_, known)| known.spot.is_some()).map(|(id, known)| (*id, known))
+    }
+
+    /// The ids of live tasks whose keys have one hash, where there are several.
+    pub(super) fn same_keys(&self) -> Vec<Vec<u64>> {
+        let keyed = self.live().filter(|(_, known)| known.key != KeyHash::MADE);
+        let mut keyed: Vec<(KeyHash, u64)> = keyed.map(|(id, known)| (known.key, id)).collect();
+        keyed.sort_unstable();
+        let same = keyed.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1);
+        same.map(|same| same.iter().map(|(_, id)| *id).collect()).collect()
     }
 
     /// Tasks whose payload may be an older one.
@@ -205,9 +223,9 @@ mod tests {
     use crate::conformance::sample_task;
     use tickwheel_engine::Outcome;
 
-    const A: Spot = Spot { file: 0, offset: 64 };
-    const B: Spot = Spot { file: 1, offset: 4_168 };
-    const C: Spot = Spot { file: 1, offset: 5_000 };
+    const A: Spot = Spot { file: 0, offset: 64, sum: 0 };
+    const B: Spot = Spot { file: 1, offset: 4_168, sum: 1 };
+    const C: Spot = Spot { file: 1, offset: 5_000, sum: 2 };
 
     fn index() -> Index {
         Index::new(Naming::new([1; 16]))
@@ -244,17 +262,17 @@ mod tests {
         let mut index = index();
         index.store(&task(5), B, true);
         index.store_bodiless(known(9, 8), C);
-        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: false }));
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
 
         // Its owner changed something after the record with the body, and a frame between the two is missing.
         let mut index = super::tests::index();
         index.store(&task(5), B, true);
         index.miss(6, 7);
         index.store_bodiless(known(9, 8), C);
-        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: true }));
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: true }));
         // Nobody changed it since.
         index.store_bodiless(known(10, 5), C);
-        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, doubtful: false }));
+        assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
     }
 
     #[test]
@@ -263,7 +281,19 @@ mod tests {
             let mut index = index();
             index.store(&task(5), A, false);
             index.store_bodiless(Task { version: Seq(version), ..task(9) }, C);
-            assert_eq!(index.borrowed(7), Some(Borrowed { from: A, doubtful }), "version {version}");
+            assert_eq!(
+                index.borrowed(7),
+                Some(Borrowed { from: A, seq: Seq(5), doubtful }),
+                "version {version}"
+            );
+            // The next record without a body borrows it from there, too.
+            index.store_bodiless(Task { version: Seq(version), ..task(10) }, B);
+            assert_eq!(
+                index.borrowed(7),
+                Some(Borrowed { from: A, seq: Seq(5), doubtful }),
+                "version {version}"
+            );
+            assert_eq!(index.bodiless().count(), 0);
         }
     }
 

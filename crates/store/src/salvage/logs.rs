@@ -49,7 +49,12 @@ impl LogFile {
         let len = source.len(&name).unwrap_or(0);
         let bytes = source.read(&name, 0, len);
         source.close(&name);
-        Self::of_bytes(name, &bytes, seeds)
+        let mut file = Self::of_bytes(name, &bytes, seeds);
+        // Where the disk fails to read, there are no zeroes that would show that the log ends there.
+        let end = file.frames.last().map_or(FRAMES_AT, FrameAt::end);
+        let hidden = || source.unreadable_in(&file.name, end, end + END_MARK_BYTES as u64);
+        file.rest = file.rest.or_else(|| hidden().map(|(_, to)| (end, to.min(len))));
+        file
     }
 
     pub(super) fn of_bytes(name: Arc<str>, bytes: &[u8], seeds: &Seeds) -> Self {
@@ -197,10 +202,12 @@ fn gap_place(
     before: Option<(usize, FrameAt)>,
     behind: Option<(usize, FrameAt)>,
 ) -> Option<(usize, u64, Option<u64>)> {
-    if let (Some((file, from)), Some((later, to))) = (before, behind)
-        && file == later
+    // The next frame of the file may be one that a later owner took back.
+    let next_of = |file: usize, from: FrameAt| files[file].frames.iter().find(|frame| frame.at > from.at);
+    if let Some((file, from)) = before
+        && let Some(next) = next_of(file, from).filter(|next| next.at > from.end())
     {
-        return Some((file, from.end(), Some(to.at)));
+        return Some((file, from.end(), Some(next.at)));
     }
     // The first frame of a file is the owner's, or follows the last of the file before.
     if let Some((file, frame)) = behind.filter(|(_, frame)| frame.at > FRAMES_AT) {

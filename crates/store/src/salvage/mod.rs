@@ -6,6 +6,7 @@
 mod base;
 mod fetch;
 mod index;
+mod keys;
 mod logs;
 mod losses;
 mod mend;
@@ -17,7 +18,7 @@ mod source;
 mod write;
 
 pub use read::{Found, Progress, read};
-pub use report::{Fate, Loss, LostTask, MayHoldEnded, ReadReport, Report, Unit, WrittenReport};
+pub use report::{Fate, Loss, LostTask, MayHoldEnded, ReadReport, Report, Superseded, Unit, WrittenReport};
 #[doc(hidden)]
 pub use write::write_as;
 pub use write::{WriteError, write};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Ended, Epoch, Seq, Task, Timestamp};
+use tickwheel_engine::{Counters, Ended, Epoch, OwnNumbers, Seq, Task, Timestamp};
 
 use super::base::{Base, floor_of};
+use super::fetch::op_sum;
 use super::index::{Index, Spot};
 use super::logs::{FrameAt, LogFile, Ordered, order};
 use super::mend::{Mended, read_mended};
@@ -19,7 +20,7 @@ use crate::error::OpenError;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
 use crate::layout::{HEADER_BYTES, Kind, META, SHARD, kind_of, log_file, newest_file, segment_file};
-use crate::log::HEAD_BYTES;
+use crate::log::{FrameHead, HEAD_BYTES, read_frame};
 use crate::meta::Meta;
 use crate::newest::{self, Newest};
 use crate::rules::Rules;
@@ -338,7 +339,7 @@ impl Reading {
         let wanted = Wanted { file, seed, listed };
         let mut take = |offset: u64, task: Task, is_dead: bool| {
             if !is_dead {
-                index.store(&task, Spot { file: number, offset }, false);
+                index.store(&task, Spot { file: number, offset, sum: 0 }, false);
             } else if listed.is_none() {
                 buried.push((task.id, task.seq));
             }
@@ -365,42 +366,73 @@ impl Reading {
         let numbers: Vec<u32> = logs.iter().map(|file| self.file(&file.name, None)).collect();
         for (file, frame) in &ordered.frames {
             let log = &logs[*file];
-            let ops_at = frame.at + HEAD_BYTES as u64;
-            let ops = source.next(&log.name, ops_at, u64::from(frame.ops)).to_vec();
-            let mut read = 0;
-            let mut names = std::mem::replace(&mut self.names, Names::new());
-            for record in split_ops(&ops, &mut names) {
-                let spot = Spot { file: numbers[*file], offset: ops_at + record.at as u64 };
-                read = record.at + record.bytes;
-                match record.op {
-                    Ok(op) => self.take_op(op, spot),
-                    Err(error) => {
-                        let at = spot.offset;
-                        let what = format!("a record of frame {}: {error}", frame.head.number);
-                        let mut loss =
-                            Loss::new(&*log.name, at, Some(at + record.bytes as u64), Unit::Record, what);
-                        (loss.tasks_max, loss.ended_max) = (Some(1), Some(1));
-                        self.found.report.losses.push(loss);
-                    }
-                }
-            }
-            self.names = names;
-            if read < ops.len() {
-                let what = format!("frame {} has something that is no record", frame.head.number);
-                let at = ops_at + read as u64;
-                self.found.report.losses.push(Loss::new(
-                    &*log.name,
-                    at,
-                    Some(frame.end()),
-                    Unit::Frame,
-                    what,
-                ));
+            match self.frame_again(source, log, frame) {
+                Some(ops) => self.take_frame(log, numbers[*file], frame, &ops),
+                None => self.lose_frame(log, frame),
             }
             self.take_head(frame);
         }
         for log in logs {
             source.close(&log.name);
         }
+    }
+
+    /// The records of a frame that checked out before. `None`: the disk does not give the same bytes any more.
+    fn frame_again<D: Disk>(
+        &self,
+        source: &mut Source<'_, D>,
+        log: &LogFile,
+        frame: &FrameAt,
+    ) -> Option<Vec<u8>> {
+        let mut once = || {
+            let bytes = source.next(&log.name, frame.at, frame.end() - frame.at);
+            let found = read_frame(bytes, 0, frame.head.generation, &self.seeds).ok();
+            let found = found.filter(|found| found.head == frame.head).map(|found| found.ops.to_vec());
+            if found.is_none() {
+                source.forget();
+            }
+            found
+        };
+        once().or_else(once)
+    }
+
+    fn take_frame(&mut self, log: &LogFile, file: u32, frame: &FrameAt, ops: &[u8]) {
+        let ops_at = frame.at + HEAD_BYTES as u64;
+        let mut read = 0;
+        let mut names = std::mem::replace(&mut self.names, Names::new());
+        for record in split_ops(ops, &mut names) {
+            read = record.at + record.bytes;
+            let offset = ops_at + record.at as u64;
+            let spot = Spot { file, offset, sum: op_sum(&ops[record.at..read]) };
+            match record.op {
+                Ok(op) => self.take_op(op, spot),
+                Err(error) => {
+                    let what = format!("a record of frame {}: {error}", frame.head.number);
+                    let to = offset + record.bytes as u64;
+                    let mut loss = Loss::new(&*log.name, offset, Some(to), Unit::Record, what);
+                    (loss.tasks_max, loss.ended_max) = (Some(1), Some(1));
+                    self.found.report.losses.push(loss);
+                }
+            }
+        }
+        self.names = names;
+        if read < ops.len() {
+            let what = format!("frame {} has something that is no record", frame.head.number);
+            let (at, to) = (ops_at + read as u64, Some(frame.end()));
+            self.found.report.losses.push(Loss::new(&*log.name, at, to, Unit::Frame, what));
+        }
+    }
+
+    /// A frame that was there when the file was read first.
+    fn lose_frame(&mut self, log: &LogFile, frame: &FrameAt) {
+        let FrameHead { number, prev_seq, seq, .. } = frame.head;
+        let what = format!("frame {number} was read once, and the disk fails to read it again");
+        let mut loss = Loss::new(&*log.name, frame.at, Some(frame.end()), Unit::Frame, what);
+        let changes = seq.0.saturating_sub(prev_seq.0);
+        (loss.tasks_max, loss.ended_max) = (Some(changes), Some(changes));
+        self.found.report.losses.push(loss);
+        self.found.index.miss(prev_seq.0, seq.0);
+        self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
     }
 
     fn take_head(&mut self, frame: &FrameAt) {

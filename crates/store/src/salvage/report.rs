@@ -19,8 +19,25 @@ pub struct Report {
     pub losses: Vec<Loss>,
     /// What else is worth knowing, as sentences.
     pub notes: Vec<String>,
-    /// Tasks that another task proves to have ended, for it has their key. They are not in the new directory.
+    /// How many tasks were left out because another task has their key since.
     pub superseded: u64,
+    /// Those tasks: at most 10,000.
+    pub superseded_tasks: Vec<Superseded>,
+}
+
+/// A task that is not in the new directory, because a later task has its key. It had ended, or it was dead and is lost: the record that says
+/// which is in what is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Superseded {
+    /// The server's number of it.
+    pub id: u64,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its key.
+    pub key: Key,
+    /// The task that has the key.
+    pub by: u64,
 }
 
 /// What was read of the damaged directory.
@@ -41,6 +58,18 @@ pub struct ReadReport {
     pub mended: Vec<(String, u64)>,
     /// What the disk failed to read: file, first byte, and the first byte behind it.
     pub unreadable: Vec<(String, u64, u64)>,
+}
+
+impl ReadReport {
+    /// Adds what a second pass could not read. The first may have met the same parts.
+    pub(super) fn join_unreadable(&mut self, parts: Vec<(String, u64, u64)>) {
+        for (file, from, to) in parts {
+            let covers = |known: &(String, u64, u64)| known.0 == file && known.1 <= from && to <= known.2;
+            if !self.unreadable.iter().any(covers) {
+                self.unreadable.push((file, from, to));
+            }
+        }
+    }
 }
 
 /// What is in the new directory.
@@ -190,6 +219,14 @@ impl Report {
             None => MayHoldEnded::Unknown,
             Some(0) => MayHoldEnded::No,
             Some(most) => MayHoldEnded::AtMost(most),
+        }
+    }
+
+    /// Notes a task that is left out.
+    pub(super) fn supersede(&mut self, task: Superseded) {
+        self.superseded += 1;
+        if self.superseded_tasks.len() < NAMED_MAX {
+            self.superseded_tasks.push(task);
         }
     }
 

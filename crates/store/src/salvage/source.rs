@@ -9,12 +9,14 @@ const BLOCK_BYTES: u64 = 4_096;
 /// Bytes that are read at once where one record follows the other.
 const WINDOW_BYTES: u64 = 256 << 10;
 
-/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted.
+/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted: so each caller checks what it gets by a checksum.
 pub(super) struct Source<'d, D> {
     disk: &'d mut D,
     /// File, first byte, and the first byte behind it.
     unreadable: Vec<(String, u64, u64)>,
     window: Window,
+    /// The window that is not used at present.
+    other: Window,
 }
 
 /// Bytes of one file that were read last.
@@ -27,12 +29,23 @@ struct Window {
 
 impl<'d, D: Disk> Source<'d, D> {
     pub(super) fn new(disk: &'d mut D) -> Self {
-        Self { disk, unreadable: Vec::new(), window: Window::default() }
+        Self { disk, unreadable: Vec::new(), window: Window::default(), other: Window::default() }
     }
 
-    /// Another hand with a window of its own.
-    pub(super) fn beside(&mut self) -> Source<'_, D> {
-        Source::new(self.disk)
+    /// Changes to the other of the two windows: a body that stands elsewhere does not take the place of the records that come next.
+    pub(super) fn change_window(&mut self) {
+        std::mem::swap(&mut self.window, &mut self.other);
+    }
+
+    /// Forgets the bytes of the window, so that the disk is asked again.
+    pub(super) fn forget(&mut self) {
+        self.window = Window::default();
+    }
+
+    /// What the disk failed to read of these bytes of a file, if it did.
+    pub(super) fn unreadable_in(&self, file: &str, from: u64, to: u64) -> Option<(u64, u64)> {
+        let touches = |(known, start, end): &&(String, u64, u64)| known == file && *start < to && from < *end;
+        self.unreadable.iter().find(touches).map(|(_, start, end)| (*start, *end))
     }
 
     pub(super) fn into_unreadable(self) -> Vec<(String, u64, u64)> {
@@ -64,12 +77,12 @@ impl<'d, D: Disk> Source<'d, D> {
 
     /// The bytes from `from` on, at most `len`: fewer at the end of the file only.
     pub(super) fn read(&mut self, file: &str, from: u64, len: u64) -> Vec<u8> {
-        let len = len.min(self.disk.len(file).unwrap_or(0).saturating_sub(from));
+        let len = len.min(self.len(file).unwrap_or(0).saturating_sub(from));
         let mut bytes =
             vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
-        match self.disk.read(file, from, &mut bytes) {
-            Ok(count) => bytes.truncate(count),
-            Err(_) => self.read_in_blocks(file, from, &mut bytes),
+        // A read that ends early is no better than one that fails: the file is longer.
+        if !self.disk.read(file, from, &mut bytes).is_ok_and(|count| count == bytes.len()) {
+            self.read_in_blocks(file, from, &mut bytes);
         }
         bytes
     }
@@ -80,7 +93,7 @@ impl<'d, D: Disk> Source<'d, D> {
         while at < end {
             let next = (at / BLOCK_BYTES + 1).saturating_mul(BLOCK_BYTES).min(end);
             let block = &mut bytes[(at - from) as usize..(next - from) as usize];
-            if self.disk.read(file, at, block).is_err() {
+            if !self.disk.read(file, at, block).is_ok_and(|count| count == block.len()) {
                 block.fill(0);
                 self.note(file, at, next);
             }
@@ -104,6 +117,10 @@ impl<'d, D: Disk> Source<'d, D> {
             window.file == file && window.at <= from && from + len <= window.at + window.bytes.len() as u64
         };
         if !has(&self.window) {
+            if self.window.file != file && self.other.file != self.window.file {
+                // A directory may have thousands of files, and a process not as many descriptors.
+                self.disk.close(&self.window.file);
+            }
             let bytes = self.read(file, from, len.max(WINDOW_BYTES));
             self.window = Window { file: file.to_owned(), at: from, bytes };
         }

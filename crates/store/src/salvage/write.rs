@@ -1,6 +1,5 @@
 //! The second pass: the newest record of each task goes into a new directory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
@@ -8,17 +7,17 @@ use tickwheel_engine::{
     ScheduleRecord, Seq, ShardStore, Task, TaskEffect, Timestamp,
 };
 
-use super::fetch::{fetch, fetch_with_body};
+use super::fetch::{Fetched, fetch_with_body};
 use super::index::Spot;
+use super::keys::Settled;
 use super::read::{Found, Progress, RecordFile};
-use super::report::{Loss, Report, Unit};
+use super::report::{Fate, Loss, LostTask, Report, Unit};
 use super::source::Source;
 use crate::codec::Names;
 use crate::disk::Disk;
 use crate::disk_store::DiskStore;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
-use crate::index::KeyHash;
 use crate::io::InlineIo;
 use crate::layout::can_rise;
 use crate::options::StoreOptions;
@@ -82,7 +81,8 @@ pub fn write_as<D: Disk, T: Disk>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, WriteError> {
     let mut source = Source::new(disk);
-    let keyless = found.settle_keys(&mut source);
+    let Settled { keyless, gone: unreadable } = found.settle_keys(&mut source);
+    found.report.losses.extend(unreadable);
     let rules = found.rules();
     let options =
         StoreOptions { clock: found.meta.clock, secret: found.meta.secret, history: everything(), ..options };
@@ -101,9 +101,16 @@ pub fn write_as<D: Disk, T: Disk>(
     let total = places.len() as u64;
     let mut names = Names::new();
     for (done, (spot, id, body)) in places.into_iter().enumerate() {
-        let Some(mut task) = fetch_with_body(&mut source, &files, spot, body, &mut names) else {
-            report.losses.push(gone(&files, spot, id));
-            continue;
+        let mut task = match fetch_with_body(&mut source, &files, spot, body, &mut names) {
+            Fetched::Whole(task) => task,
+            Fetched::Bodiless(task) => {
+                report.losses.push(gone(&files, body.unwrap_or(spot), id, Some(&task)));
+                continue;
+            }
+            Fetched::Gone => {
+                report.losses.push(gone(&files, spot, id, None));
+                continue;
+            }
         };
         if keyless.contains(&id)
             && let Some(dead) = task.extra.as_mut().and_then(|extra| extra.dead.as_mut())
@@ -118,15 +125,19 @@ pub fn write_as<D: Disk, T: Disk>(
     }
     progress(Progress::Written(total, total));
     writer.finish(&mut report)?;
+    report.read.join_unreadable(source.into_unreadable());
     Ok(report)
 }
 
-/// The disk got worse between the first pass and the second.
-fn gone(files: &[RecordFile], spot: Spot, id: u64) -> Loss {
+/// The disk gave a record in the first pass and does not in the second.
+pub(super) fn gone(files: &[RecordFile], spot: Spot, id: u64, task: Option<&Task>) -> Loss {
     let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
-    let what = format!("the record of task {id} was read once and cannot be read again");
+    let part = if task.is_some() { "payload" } else { "record" };
+    let what = format!("the {part} of task {id} was read once, and the disk fails to read it again");
     let mut loss = Loss::new(file, spot.offset, None, Unit::Record, what);
     loss.tasks_max = Some(1);
+    let (queue, key) = (task.map(|task| task.queue.clone()), task.map(|task| task.key.clone()));
+    loss.name(LostTask { id, queue, key, fate: Fate::Lost });
     loss
 }
 
@@ -135,41 +146,6 @@ impl Found {
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report
-    }
-
-    /// Of two tasks with one key the later one has it, and the earlier had ended before, or was dead. That is seen only where its end is
-    /// lost. Returns the dead whose key leads to another task.
-    fn settle_keys<D: Disk>(&mut self, source: &mut Source<'_, D>) -> BTreeSet<u64> {
-        let mut keyless = BTreeSet::new();
-        if self.report.is_whole() {
-            return keyless;
-        }
-        let keyed = self.index.live().filter(|(_, known)| known.key != KeyHash::MADE);
-        let mut keyed: Vec<(KeyHash, u64)> = keyed.map(|(id, known)| (known.key, id)).collect();
-        keyed.sort_unstable();
-        let mut names = Names::new();
-        for same in keyed.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            let mut by_key: BTreeMap<_, Vec<Task>> = BTreeMap::new();
-            for (_, id) in same {
-                let spot = self.index.get(*id).and_then(|known| known.spot);
-                if let Some(task) = spot.and_then(|spot| fetch(source, &self.files, spot, &mut names)) {
-                    by_key.entry((task.queue.clone(), task.key.clone())).or_default().push(task);
-                }
-            }
-            for tasks in by_key.values_mut() {
-                tasks.sort_by_key(|task| (task.put_seq, task.id));
-                tasks.pop();
-                for task in tasks.drain(..) {
-                    if task.dead().is_some() {
-                        keyless.insert(task.id);
-                    } else {
-                        self.index.drop_task(task.id);
-                        self.report.superseded += 1;
-                    }
-                }
-            }
-        }
-        keyless
     }
 
     /// What owners laid down. A schedule does not wait for the end of a task that is not there.

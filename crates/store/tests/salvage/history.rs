@@ -1,10 +1,11 @@
 //! Directories that a random life has made, and numbers for it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Dead, Death, Ended, Epoch, LeaseNo, Outcome, OwnNumbers, QueueName, QueueRecord,
-    Reply, Request, Rule, RuleName, Seq, StoredLease, Task, TaskEffect, Timestamp,
+    Batch, Body, Counters, Dead, Death, Ended, Epoch, Key, LeaseNo, Outcome, OwnNumbers, QueueName,
+    QueueRecord, Reply, Request, Rule, RuleName, Seq, StoredLease, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{Disk, DiskStore, HistoryLimits, InlineIo, StoreOptions};
@@ -121,41 +122,45 @@ impl Life {
     /// A commit of some random effects, each of a task of its own.
     fn step(&mut self) {
         let mut batch = Batch::default();
-        let mut touched: Vec<u64> = Vec::new();
+        let mut touched = BTreeSet::new();
         for _ in 0..=self.rng.below(EFFECTS_MAX) {
-            if batch.effects.len() + batch.rules.len() == EFFECTS_MAX {
+            // A task may take the key of another one, and that is an effect more.
+            if batch.effects.len() + batch.rules.len() + 2 > EFFECTS_MAX {
                 break;
             }
             self.seq += 1;
             let some = (!self.live.is_empty()).then(|| self.rng.below(self.live.len()));
             let some = some.filter(|at| !touched.contains(&self.live[*at].id));
-            match (self.rng.below(12), some) {
+            let mut stored: Vec<(Arc<Task>, bool)> = Vec::new();
+            match (self.rng.below(14), some) {
                 (0..=2, Some(at)) => {
                     let task = self.live.remove(at);
-                    touched.push(task.id);
+                    touched.insert(task.id);
                     batch.effects.push(TaskEffect::Ended(self.end_of(&task)));
                 }
-                (3..=5, Some(at)) => {
-                    let changed = self.changed(at);
-                    touched.push(changed.id);
-                    batch.effects.push(TaskEffect::Stored { task: changed, body_known: true });
-                }
-                (6, Some(at)) => {
-                    let put = self.put_again(at);
-                    touched.push(put.id);
-                    batch.effects.push(TaskEffect::Stored { task: put, body_known: false });
-                }
+                (3..=5, Some(at)) => stored.push((self.changed(at), true)),
+                (6, Some(at)) if self.live[at].dead().is_none() => stored.push((self.put_again(at), false)),
                 (7, _) if batch.rules.is_empty() => {
                     let queue = QueueName::new(["close", "mail"][self.rng.below(2)]).expect("a name");
                     let record = QueueRecord { draining: self.rng.below(2) == 0, ..QueueRecord::default() };
                     let rule = (self.rng.below(4) > 0).then(|| Arc::new(Rule::Queue(record)));
                     batch.rules.push((RuleName::Queue(queue), rule));
                 }
-                _ => {
-                    let task = self.put();
-                    touched.push(task.id);
-                    batch.effects.push(TaskEffect::Stored { task, body_known: false });
+                (8..=10, Some(at)) if self.live[at].dead().is_some() => {
+                    if let Ok(other) = self.free_key(&self.live[at].clone(), &touched) {
+                        stored.push((self.redriven(at), true));
+                        other.into_iter().for_each(|at| stored.push((self.keyless(at), true)));
+                    }
                 }
+                _ => {
+                    let (task, other) = self.put(&touched);
+                    stored.push((task, false));
+                    other.into_iter().for_each(|at| stored.push((self.keyless(at), true)));
+                }
+            }
+            for (task, body_known) in stored {
+                touched.insert(task.id);
+                batch.effects.push(TaskEffect::Stored { task, body_known });
             }
         }
         let own_numbers = OwnNumbers::default();
@@ -163,31 +168,73 @@ impl Life {
         self.commit(batch);
     }
 
-    fn put(&mut self) -> Arc<Task> {
+    /// Whether another task may take this one's key: no live task has it. `Ok(Some)`: it is taken from this dead one.
+    fn free_key(&self, task: &Task, touched: &BTreeSet<u64>) -> Result<Option<usize>, ()> {
+        let has_it = |other: &Task| {
+            other.id != task.id && other.is_keyed() && other.queue == task.queue && other.key == task.key
+        };
+        match self.live.iter().position(|other| has_it(other)) {
+            None => Ok(None),
+            Some(at) if self.live[at].dead().is_some() && !touched.contains(&self.live[at].id) => {
+                Ok(Some(at))
+            }
+            Some(_) => Err(()),
+        }
+    }
+
+    /// A new task, and the dead one whose key it takes. Some keys are used again and again.
+    fn put(&mut self, touched: &BTreeSet<u64>) -> (Arc<Task>, Option<usize>) {
         self.id += 1;
         let (id, rng) = (self.id, &mut self.rng);
-        let queue = ["close", "shop/mail", "q"][rng.below(3)];
+        let shared = rng.below(4) > 0;
+        let queue = if shared { "q" } else { ["close", "shop/mail", "q"][rng.below(3)] };
         let ahead = [-HOUR_MS, HOUR_MS / 2, 90 * HOUR_MS, 2_000 * HOUR_MS, 9_000 * HOUR_MS][rng.below(5)];
-        let key = if rng.below(4) == 0 { id.to_string() } else { format!("order {id}") };
+        let own = if rng.below(4) == 0 { id.to_string() } else { format!("order {id}") };
+        let key = if shared { format!("again {}", rng.below(10)) } else { own.clone() };
         let mut task = sample_task(id, self.seq, queue, &key, self.wall_ms + ahead);
-        task.body = Arc::new(Body::bytes(vec![id as u8; 20 + rng.below(60)]));
+        let body = vec![id as u8; 20 + rng.below(60)];
+        task.body = Arc::new(Body::bytes(body));
         if rng.below(9) == 0 {
             let until = self.at(HOUR_MS);
             task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
         }
+        let other = self.free_key(&task, touched).unwrap_or_else(|()| {
+            task.key = Key::new(&own).expect("a key");
+            None
+        });
         let task = Arc::new(task);
         self.live.push(Arc::clone(&task));
-        task
+        (task, other)
+    }
+
+    /// A dead task whose key leads to another one from now on.
+    fn keyless(&mut self, at: usize) -> Arc<Task> {
+        self.seq += 1;
+        let mut task = Task { seq: Seq(self.seq), ..(*self.live[at]).clone() };
+        let dead = task.extra_mut().dead.as_mut().expect("it is dead");
+        dead.keyless = true;
+        self.live[at] = Arc::new(task);
+        Arc::clone(&self.live[at])
+    }
+
+    /// Its owner gave it another life. Of all tasks that had its key it has the highest version now.
+    fn redriven(&mut self, at: usize) -> Arc<Task> {
+        let seq = Seq(self.seq);
+        let mut task = Task { seq, version: seq, attempts: 0, ..(*self.live[at]).clone() };
+        task.extra_mut().dead = None;
+        task.due_at = self.at(0);
+        self.live[at] = Arc::new(task);
+        Arc::clone(&self.live[at])
     }
 
     /// A worker had it, or it was given up: its body stays.
     fn changed(&mut self, at: usize) -> Arc<Task> {
         let mut task = Task { seq: Seq(self.seq), attempts: 1, lease: None, ..(*self.live[at]).clone() };
-        if self.rng.below(3) == 0 && task.dead().is_none() {
+        if self.rng.below(3) > 0 && task.dead().is_none() {
             let (at, due_at) = (self.at(0), task.due_at);
             task.extra_mut().dead = Some(Dead { at, due_at, why: Death::MaxAttempts, keyless: false });
             task.due_at = self.at(30 * 24 * HOUR_MS);
-        } else if self.rng.below(2) == 0 {
+        } else if self.rng.below(2) == 0 && task.dead().is_none() {
             // Its owner moved it.
             task.version = task.seq;
             task.due_at = task.due_at.saturating_plus_ms(HOUR_MS as u64);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tickwheel_engine::Task;
-use tickwheel_store::salvage::{Loss, MayHoldEnded, Report, read, write_as};
-use tickwheel_store::{OpenError, Table, conformance};
+use tickwheel_store::salvage::{Fate, Loss, MayHoldEnded, Report, read, write_as};
+use tickwheel_store::{Disk, OpenError, Table, conformance};
 
 use crate::disk::Image;
 use crate::history::{HISTORY, open, options};
@@ -34,11 +34,18 @@ pub(crate) struct Outcome {
 #[track_caller]
 pub(crate) fn salvage(damaged: &mut Image, whole: &Table, story: &str) -> Result<Outcome, OpenError> {
     let before = damaged.clone();
+    let outcome = salvage_of(damaged, whole, story);
+    assert!(*damaged == before, "{story}: the damaged directory was changed");
+    outcome
+}
+
+/// The same from any disk.
+#[track_caller]
+pub(crate) fn salvage_of<D: Disk>(damaged: &mut D, whole: &Table, story: &str) -> Result<Outcome, OpenError> {
     let found = read(damaged, &mut |_| {})?;
     let out = Shared::default();
     let written = write_as(found, damaged, out.clone(), options(), &mut |_| {});
     let report = written.unwrap_or_else(|error| panic!("{story}: {error}"));
-    assert!(*damaged == before, "{story}: the damaged directory was changed");
     let mut image = out.image();
     let examined = image.examine(tickwheel_store::doctor::Depth::Records);
     assert!(examined.is_in_order(), "{story}: {:#?}", examined.problems);
@@ -77,13 +84,37 @@ impl Outcome {
             MayHoldEnded::AtMost(most) => assert!(back.len() as u64 <= most, "{story}: {back:?} of {most}"),
             MayHoldEnded::Unknown => {}
         }
+        let Report { superseded, superseded_tasks, .. } = report;
+        assert_eq!(
+            *superseded,
+            superseded_tasks.len() as u64,
+            "{story}: each task that is left out is named"
+        );
+        let now = contents(&self.image);
+        for left_out in superseded_tasks {
+            let owner = now.get(left_out.by).map(|task| (&task.queue, &task.key));
+            assert_eq!(owner, Some((&left_out.queue, &left_out.key)), "{story}: {left_out:?}");
+        }
+        let keyed: Vec<_> = now.tasks_from(0).filter(|task| task.is_keyed()).collect();
+        let keys: BTreeSet<_> = keyed.iter().map(|task| (&task.queue, &task.key)).collect();
+        assert_eq!(keys.len(), keyed.len(), "{story}: a key leads to two tasks");
     }
 
-    /// Tasks that are lost or different and that no loss names.
+    /// Tasks that are lost or different, or that came back, and that the report does not name.
     pub(crate) fn unnamed(&self) -> Vec<u64> {
-        let named: BTreeSet<u64> =
-            self.report.losses.iter().flat_map(|loss| &loss.tasks).map(|task| task.id).collect();
-        self.lost.iter().chain(&self.changed).filter(|id| !named.contains(id)).copied().collect()
+        let named = self.report.losses.iter().flat_map(|loss| &loss.tasks).map(|task| task.id);
+        let left_out = self.report.superseded_tasks.iter().map(|task| task.id);
+        let named: BTreeSet<u64> = named.chain(left_out).collect();
+        let all = self.lost.iter().chain(&self.changed).chain(&self.back);
+        all.filter(|id| !named.contains(id)).copied().collect()
+    }
+
+    /// Tasks that the report says are lost for certain, and that are there.
+    pub(crate) fn not_lost(&self) -> Vec<u64> {
+        let named = self.report.losses.iter().flat_map(|loss| &loss.tasks);
+        let lost = named.filter(|task| task.fate == Fate::Lost).map(|task| task.id);
+        let now = contents(&self.image);
+        lost.filter(|id| now.get(*id).is_some()).collect()
     }
 
     /// The only loss.

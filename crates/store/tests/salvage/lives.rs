@@ -97,6 +97,75 @@ fn of_two_tasks_with_one_key_the_earlier_had_ended() {
     assert_eq!(now.tasks_from(0).map(|task| task.id).collect::<Vec<_>>(), [2]);
 }
 
+/// The death of a task.
+fn dead(keyless: bool) -> Option<Dead> {
+    let at = Timestamp::from_ms(DUE_MS).expect("after 1970");
+    Some(Dead { at, due_at: at, why: Death::MaxAttempts, keyless })
+}
+
+/// The story: a dead task was redriven after another task had had its key and had ended. The end of that one was lost, and the salvage kept
+/// it and dropped the live one, because it was put earlier.
+#[test]
+fn a_task_that_was_redriven_has_its_key_though_it_was_put_earlier() {
+    let mut life = Life::begin();
+    let mut first = life.put(1, "order");
+    first.extra_mut().dead = dead(false);
+    life.store(&mut first, true);
+    first.extra_mut().dead = dead(true);
+    life.store(&mut first, true);
+    let second = life.put(2, "order");
+    let end = life.end(&second);
+    first.extra_mut().dead = None;
+    first.version = Seq(life.seq + 1);
+    life.store(&mut first, true);
+    let (mut damaged, whole) = life.without(end);
+    let outcome = salvage(&mut damaged, &whole, "an end before a redrive").expect("it can be read");
+    assert_eq!((outcome.lost.len(), outcome.back.len(), outcome.report.superseded), (0, 0, 1));
+    let left_out = &outcome.report.superseded_tasks[0];
+    assert_eq!((left_out.id, left_out.key.as_str(), left_out.by), (2, "order", 1));
+}
+
+/// The story: a redrive took the key from a task that was put later and is dead. The frame was lost, a later change of the redriven task was
+/// not, and the salvage dropped the live task for the dead one.
+#[test]
+fn a_task_that_was_redriven_takes_the_key_from_a_dead_one_that_was_put_later() {
+    let mut life = Life::begin();
+    let mut first = life.put(1, "order");
+    first.extra_mut().dead = dead(true);
+    life.store(&mut first, true);
+    let mut second = life.put(2, "order");
+    second.extra_mut().dead = dead(false);
+    life.store(&mut second, true);
+    life.seq += 2;
+    first.extra_mut().dead = None;
+    (first.seq, first.version) = (Seq(life.seq - 1), Seq(life.seq - 1));
+    second.extra_mut().dead = dead(true);
+    second.seq = Seq(life.seq);
+    let effect = |task: &Task| TaskEffect::Stored { task: task.clone().into(), body_known: true };
+    let redrive = life.commit(Batch { effects: vec![effect(&first), effect(&second)], ..Batch::default() });
+    life.store(&mut first, true);
+    let (mut damaged, whole) = life.without(redrive);
+    let outcome = salvage(&mut damaged, &whole, "a redrive").expect("it can be read");
+    assert_eq!((outcome.lost.len(), outcome.back.len(), outcome.report.superseded), (0, 0, 0));
+    let now = contents(&outcome.image);
+    let keyed = |id| now.get(id).map(|task| (task.dead().is_some(), task.is_keyed()));
+    assert_eq!((keyed(1), keyed(2)), (Some((false, true)), Some((true, false))));
+}
+
+/// The story: a task without a key of its own had one like its number, and ended. That end was lost, and another task had been put with
+/// this number as its key: two live tasks had one key.
+#[test]
+fn a_key_that_the_server_made_is_settled_too() {
+    let mut life = Life::begin();
+    let first = life.put(1, "1");
+    let end = life.end(&first);
+    life.put(2, "1");
+    life.put(3, "other");
+    let (mut damaged, whole) = life.without(end);
+    let outcome = salvage(&mut damaged, &whole, "a made key").expect("it can be read");
+    assert_eq!((outcome.lost.len(), outcome.back.len(), outcome.report.superseded), (0, 0, 1));
+}
+
 #[test]
 fn a_dead_task_whose_key_leads_to_another_one_stays_dead() {
     let mut life = Life::begin();

@@ -3,6 +3,7 @@
 #[path = "../doctor/disk.rs"]
 mod disk;
 
+mod failing;
 mod golden;
 mod history;
 mod honest;

@@ -1,0 +1,70 @@
+//! Two tasks with one key: which of them has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickwheel_engine::{Key, QueueName, Task};
+
+use super::fetch::fetch;
+use super::read::Found;
+use super::report::{Loss, Superseded};
+use super::source::Source;
+use super::write::gone;
+use crate::codec::Names;
+use crate::disk::Disk;
+
+/// What became of tasks that share a key.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// Dead tasks whose key leads to another one.
+    pub(super) keyless: BTreeSet<u64>,
+    /// Tasks whose record the disk does not give any more.
+    pub(super) gone: Vec<Loss>,
+}
+
+impl Found {
+    /// Settles which task has each key. Two live tasks have one key only where a record is lost: the end of the earlier one, or its death.
+    ///
+    /// The version decides, as in the engine: a put and a redrive give a task its key and a higher version than each task has that had the
+    /// key before. The put alone does not decide, for a redrive brings a task back that was put earlier.
+    pub(super) fn settle_keys<D: Disk>(&mut self, source: &mut Source<'_, D>) -> Settled {
+        let mut settled = Settled::default();
+        if self.report.is_whole() {
+            return settled;
+        }
+        let mut names = Names::new();
+        for same in self.index.same_keys() {
+            // Two keys may have one hash.
+            let mut by_key: BTreeMap<(QueueName, Key), Vec<Task>> = BTreeMap::new();
+            for id in same {
+                let Some(spot) = self.index.get(id).and_then(|known| known.spot) else { continue };
+                match fetch(source, &self.files, spot, &mut names) {
+                    Some(task) => {
+                        by_key.entry((task.queue.clone(), task.key.clone())).or_default().push(task);
+                    }
+                    // It may have had the key of another one, so it is not tried again.
+                    None => {
+                        settled.gone.push(gone(&self.files, spot, id, None));
+                        self.index.drop_task(id);
+                    }
+                }
+            }
+            by_key.into_values().for_each(|tasks| self.settle(tasks, &mut settled));
+        }
+        settled
+    }
+
+    /// Leaves the key to one of these.
+    fn settle(&mut self, mut tasks: Vec<Task>, settled: &mut Settled) {
+        tasks.sort_by_key(|task| (task.version, task.id));
+        let Some(owner) = tasks.pop() else { return };
+        for task in tasks {
+            if task.dead().is_some() {
+                settled.keyless.insert(task.id);
+            } else {
+                self.index.drop_task(task.id);
+                let Task { id, queue, key, .. } = task;
+                self.report.supersede(Superseded { id, queue, key, by: owner.id });
+            }
+        }
+    }
+}
