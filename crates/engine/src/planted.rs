@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 34] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -52,6 +52,8 @@ pub const NAMES: [&str; 32] = [
     "burial-forgotten",
     "run-not-written",
     "lease-ends-before-told",
+    "import-of-what-ended",
+    "import-beside-what-is-far",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

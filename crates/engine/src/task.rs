@@ -73,6 +73,27 @@ pub struct Moment {
 }
 
 impl Task {
+    /// A task that nothing has happened to, due at the beginning of time. It has no number yet, and no change has made it.
+    pub(crate) fn new(queue: QueueName, key: Key, body: Arc<Body>) -> Self {
+        Self {
+            id: 0,
+            queue,
+            key,
+            seq: Seq::ZERO,
+            put_seq: Seq::ZERO,
+            version: Seq::ZERO,
+            due_at: Timestamp::default(),
+            put_at: Timestamp::default(),
+            priority: PRIORITY_DEFAULT,
+            attempts: 0,
+            lease_fence: LeaseNo::default(),
+            revoked: None,
+            lease: None,
+            body,
+            extra: None,
+        }
+    }
+
     /// The group it is in, if its owner said one.
     #[must_use]
     pub fn group(&self) -> Option<&Group> {

@@ -19,12 +19,15 @@ use crate::import::{
 use crate::input::CallId;
 use crate::schedule::{Cadence, ScheduleRecord};
 use crate::seam::{Found, Wanted};
-use crate::task::{Dead, Ended, Extra, LeaseNo, Task};
-use crate::time::{Now, Seq, Timestamp};
+use crate::task::{Dead, Ended, Extra, Failure, Task};
+use crate::time::{Now, Timestamp};
 
 /// Where a shard keeps the ids of another store, all its own ids begin at a multiple of this. A counter that is one says that none of its own was given
 /// out since, also after a restart: elsewhere a counter is none.
 pub(super) const IDS_ASIDE: u64 = 1 << 20;
+/// 2^52: ids of another store are laid aside below it only. The shard's own ids begin behind them, and those have to stay far below 2^53, up to which all
+/// readers of JSON agree about numbers.
+const IDS_ASIDE_MAX: u64 = 1 << 52;
 
 /// An import that waits for what the store knows of its keys.
 #[derive(Debug)]
@@ -86,7 +89,10 @@ impl Engine {
         if self.counters.ids_reserved > 0 {
             return false;
         }
-        let Some(aside) = below.max(1).checked_next_multiple_of(IDS_ASIDE) else { return false };
+        if below > IDS_ASIDE_MAX {
+            return false;
+        }
+        let aside = below.max(1).next_multiple_of(IDS_ASIDE);
         (self.ids_aside, self.next_id) = (aside, aside);
         self.counters.ids_reserved = aside;
         self.filling.set_counters(self.counters);
@@ -122,6 +128,7 @@ impl Engine {
             ended.push(match found {
                 // Memory knows it better.
                 _ if is_known => None,
+                Found::Live(_) if crate::planted::is("import-beside-what-is-far") => None,
                 Found::Live(live) => {
                     loaded.extend(self.load(now, live));
                     None
@@ -205,6 +212,9 @@ impl Engine {
 
     /// Whether the task of this key has ended here after the imported one was put.
     fn has_ended(&self, now: Now, task: &ImportTask, ended: Option<&Ended>) -> bool {
+        if crate::planted::is("import-of-what-ended") {
+            return false;
+        }
         match self.entries.by_key(&task.queue, &task.key).map(|slot| &self.entries.get(slot).at) {
             // It has just ended, and is not durable yet.
             Some(At::Ended(_)) => now.wall >= task.put_at,
@@ -304,28 +314,21 @@ impl Engine {
             due_at = self.forgotten_at(Now { wall: dead.at, ..now }, dead.why);
             Dead { due_at: was_due_at, ..dead }
         });
-        Task {
-            id,
-            queue,
-            key,
-            seq: Seq::ZERO,
-            put_seq: Seq::ZERO,
-            version: Seq::ZERO,
-            due_at,
-            put_at,
-            priority,
-            attempts,
-            lease_fence: LeaseNo::default(),
-            revoked: None,
-            lease: None,
-            body,
-            extra: Extra { dead, acked: None, ..extra }.boxed(),
-        }
+        let Extra { mut failures, .. } = extra;
+        failures.drain(..failures.len().saturating_sub(Failure::KEPT));
+        let extra = Extra { dead, failures, acked: None, ..extra }.boxed();
+        Task { id, due_at, put_at, priority, attempts, extra, ..Task::new(queue, key, body) }
     }
 
-    /// An imported task stands where its record says. What has expired on the way is given up.
+    /// An imported task stands where its record says. What was due elsewhere already is ready, and not late here. What has expired on the way is given up.
     fn settle_in(&mut self, slot: Slot, now: Now) {
-        self.begin(slot, now);
+        self.enter(slot);
+        let task = &self.entries.get(slot).task;
+        if task.dead().is_none() && task.due_at <= now.wall {
+            self.make_ready(slot, now.wall);
+        } else {
+            self.place(slot, now);
+        }
         self.expire_one(slot, now);
     }
 

@@ -15,8 +15,8 @@ use crate::input::CallId;
 use crate::schedule::{
     AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleRecord, Which, occurrence_key,
 };
-use crate::task::{Extra, LeaseNo, Task};
-use crate::time::{Now, Seq, Timestamp};
+use crate::task::{Extra, Task};
+use crate::time::{Now, Timestamp};
 
 /// An expression fires no more often than once in so many milliseconds.
 const CRON_STEP_MS: u64 = 1_000;
@@ -226,23 +226,9 @@ impl Engine {
         let Terms { priority, group, retry, expire_after_ms } = record.schedule.terms.clone();
         let expire_at = expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
         let due_at = at.saturating_plus_ms(self.jitter_of(id, at, record.schedule.jitter_ms));
-        let task = Task {
-            id: 0,
-            queue: id.0.clone(),
-            key,
-            seq: Seq::ZERO,
-            put_seq: Seq::ZERO,
-            version: Seq::ZERO,
-            due_at,
-            put_at: now.wall,
-            priority,
-            attempts: 0,
-            lease_fence: LeaseNo::default(),
-            revoked: None,
-            lease: None,
-            body: Arc::clone(&record.schedule.body),
-            extra: Extra { group, retry, expire_at, ..Extra::default() }.boxed(),
-        };
+        let extra = Extra { group, retry, expire_at, ..Extra::default() }.boxed();
+        let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
+        let task = Task { due_at, put_at: now.wall, priority, extra, ..fresh };
         // The progress is written down with it.
         let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
         if self.take_room(needed).is_err() {

@@ -15,7 +15,7 @@ use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, TR
 use crate::input::CallId;
 use crate::name::{Key, QueueName, Tag};
 use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
-use crate::time::{Now, Seq, Timestamp};
+use crate::time::{Now, Timestamp};
 
 /// The instant is beyond what is allowed.
 pub(super) struct TooFar;
@@ -124,23 +124,9 @@ impl Engine {
         };
         let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
         let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);
-        let task = Task {
-            id: id.unwrap_or(0),
-            queue: put.queue,
-            key,
-            seq: Seq::ZERO,
-            put_seq: Seq::ZERO,
-            version: Seq::ZERO,
-            due_at,
-            put_at,
-            priority,
-            attempts: 0,
-            lease_fence: LeaseNo::default(),
-            revoked,
-            lease: None,
-            body: Arc::new(put.body),
-            extra: Extra { group, retry, expire_at, trace, ttr_ms: put.ttr_ms, ..Extra::default() }.boxed(),
-        };
+        let extra = Extra { group, retry, expire_at, trace, ttr_ms: put.ttr_ms, ..Extra::default() }.boxed();
+        let fresh = Task::new(put.queue, key, Arc::new(put.body));
+        let task = Task { id: id.unwrap_or(0), due_at, put_at, priority, revoked, extra, ..fresh };
         if live.is_none() {
             if !put.may_add {
                 return Err(PutError::WouldAdd);
@@ -159,11 +145,18 @@ impl Engine {
 
     /// A task that was put begins its life, where its `due_at` says.
     pub(super) fn begin(&mut self, slot: Slot, now: Now) {
-        self.stats.scheduled_total += 1;
-        let task = Arc::clone(&self.entries.get(slot).task);
-        self.queues.open(&task.queue).figures.put += 1;
-        self.watch_expiry(&task);
+        self.enter(slot);
         self.place(slot, now);
+    }
+
+    /// Counts a task that was put, and watches its expiry. One that comes dead from another store is counted there, and not here.
+    pub(super) fn enter(&mut self, slot: Slot) {
+        let task = Arc::clone(&self.entries.get(slot).task);
+        if task.dead().is_none() {
+            self.stats.scheduled_total += 1;
+            self.queues.open(&task.queue).figures.put += 1;
+        }
+        self.watch_expiry(&task);
     }
 
     /// Adds a task whose key nobody has, or a dead one.

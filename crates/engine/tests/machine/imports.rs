@@ -320,6 +320,53 @@ fn ids_are_kept_where_none_was_given_out() {
     );
 }
 
+/// A file may claim any ids. Those beyond what all readers of JSON agree about are not kept, and the shard's own stay below them.
+#[test]
+fn ids_that_no_server_gives_out_are_not_kept() {
+    for (below, outcome) in [(1 << 52, NEW), ((1 << 52) + 1, RENAMED), (u64::MAX, RENAMED)] {
+        let mut world = World::new();
+        let tasks = vec![task("a", (1 << 52) - 1, 100)];
+        let (existing, on_lease) = (Existing::Refuse, OnLease::Refuse);
+        let import = ImportTasks { tasks, existing, on_lease, ids_below: Some(below) };
+        let Answer::Import(Ok(imported)) = world.ask(Command::Import(import)) else { panic!("an answer") };
+        assert_eq!(imported.outcomes, [outcome], "below {below}");
+        let own = world.put_in("x", 5).task.id;
+        assert!(own < (1 << 52) + 2, "{own} after an import of ids below {below}");
+    }
+}
+
+/// What was overdue elsewhere did not become late here, and what died elsewhere was not put here: nobody is to be woken by an import.
+#[test]
+fn the_figures_of_a_queue_count_what_happened_here() {
+    let mut world = World::new();
+    let tasks = vec![task("overdue", 1, -900), task("later", 2, 50), dead("dead", 3, false)];
+    outcomes(&mut world, Existing::Refuse, tasks);
+    let figures = |world: &mut World| {
+        let counts = world.all_counts().into_iter().find(|counts| counts.queue == queue("q"));
+        counts.expect("it has tasks").figures
+    };
+    let before = figures(&mut world);
+    assert_eq!((before.put, before.dead), (2, 0));
+    assert_eq!((before.lateness.iter().sum::<u64>(), before.lateness_sum_ms), (0, 0));
+    world.pass_ms(57);
+    let after = figures(&mut world);
+    assert_eq!((after.lateness.iter().sum::<u64>(), after.lateness_sum_ms), (1, 7));
+    assert_eq!(world.lease(9, 1_000).len(), 2);
+}
+
+/// A file may have more failures than are remembered; those that were last stay.
+#[test]
+fn the_failures_that_were_last_are_kept() {
+    let mut world = World::new();
+    let mut failed = dead("a", 1, false);
+    let failure = |attempt| Failure { at: ms(-10), attempt, how: Failed::Nacked, reason: None };
+    failed.extra.failures = (1..=30).map(failure).collect();
+    outcomes(&mut world, Existing::Refuse, vec![failed]);
+    let attempts: Vec<u32> =
+        world.get("a").expect("it is there").failures.iter().map(|failure| failure.attempt).collect();
+    assert_eq!(attempts, (21..=30).collect::<Vec<u32>>());
+}
+
 /// A key that is the decimal of an id keeps its text, and no task that comes without a key gets it.
 #[test]
 fn a_key_that_is_a_number_is_nobody_elses() {
