@@ -6,7 +6,7 @@ use std::fmt;
 use tickwheel_api::{BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem};
 use tickwheel_queue::{
     Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Place, Queue, QueueName,
-    SCHEDULES_PAGE_MAX, TaskPage, Unavailable,
+    SCHEDULES_PAGE_MAX, TaskPage, TaskView, Timestamp, Unavailable,
 };
 
 use super::position::Position;
@@ -23,13 +23,15 @@ const PAGE_TASKS: usize = 1_000;
 /// for the next one while that is written.
 ///
 /// Each page of tasks is what was so at one moment. What changes during an export may be in it as it was before or after the change, twice if its time moves
-/// later, and not at all if it moves earlier or is put before the place that the export has come to. The schedules are those of the beginning:
-/// an instant that comes meanwhile is made again elsewhere rather than lost.
+/// later, and not at all if it moves earlier or is put before the place that the export has come to. The schedules are those of the beginning, also where the
+/// export was interrupted: an instant that comes meanwhile is made again elsewhere rather than lost.
 pub struct Exporter {
     queue: Queue,
     grant: Grant,
     /// Only what belongs to this one.
     only: Option<QueueName>,
+    /// When it began.
+    begun: Timestamp,
     written: ExportEnd,
     stage: Stage,
     /// The page that is on its way.
@@ -51,8 +53,8 @@ enum Stage {
     Head,
     /// It goes on behind this place; nothing of this export was written by now.
     Resumed(Place),
-    /// Tasks behind this place come next.
-    Tasks(Place),
+    /// A page of tasks was asked for and comes next.
+    Tasks,
     Schedules,
     Over,
 }
@@ -77,12 +79,12 @@ impl Exporter {
             Position::read(text, only.as_ref())
                 .ok_or_else(|| Box::new(Problem::bad_request(&foreign_cursor())))
         });
-        let (written, stage) = match position.transpose()? {
-            Some(Position { after, written }) => (written, Stage::Resumed(after)),
-            None => (ExportEnd::default(), Stage::Head),
+        let (begun, written, stage) = match position.transpose()? {
+            Some(Position { begun, after, written }) => (begun, written, Stage::Resumed(after)),
+            None => (queue.now(), ExportEnd::default(), Stage::Head),
         };
-        let schedules = VecDeque::new();
-        Ok(Self { queue, grant, only, written, stage, page: None, schedules, steps: Steps::default() })
+        let (page, schedules, steps) = (None, VecDeque::new(), Steps::default());
+        Ok(Self { queue, grant, only, begun, written, stage, page, schedules, steps })
     }
 
     /// The next lines; `None` behind the end.
@@ -96,14 +98,16 @@ impl Exporter {
                 self.take_schedules().await?;
                 self.write_head(&mut out).await?;
                 self.write_queues(&mut out).await?;
-                self.go_on_behind(Place::START, &mut out);
+                self.write_cursor(Place::START, &mut out);
+                self.ask(Place::START);
+                self.stage = Stage::Tasks;
             }
             Stage::Resumed(after) => {
                 self.take_schedules().await?;
                 self.ask(after);
-                self.stage = Stage::Tasks(after);
+                self.stage = Stage::Tasks;
             }
-            Stage::Tasks(_) => self.write_page(&mut out).await?,
+            Stage::Tasks => self.write_page(&mut out).await?,
             Stage::Schedules => {
                 self.write_schedules(&mut out).await;
                 if self.schedules.is_empty() {
@@ -140,7 +144,7 @@ impl Exporter {
             false => self.grant.prefixes().into_iter().map(str::to_owned).collect(),
         };
         let header = ExportHeader {
-            at_ms: self.queue.now().as_ms(),
+            at_ms: self.begun.as_ms(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             virtual_clock: self.queue.health().virtual_clock,
             scope,
@@ -171,12 +175,10 @@ impl Exporter {
         Ok(())
     }
 
-    /// Asks for the page behind this place, and writes a cursor line that leads there.
-    fn go_on_behind(&mut self, after: Place, out: &mut Vec<u8>) {
-        let position = Position { after, written: self.written };
+    /// Writes a cursor line that leads behind this place.
+    fn write_cursor(&self, after: Place, out: &mut Vec<u8>) {
+        let position = Position { begun: self.begun, after, written: self.written };
         ExportLine::Cursor(position.to_text(self.only.as_ref())).write(out);
-        self.ask(after);
-        self.stage = Stage::Tasks(after);
     }
 
     fn ask(&mut self, after: Place) {
@@ -192,17 +194,19 @@ impl Exporter {
             Some(next) => self.ask(next),
             None => self.stage = Stage::Schedules,
         }
-        for task in tasks {
-            if self.covers(&task.queue) {
-                let begun = out.len();
-                self.write(ExportLine::Task(Box::new(exported::task_line(&task))), out);
-                self.steps.did(out.len() - begun).await;
+        let covered: Vec<&TaskView> = tasks.iter().filter(|task| self.covers(&task.queue)).collect();
+        let last = covered.iter().rposition(|task| may_be_named(task));
+        for (at, task) in covered.iter().enumerate() {
+            let begun = out.len();
+            self.write(ExportLine::Task(Box::new(exported::task_line(task))), out);
+            self.steps.did(out.len() - begun).await;
+            if next.is_some() && !self.grant.is_unscoped() && last == Some(at) {
+                self.write_cursor(Place { due_at: task.due_at, put_seq: task.put_seq }, out);
             }
         }
-        if let Some(next) = next {
-            let position = Position { after: next, written: self.written };
-            ExportLine::Cursor(position.to_text(self.only.as_ref())).write(out);
-            self.stage = Stage::Tasks(next);
+        // The place behind a page may be that of a task which a token with a scope knows nothing of.
+        if let Some(next) = next.filter(|_| self.grant.is_unscoped()) {
+            self.write_cursor(next, out);
         }
         Ok(())
     }
@@ -222,7 +226,7 @@ impl Exporter {
                     Some(id) => key_of(&self.queue, id).await?,
                     None => None,
                 };
-                self.schedules.push_back(exported::schedule_line(view, running.as_ref()));
+                self.schedules.push_back(exported::schedule_line(view, running.as_ref(), self.begun));
             }
             if page.len() < SCHEDULES_PAGE_MAX {
                 return Ok(());
@@ -240,6 +244,11 @@ impl Exporter {
             }
         }
     }
+}
+
+/// Whether its place is known from what is shown of it. Dead tasks stand where they will be forgotten.
+fn may_be_named(task: &TaskView) -> bool {
+    task.dead.is_none()
 }
 
 /// The key of the task with this id, unless it has ended.

@@ -7,10 +7,12 @@ use crate::cursor::fnv1a;
 
 /// Where an export goes on: behind this place, with the lines that were written so far.
 ///
-/// As text it is `1-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 1 is the version of this form. The check covers all of it and the
+/// As text it is `1-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 1 is the version of this form. The check covers all of it and the
 /// queue that the export is limited to, so that a cursor of another export is refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Position {
+    /// When the export began, by the clock of the server.
+    pub(super) begun: Timestamp,
     pub(super) after: Place,
     pub(super) written: ExportEnd,
 }
@@ -19,8 +21,11 @@ const VERSION: &str = "1";
 
 impl Position {
     pub(super) fn to_text(self, queue: Option<&QueueName>) -> String {
-        let Self { after: Place { due_at, put_seq }, written: ExportEnd { queues, tasks, dead, .. } } = self;
-        let text = format!("{VERSION}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}", due_at.as_ms(), put_seq.0);
+        let Self { begun, after: Place { due_at, put_seq }, written } = self;
+        let ExportEnd { queues, tasks, dead, .. } = written;
+        let begun = begun.as_ms();
+        let text =
+            format!("{VERSION}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}", due_at.as_ms(), put_seq.0);
         let of = queue.map_or("", QueueName::as_str);
         let check = fnv1a([text.as_bytes(), b"?", of.as_bytes()].concat());
         format!("{text}-{check:016x}")
@@ -33,11 +38,12 @@ impl Position {
             return None;
         }
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
-        let (due_at, put_seq) = (number()?, number()?);
+        let (begun, due_at, put_seq) = (number()?, number()?, number()?);
         let (queues, tasks, dead) = (number()?, number()?, number()?);
-        let due_at = Timestamp::from_ms(i64::try_from(due_at).ok()?)?;
+        let instant = |ms| Timestamp::from_ms(i64::try_from(ms).ok()?);
+        let (begun, due_at) = (instant(begun)?, instant(due_at)?);
         let written = ExportEnd { queues, tasks, dead, schedules: 0 };
-        let position = Self { after: Place { due_at, put_seq: Seq(put_seq) }, written };
+        let position = Self { begun, after: Place { due_at, put_seq: Seq(put_seq) }, written };
         // Comparing the whole text leaves each cursor one spelling.
         (position.to_text(queue) == text).then_some(position)
     }
@@ -53,7 +59,7 @@ mod tests {
             (QueueName::new("close").expect("a name"), QueueName::new("other").expect("a name"));
         let written = ExportEnd { queues: 1, tasks: 1_000, dead: 2, schedules: 0 };
         for after in [Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) }] {
-            let position = Position { after, written };
+            let position = Position { begun: Timestamp::MAX, after, written };
             let text = position.to_text(Some(&close));
             assert!(text.len() <= tickwheel_api::EXPORT_CURSOR_BYTES_MAX, "{text}");
             assert_eq!(Position::read(&text, Some(&close)), Some(position));
@@ -66,7 +72,7 @@ mod tests {
                 assert_eq!(Position::read(&bad, Some(&close)), None, "{bad}");
             }
         }
-        for bad in ["", "1", "1-1-1-1-1-1", "1-1-1-1-1-1-1-1", "2-0-0-0-0-0-0"] {
+        for bad in ["", "1", "1-1-1-1-1-1-1", "1-1-1-1-1-1-1-1-1", "2-0-0-0-0-0-0-0"] {
             assert_eq!(Position::read(bad, None), None, "{bad}");
         }
     }

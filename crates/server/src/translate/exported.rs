@@ -160,9 +160,13 @@ pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::
     Ok((name, record))
 }
 
-/// A schedule as a line; `running` is the key of the task that has to end first.
-pub(crate) fn schedule_line(view: &queue::ScheduleView, running: Option<&Key>) -> api::ExportSchedule {
-    let record = &view.record;
+/// A schedule as a line; `running` is the key of the task that has to end first. Instants after `begun` are told as not decided yet.
+pub(crate) fn schedule_line(
+    view: &queue::ScheduleView,
+    running: Option<&Key>,
+    begun: Timestamp,
+) -> api::ExportSchedule {
+    let record = &as_of(&view.record, begun);
     api::ExportSchedule {
         queue: view.queue.as_str().to_owned(),
         name: view.name.as_str().to_owned(),
@@ -173,9 +177,30 @@ pub(crate) fn schedule_line(view: &queue::ScheduleView, running: Option<&Key>) -
         last_at_ms: record.last.map(Timestamp::as_ms),
         made: record.made,
         skipped: record.skipped,
-        running: running.map(|key| key.as_str().to_owned()),
+        running: running.filter(|_| record.running.is_some()).map(|key| key.as_str().to_owned()),
         waiting_ms: record.waiting.iter().map(|at| at.as_ms()).collect(),
     }
+}
+
+/// A schedule without the tasks that it has made after `begun`: an export that began then may lack them, and what is decided elsewhere is not made again.
+/// Some may be made twice by that, but none is lost.
+fn as_of(record: &queue::ScheduleRecord, begun: Timestamp) -> queue::ScheduleRecord {
+    let mut record = record.clone();
+    // Its first instant is not before its put.
+    let before_first = Timestamp::from_ms(record.anchor.as_ms() - 1).unwrap_or_default();
+    let decided = begun.max(before_first);
+    let Some(last) = record.last.filter(|last| *last > decided) else { return record };
+    let made_since = match record.schedule.cadence {
+        queue::Cadence::Every { ms } => last.ms_since(decided).div_ceil(ms.max(1)),
+        queue::Cadence::Cron { .. } | queue::Cadence::FixedDelay { .. } => 1,
+    };
+    if matches!(record.schedule.cadence, queue::Cadence::FixedDelay { .. }) {
+        (record.next, record.running) = (Some(last), None);
+    }
+    record.made = record.made.saturating_sub(made_since);
+    (record.decided, record.last) = (decided, None);
+    record.waiting.retain(|at| *at <= decided);
+    record
 }
 
 /// A schedule of a file, as the queue takes it. A zone that was not asked for before is read from its file.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tickwheel_server::{Config, Store, Tokens};
 
-use crate::raw::Reply;
-use crate::served::{Served, on_any_port, virtual_memory};
+use crate::raw::{Connection, Reply};
+use crate::served::{Served, on_any_port, until, virtual_memory};
 
 /// The lines of an export, which is whole.
 fn export(served: &Served) -> Vec<Value> {
@@ -418,4 +418,247 @@ fn ids_are_kept_on_a_server_that_never_had_a_task() {
         (&done["problem"], &done["new_ids"]),
         (&Value::Null, &json!(kinds(&lines, "task").len() + kinds(&lines, "dead").len()))
     );
+}
+
+/// Puts tasks that are due in an hour, with one batch.
+fn fill(served: &Served, queue: &str, tasks: usize) {
+    let lines: String =
+        (0..tasks).map(|n| format!("{{\"op\":\"put\",\"key\":\"k{n:05}\",\"delay\":\"1h\"}}\n")).collect();
+    let batch = format!("/v1/queues/{}/batch", queue.replace('/', "%2F"));
+    assert_eq!(served.call("POST", &batch, &lines).lines().len(), tasks);
+}
+
+/// A place in the store says when a task of somebody else is due, and how many there are.
+#[test]
+fn a_cursor_tells_a_token_nothing_of_tasks_beyond_its_scope() {
+    let tokens = Tokens::parse(&format!("{ADMIN}\n{SHOP} rights=read scope=shop/\n")).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let call = |token: &str, target: &str, body: &str| {
+        let bearer = format!("Bearer {token}");
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        served.call_with(method, target, &[("authorization", &bearer)], body)
+    };
+    let put = |queue: &str, from: usize, to: usize| {
+        let line =
+            |n| format!("{{\"op\":\"put\",\"key\":\"k{n}\",\"at_ms\":{}}}\n", 4_000_000_000_000 + n as u64);
+        let lines: String = (from..to).map(line).collect();
+        assert_eq!(call(ADMIN, &format!("/v1/queues/{queue}/batch"), &lines).status, 200);
+    };
+    let cursors = || {
+        let lines = exported(call(SHOP, "/v1/export", ""));
+        let count = lines.iter().filter(|line| line.get("cursor").is_some()).count();
+        (lines, count)
+    };
+    put("shop%2Fa", 0, 1_500);
+    let (alone, before) = cursors();
+    // Pages of others lie before, between and behind.
+    put("other", 0, 5_000);
+    let (lines, after) = cursors();
+    assert_eq!(plain(&lines), plain(&alone));
+    assert!(after <= before + 2, "{after} cursor lines, and {before} without the tasks of others");
+    let found = kinds(&lines, "task");
+    assert_eq!(found.len(), 1_500);
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.get("cursor").is_some()) {
+        let text = line["cursor"].as_str().expect("text");
+        let place: Vec<&str> = text.split('-').collect();
+        let due_ms = u64::from_str_radix(place[2], 16).expect("a number");
+        let before = lines[..at].iter().rev().find_map(|line| line.get("task"));
+        let shown = before.map_or(0, |task| {
+            let key = task["key"].as_str().expect("a key");
+            4_000_000_000_000 + key[1..].parse::<u64>().expect("a number")
+        });
+        assert_eq!(due_ms, shown, "line {at} leads behind the task before it");
+        let rest = call(SHOP, &format!("/v1/export?cursor={text}"), "").lines();
+        assert_eq!(plain(&rest), plain(&lines[at + 1..]), "behind line {at}");
+    }
+}
+
+/// A schedule makes a task between an export that broke off and the one that goes on. The task is due before the place that the export had come to, so no page has
+/// it: the schedule of the file must not say that its instant is over.
+#[test]
+fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
+    for spec in [
+        r#"{"every":"1h","payload":1}"#,
+        r#"{"cron":"0 * * * *","payload":1}"#,
+        r#"{"fixed_delay":"1h","payload":1}"#,
+    ] {
+        let source = Served::memory();
+        fill(&source, "far", 1_500);
+        // The export has come behind what is due within the hour.
+        source.expect(201, "PUT", "/v1/queues/s/schedules/hourly", spec);
+        source.advance("90s");
+        let first = export(&source);
+        let at = (0..first.len()).rfind(|at| first[*at].get("cursor").is_some()).expect("pages");
+        source.advance("58m");
+        source.advance("1h");
+        let cursor = first[at]["cursor"].as_str().expect("text");
+        let rest = source.call("GET", &format!("/v1/export?cursor={cursor}"), "").lines();
+        let lines = [&first[..=at], &rest[..]].concat();
+        let made: Vec<String> = kinds(&export(&source), "task")
+            .iter()
+            .filter(|task| task["queue"] == "s")
+            .map(|task| task["key"].to_string())
+            .collect();
+        assert!(!made.is_empty(), "{spec}");
+
+        let target = Served::memory();
+        target.advance("90s");
+        target.advance("58m");
+        target.advance("1h");
+        let (done, _) = import(&target, "?existing=skip", &text(&lines));
+        assert_eq!(done["problem"], Value::Null, "{done}");
+        target.advance("1s");
+        let there: Vec<String> = kinds(&export(&target), "task")
+            .iter()
+            .filter(|task| task["queue"] == "s")
+            .map(|task| task["key"].to_string())
+            .collect();
+        // Of those that were missed the last is made up for; the others are there from the pages.
+        let last = made.iter().max().expect("one");
+        assert!(there.contains(last), "{spec}: {there:?} without {last}");
+    }
+}
+
+/// A request whose lines come one by one.
+fn begin(served: &Served, query: &str) -> Connection {
+    let mut connection = served.connect();
+    let head = format!(
+        "POST /v1/import{query} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        served.addr
+    );
+    connection.send(head.as_bytes());
+    assert_eq!(connection.head().status, 200);
+    connection
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+fn line(queue: &str, key: &str) -> String {
+    let at = "\"due_at\":\"2090-01-01T00:00:00Z\",\"put_at\":\"2017-01-01T00:00:00Z\"";
+    format!("{{\"task\":{{\"queue\":\"{queue}\",\"key\":\"{key}\",{at}}}}}\n")
+}
+
+const HEAD: &str = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n";
+
+/// The rows of an answer whose head was read already; the end.
+fn end_of(connection: &mut Connection) -> Value {
+    let mut body = Vec::new();
+    while connection.chunk(&mut body) {}
+    let text = String::from_utf8(body).expect("UTF-8");
+    let last = text.lines().last().expect("an end");
+    serde_json::from_str::<Value>(last).expect("JSON")["end"].take()
+}
+
+/// Settings go in with their line, so that what a test waits for tells that the lines before them are in.
+const SETTINGS: &str = "{\"queue\":{\"queue\":\"mark\",\"draining\":true}}\n";
+
+#[test]
+fn a_drain_stops_an_import_that_is_under_way() {
+    let served = Served::memory();
+    let mut connection = begin(&served, "");
+    connection.send(chunk(&format!("{HEAD}{}{SETTINGS}", line("q", "a"))).as_bytes());
+    until("the first lines are in", || served.expect(200, "GET", "/v1/queues/mark", "")["draining"] == true);
+    served.expect(200, "POST", "/v1/drain", "");
+    connection.send(chunk(&format!("{}{}", line("q", "b"), line("q", "c"))).as_bytes());
+    connection.send(b"0\r\n\r\n");
+    let end = end_of(&mut connection);
+    assert_eq!((&end["next_line"], &end["added"]), (&json!(4), &json!(2)), "{end}");
+    assert_eq!(end["problem"]["type"], "/problems/server-draining", "{end}");
+    assert_eq!(served.counts("q"), [1, 0, 0]);
+}
+
+/// A client that leaves takes nothing back, and what it had not sent whole is not in.
+#[test]
+fn a_client_that_leaves_in_the_middle_leaves_whole_lines() {
+    let served = Served::memory();
+    let mut connection = begin(&served, "");
+    let half = line("q", "c");
+    let sent = format!("{HEAD}{}{SETTINGS}{}{}", line("q", "a"), line("q", "b"), &half[..half.len() - 9]);
+    connection.send(chunk(&sent).as_bytes());
+    until("the first lines are in", || served.expect(200, "GET", "/v1/queues/mark", "")["draining"] == true);
+    drop(connection);
+    // Its place is free again, and the file goes in from the beginning.
+    let whole = format!("{HEAD}{}{SETTINGS}{}{}", line("q", "a"), line("q", "b"), half);
+    let (done, _) = import(&served, "?existing=skip", &whole);
+    assert_eq!(done["problem"], Value::Null, "{done}");
+    assert_eq!(served.counts("q"), [3, 0, 0]);
+}
+
+/// A body that breaks off without a word: what was whole is in, and the answer says from where to go on.
+#[test]
+fn a_body_that_breaks_off_takes_in_no_half_line() {
+    for broken in ["zz\r\n", "40\r\n"] {
+        let served = Served::memory();
+        let mut connection = begin(&served, "");
+        let half = line("q", "b");
+        let sent = format!("{HEAD}{}{}", line("q", "a"), &half[..half.len() - 9]);
+        connection.send(format!("{}{broken}", chunk(&sent)).as_bytes());
+        connection.finish();
+        let end = end_of(&mut connection);
+        assert_eq!((&end["next_line"], &end["added"]), (&json!(3), &json!(1)), "{broken:?}: {end}");
+        assert_eq!(end["problem"]["status"], 400, "{broken:?}: {end}");
+        assert_eq!(served.counts("q"), [1, 0, 0], "{broken:?}");
+    }
+}
+
+/// Two clients import the same file at once: each line is in once.
+#[test]
+fn two_imports_at_once_have_one_task_for_each_key() {
+    let source = Served::memory();
+    fill(&source, "q", 2_000);
+    let lines = export(&source);
+    let target = Served::memory();
+    let text = text(&lines);
+    let ends: Vec<Value> = std::thread::scope(|scope| {
+        let both = [(); 2].map(|()| scope.spawn(|| import(&target, "?existing=skip", &text).0));
+        both.map(|one| one.join().expect("it ends")).into()
+    });
+    assert!(ends.iter().all(|end| end["problem"].is_null()), "{ends:?}");
+    let sum = |name: &str| -> u64 { ends.iter().map(|end| end[name].as_u64().expect("a number")).sum() };
+    assert_eq!((sum("added"), sum("skipped"), sum("new_ids")), (2_000, 2_000, 0), "{ends:?}");
+    assert_eq!(plain(&export(&target)), plain(&lines));
+}
+
+#[test]
+fn lines_may_end_as_other_systems_end_them_and_say_nothing_twice() {
+    let served = Served::memory();
+    let (a, b) = (line("q", "a"), line("q", "b"));
+    let crlf = format!("{HEAD}\n{a}\n{b}").replace('\n', "\r\n");
+    let (end, _) = import(&served, "", &crlf);
+    assert_eq!((&end["problem"], &end["added"], &end["next_line"]), (&Value::Null, &json!(2), &json!(6)));
+    let at = "\"due_at\":\"2090-01-01T00:00:00Z\",\"put_at\":\"2017-01-01T00:00:00Z\"";
+    for (bad, detail) in [
+        (
+            format!("{{\"task\":{{\"queue\":\"q\",\"queue\":\"q\",\"key\":\"c\",{at}}}}}"),
+            "`task.queue`: is given twice",
+        ),
+        (
+            format!("{{\"task\":{{\"queue\":\"q\",\"key\":\"c\",\"color\":1,{at}}}}}"),
+            "`task.color`: is not a member",
+        ),
+        (
+            format!("{{\"task\":{{\"queue\":\"q\",\"key\":\"c\",{at}}},\"cursor\":\"a\"}}"),
+            "the body: has 2 members",
+        ),
+        (
+            format!("{{\"task\":{{\"queue\":\"q\",\"key\":\"c\",\"attempt\":4294967296,{at}}}}}"),
+            "`task.attempt`",
+        ),
+    ] {
+        let (end, _) = import(&served, "", &format!("{HEAD}{bad}\n"));
+        let told = end["problem"]["detail"].as_str().expect("text");
+        assert!(told.starts_with(&format!("line 2: {detail}")), "{told}");
+    }
+    let mut not_utf8 = format!("{HEAD}{{\"task\":{{\"queue\":\"q\",\"key\":\"").into_bytes();
+    not_utf8.extend_from_slice(&[0xff, b'"', b'}', b'}', b'\n']);
+    let mut connection = served.connect();
+    connection.request("POST", "/v1/import", &[], &not_utf8);
+    let rows = connection.reply().lines();
+    let told = rows[0]["end"]["problem"]["detail"].as_str().expect("text");
+    assert!(told.starts_with("line 2: the body: is not"), "{told}");
+    let long = format!("{HEAD}{a}{{\"cursor\":\"{}\"}}\n{b}", "x".repeat(2 << 20));
+    let (end, _) = import(&served, "?existing=skip", &long);
+    assert_eq!((&end["next_line"], &end["problem"]["status"]), (&json!(3), &json!(413)), "{end}");
 }
