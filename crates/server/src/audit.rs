@@ -34,7 +34,10 @@ pub(crate) struct Acts(BTreeSet<(&'static str, &'static str)>);
 impl Acts {
     pub(crate) fn new() -> Self {
         let is_act = |operation: &Operation| {
-            let needs_admin = matches!(operation.needs, Needs::In("admin") | Needs::Everywhere("admin"));
+            let needs_admin = matches!(
+                operation.needs,
+                Needs::In("admin") | Needs::Somewhere("admin") | Needs::Everywhere("admin")
+            );
             operation.method != "GET" && (needs_admin || OF_MANY.contains(&operation.path))
         };
         let acts = operations().into_iter().filter(is_act);
@@ -161,6 +164,7 @@ mod tests {
             ("POST", "/v1/clock/advance"),
             ("POST", "/v1/drain"),
             ("POST", "/v1/backups"),
+            ("POST", "/v1/import"),
             ("POST", "/v1/queues/{q}/purge"),
             ("PUT", "/v1/queues/{q}/schedules/{name}"),
             ("DELETE", "/v1/jobs/{id}"),
