@@ -121,6 +121,9 @@ impl Import {
         loop {
             match reading.next()? {
                 Some((number, _)) if number < self.from_line => {}
+                None if reading.next_line() < self.from_line => {
+                    bail!("the file has {} lines, and no line {}", reading.next_line() - 1, self.from_line)
+                }
                 line => return Ok(line),
             }
         }

@@ -40,8 +40,7 @@ impl Reading {
     }
 
     fn of(mut from: Box<dyn BufRead>) -> Result<Self> {
-        let mut head = Vec::new();
-        from.read_until(b'\n', &mut head).context("failed to read line 1")?;
+        let head = line(&mut from, 1)?;
         let header = match ExportLine::parse(&head) {
             Ok(ExportLine::Header(header)) => header,
             Ok(_) => bail!("line 1 is no header of an export: is this the whole file?"),
@@ -56,10 +55,9 @@ impl Reading {
     /// It cannot be read, or stands behind the end.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
         loop {
-            let (number, mut line) = (self.next, Vec::new());
-            let failed = || format!("failed to read line {number}");
-            let read = io::Read::take(&mut self.from, LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
-            if read.with_context(failed)? == 0 {
+            let number = self.next;
+            let line = line(&mut self.from, number)?;
+            if line.is_empty() {
                 return Ok(None);
             }
             self.next += 1;
@@ -91,6 +89,11 @@ impl Reading {
         }
     }
 
+    /// The number of the line that would come next.
+    pub(crate) fn next_line(&self) -> u64 {
+        self.next
+    }
+
     /// Whether the file is whole, once all of it was read.
     ///
     /// # Errors
@@ -111,6 +114,17 @@ impl Reading {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// The line with this number, with its line end; empty at the end of the file.
+fn line(from: &mut impl BufRead, number: u64) -> Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let read = io::Read::take(from, LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
+    read.with_context(|| format!("failed to read line {number}"))?;
+    if line.len() == LINE_BYTES_MAX && !line.ends_with(b"\n") {
+        bail!("line {number} has more than {} MiB: is this an export?", LINE_BYTES_MAX >> 20);
+    }
+    Ok(line)
 }
 
 /// Counts in words.
@@ -154,6 +168,16 @@ mod tests {
         let mut twice = of(format!("{HEAD}{end}{end}")).expect("a header");
         twice.next().expect("the end");
         assert!(twice.next().expect_err("one more").to_string().contains("line 3 stands behind the end"));
+    }
+
+    #[test]
+    fn a_line_that_no_export_writes_is_named_and_not_held() {
+        let endless = || io::Read::chain(HEAD.as_bytes(), io::repeat(b'x'));
+        let mut reading = Reading::of(Box::new(BufReader::new(endless()))).expect("a header");
+        let told = reading.next().expect_err("it has no end").to_string();
+        assert!(told.starts_with("line 2 has more than 64 MiB"), "{told}");
+        let no_header = Reading::of(Box::new(BufReader::new(io::repeat(b'x'))));
+        assert!(no_header.err().expect("no header").to_string().starts_with("line 1 has more"));
     }
 
     #[test]
