@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use tickwheel_api::ImportQuery;
+use tickwheel_api::client::Client;
+
 use crate::caller::{Caller, Silence};
 use crate::history::{Answer, Call, Key, wall_ms};
 use crate::mount::Mount;
@@ -97,6 +100,63 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     say(&format!(
         "full: 507 after {batches} and {more} batches; on a disk without a free byte the server {so}"
     ));
+}
+
+/// An import stops before the line that there is no room for: the lines before it are in and outlive a kill, and it goes on from there when there is room.
+#[test]
+fn an_import_that_finds_the_disk_full_stops_before_a_line_and_goes_on_from_it() {
+    if !has("a full disk in an import", &[Need::Program("mount"), Need::Mounting]) {
+        return;
+    }
+    let stage = Stage::new();
+    let _disk = Mount::at(&stage.home.data, &["-t", "tmpfs", "-o", DISK, "tmpfs"]);
+    let server = stage.home.start();
+    let ballast = Ballast::of(&stage.home.data, "ballast", BALLAST);
+    let import = |url: &str, from: u64| {
+        let query = ImportQuery { quiet: true, first_line: from, ..ImportQuery::default() };
+        let client = Client::new(url).expect("a URL");
+        client.import(query, lines(from, 1_000)).expect("an import is answered, whatever stops it").1
+    };
+    let count = |url: &str| {
+        let queue = Client::new(url).expect("a URL").queue("q").expect("the queue is there");
+        queue.counts.scheduled
+    };
+    let mut next = 2;
+    let problem = loop {
+        let end = import(&server.url, next);
+        next = end.next_line;
+        match end.problem {
+            Some(problem) => break problem,
+            None => assert!(next < 40_000, "growth was never refused"),
+        }
+    };
+    assert_eq!(problem.status, 507, "{problem:?}");
+    assert!(problem.detail.starts_with(&format!("line {next}: ")), "{problem:?}");
+    assert_eq!(count(&server.url), next - 2, "all lines before {next} are in, and none after");
+    server.kill();
+    let server = stage.home.start();
+    assert_eq!(count(&server.url), next - 2, "after a kill");
+    ballast.remove();
+    let end = wait_for("room for the rest", || {
+        let end = import(&server.url, next);
+        end.problem.is_none().then_some(end)
+    });
+    assert_eq!((end.next_line, count(&server.url)), (next + 1_000, next + 998));
+    say(&format!("full: an import stopped before line {next} with 507 and went on from it"));
+}
+
+/// Lines of an export with a header in front; each has a payload of 10 KB.
+fn lines(from: u64, count: u64) -> Vec<u8> {
+    let mut text =
+        String::from("{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n");
+    let rest = format!(
+        "\"due_at\":\"2090-01-01T00:00:00Z\",\"put_at\":\"2017-01-01T00:00:00Z\",\"payload\":\"{}\"}}}}\n",
+        "x".repeat(10_000)
+    );
+    for number in from..from + count {
+        text += &format!("{{\"task\":{{\"queue\":\"q\",\"key\":\"k{number}\",{rest}");
+    }
+    text.into_bytes()
 }
 
 /// Puts a quarter of a megabyte at a time until growth is refused; how often.
