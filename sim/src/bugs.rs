@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
 /// that is lost and put again is a second task to who looks at it (P6).
-pub const BUGS: [Bug; 47] = [
+pub const BUGS: [Bug; 49] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -71,6 +71,8 @@ pub const BUGS: [Bug; 47] = [
     bug("burial-forgotten", &["P4", "P5", "P6", "counts"]),
     bug("run-not-written", &["P1", "P3", "P6"]),
     bug("lease-ends-before-told", &["P4"]),
+    bug("import-of-what-ended", &["P4", "P5"]),
+    bug("import-beside-what-is-far", &["P1", "P4", "P5", "P6"]),
 ];
 
 /// So many seeds have to fail before it is said on which promise a bug was found.

@@ -98,12 +98,14 @@ pub struct Options {
     pub tight_percent: u64,
     /// Percent of the holds that forget a queue instead.
     pub delete_percent: u64,
+    /// Percent of the calls that import a task.
+    pub import_percent: u64,
 }
 
 /// Names, and where they stand in the options.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 45] = [
+const FIELDS: [Field; 46] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -149,6 +151,7 @@ const FIELDS: [Field; 45] = [
     ("glitch-permille", |o| &mut o.glitch_permille),
     ("tight-percent", |o| &mut o.tight_percent),
     ("delete-percent", |o| &mut o.delete_percent),
+    ("import-percent", |o| &mut o.import_percent),
 ];
 
 impl Options {
@@ -202,6 +205,7 @@ impl Options {
             glitch_permille: rng.pick(&[0, 0, 10]),
             tight_percent: rng.pick(&[0, 50, 100]),
             delete_percent: rng.pick(&[0, 30]),
+            import_percent: rng.pick(&[0, 5, 20]),
         }
     }
 

@@ -64,7 +64,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Act, Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, How, Limits, Mode, Pause, Rate, State,
+    Act, Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, How, Limits, Mode, Pause, Rate, State, There,
     TokenAnswer, Verb, View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
 };
 use self::clock::Clock;
@@ -494,6 +494,9 @@ impl Oracle {
         let (name, verb) = (&op.call.queue, &op.call.verb);
         if let (Verb::Put { .. }, Answer::Stored { created: true, task }) = (verb, &answer) {
             self.may_be_added(op, &task.key)?;
+        }
+        if let (Verb::Import { .. }, Answer::Added, Some(key)) = (verb, &answer, &op.call.key) {
+            self.may_be_imported(op, key)?;
         }
         Ok(match (verb, answer) {
             (

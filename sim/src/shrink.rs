@@ -8,7 +8,7 @@ use crate::run::{Outcome, Watch};
 const RUNS_MAX: u32 = 400;
 
 /// Options and the least that each of them may be made: what matters most first. Those that are not named stay as they are.
-const LEAST: [(&str, u64); 28] = [
+const LEAST: [(&str, u64); 29] = [
     ("calls", 0),
     ("crashes", 0),
     ("net-percent", 0),
@@ -30,6 +30,7 @@ const LEAST: [(&str, u64); 28] = [
     ("guarded", 0),
     ("tight-percent", 0),
     ("delete-percent", 0),
+    ("import-percent", 0),
     ("clients", 1),
     ("queues", 1),
     ("keys", 1),

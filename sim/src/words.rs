@@ -121,6 +121,10 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         | product::Answer::Ack(Err(why))
         | product::Answer::Extend(Err(why))
         | product::Answer::Lease(Err(why)) => why,
+        product::Answer::Import(Ok(product::Imported {
+            refused: Some(product::ImportError::Unavailable(why)),
+            ..
+        })) => why,
         _ => return false,
     };
     matches!(why, product::Unavailable::Full { .. })
@@ -198,6 +202,19 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 on_lease: on_lease(*revoke),
                 may_add,
                 asked_at: None,
+            })
+        }
+        Verb::Import { due, payload: number, attempts, there, revoke } => {
+            let trace = call.key.as_deref().and_then(trace_of);
+            product::Command::Import(product::ImportTasks {
+                tasks: vec![imported(queue, named(), *due, *number, *attempts, trace)],
+                existing: match there {
+                    oracle::There::Skip => product::Existing::Skip,
+                    oracle::There::Replace => product::Existing::Replace,
+                    oracle::There::Refuse => product::Existing::Refuse,
+                },
+                on_lease: on_lease(*revoke),
+                ids_below: None,
             })
         }
         Verb::Get => product::Command::Get(product::Get { queue, key: named() }),
@@ -284,6 +301,29 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
     }
 }
 
+/// A live task that was put elsewhere, at the beginning of time.
+fn imported(
+    queue: product::QueueName,
+    key: product::Key,
+    due_ms: i64,
+    number: u64,
+    attempts: u32,
+    trace: Option<Arc<str>>,
+) -> product::ImportTask {
+    let Given { body, terms } = Given::of(number);
+    product::ImportTask {
+        id: 0,
+        queue,
+        key,
+        due_at: product::Timestamp::from_ms(due_ms).expect("after 1970"),
+        put_at: product::Timestamp::default(),
+        priority: terms.priority,
+        attempts,
+        body: Arc::new(body),
+        extra: product::Extra { group: terms.group, retry: terms.retry, trace, ..product::Extra::default() },
+    }
+}
+
 fn change(queue: product::QueueName, change: product::QueueChange) -> product::Command {
     product::Command::ChangeQueue(product::ChangeQueue { queue, change })
 }
@@ -342,7 +382,9 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             _ => A::Refused,
         },
         P::Forecast(_) => unreachable!("the oracle asks for no forecast"),
-        P::Import(_) | P::ImportSchedule(_) => unreachable!("the oracle imports nothing"),
+        P::Import(Ok(imported)) => of_import(&imported),
+        P::Import(Err(why)) => unavailable(&why),
+        P::ImportSchedule(_) => unreachable!("the oracle imports no schedule"),
         P::Redrive(Ok(task)) => A::Stored { created: false, task: view(&task) },
         P::Redrive(Err(error)) => match error {
             product::RedriveError::NotFound => A::NotFound,
@@ -412,6 +454,23 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         | P::Schedules(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
+    }
+}
+
+/// What became of the one task of an import.
+fn of_import(imported: &product::Imported) -> oracle::Answer {
+    use oracle::Answer as A;
+    match (imported.outcomes.first(), &imported.refused) {
+        (Some(product::ImportOutcome::Added { .. }), _) => A::Added,
+        (Some(product::ImportOutcome::Replaced), _) => A::Replaced,
+        (Some(product::ImportOutcome::Skipped(_)), _) => A::Skipped,
+        (None, Some(product::ImportError::Live { .. })) => A::Live,
+        (None, Some(product::ImportError::Dead { .. })) => A::Dead,
+        (None, Some(product::ImportError::Leased)) => A::Leased,
+        (None, Some(product::ImportError::BacklogFull { .. })) => A::BacklogFull,
+        (None, Some(product::ImportError::Unavailable(why))) => unavailable(why),
+        (None, Some(_)) => A::Refused,
+        (None, None) => unreachable!("an import of one task says what became of it"),
     }
 }
 

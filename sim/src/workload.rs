@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, Verb, View};
+use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, There, Verb, View};
 use crate::rng::Rng;
 
 /// So many tasks are remembered to be named by their ids.
@@ -28,6 +28,7 @@ pub(crate) struct Workload {
     rate_percent: u64,
     terms_percent: u64,
     by_id_percent: u64,
+    import_percent: u64,
     /// About when the crowd is due.
     crowd_due_ms: i64,
     payloads: u64,
@@ -60,6 +61,7 @@ impl Workload {
             rate_percent: options.rate_percent,
             terms_percent: options.terms_percent,
             by_id_percent: options.by_id_percent,
+            import_percent: options.import_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -125,6 +127,9 @@ impl Workload {
             return self.one_of_crowd(queue, wall_ms);
         }
         let key = Some(self.keys[self.rng.index(self.keys.len())].clone());
+        if self.import_percent > 0 && self.rng.chance(self.import_percent) {
+            return self.import(queue, key, wall_ms);
+        }
         match self.rng.below(100) {
             0..30 => self.put(queue, key, wall_ms),
             30..42 => {
@@ -240,6 +245,16 @@ impl Workload {
         }
         let (if_match, revoke) = (self.if_match(&queue, &key), self.rng.chance(25));
         Call { queue, key, verb: Verb::Put { due, payload, mode, if_match, revoke } }
+    }
+
+    fn import(&mut self, queue: String, key: Option<String>, wall_ms: i64) -> Call {
+        let due = match self.due(wall_ms) {
+            Due::At(at) => at,
+            Due::In(ms) => wall_ms.saturating_add_unsigned(ms),
+        };
+        let there = self.rng.pick(&[There::Skip, There::Skip, There::Replace, There::Replace, There::Refuse]);
+        let (payload, attempts, revoke) = (self.payload(), self.rng.below(2) as u32, self.rng.chance(30));
+        Call { queue, key, verb: Verb::Import { due, payload, attempts, there, revoke } }
     }
 
     /// Any task that was shown lately, whatever has become of it.

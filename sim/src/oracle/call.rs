@@ -137,6 +137,17 @@ pub enum Mode {
     },
 }
 
+/// What an import does about a task that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// It stays, and so does the end of one that has ended: [`Answer::Skipped`].
+    Skip,
+    /// What is imported takes its place.
+    Replace,
+    /// It stays: [`Answer::Live`] or [`Answer::Dead`].
+    Refuse,
+}
+
 /// Why a lease comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
@@ -190,6 +201,20 @@ pub enum Verb {
         /// The version the client expects.
         if_match: Option<u64>,
         /// Take it away from a worker who holds it.
+        revoke: bool,
+    },
+    /// Bring a live task that was put elsewhere, before anything happened here. Answered by `Added`, `Replaced`, `Skipped`, `Live`, `Dead` or
+    /// `Leased`.
+    Import {
+        /// When it is due.
+        due: i64,
+        /// As of a put. It does not expire, and has one instant.
+        payload: u64,
+        /// Leases that ended elsewhere.
+        attempts: u32,
+        /// What to do with one that is there.
+        there: There,
+        /// Take that one away from a worker who holds it.
         revoke: bool,
     },
     /// Read the task. Answered by `Task` or `NotFound`.
@@ -296,6 +321,12 @@ pub enum Answer {
         /// The task.
         task: View,
     },
+    /// What was imported is a new task.
+    Added,
+    /// What was imported took the place of a live task.
+    Replaced,
+    /// What was imported was left out: a task is there, or has ended.
+    Skipped,
     /// The task that a get found.
     Task(View),
     /// Ended; no delivery starts any more.

@@ -105,6 +105,13 @@ impl Oracle {
         if queue.drained.since(op.called).all(|drained| drained) {
             return broken("a task was added while the queue was drained".to_owned());
         }
+        self.may_be_imported(op, key)
+    }
+
+    /// A task was added, which no drain refuses: the queue had not all the tasks that it may have.
+    pub(super) fn may_be_imported(&self, op: &Op, key: &str) -> Verdict {
+        let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
+        let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
         let most = queue.limits.since(op.called).map(|limits| limits.max_backlog.unwrap_or(usize::MAX)).max();
         // Of another call nobody knows whether it came before or after.
         let others = || queue.keys.iter().filter(|(other, _)| *other != key).map(|(_, book)| book);

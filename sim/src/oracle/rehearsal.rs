@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Answer, Call, CallId, Delivery, Due, How, Mode, Oracle, State, TokenAnswer, Verb, View, Violation,
+    Answer, Call, CallId, Delivery, Due, How, Mode, Oracle, State, There, TokenAnswer, Verb, View, Violation,
     priority_of,
 };
 
@@ -180,7 +180,10 @@ impl World {
             return;
         }
         self.listing = matches!(verb, Verb::List);
-        let keyed = matches!(verb, Verb::Put { .. } | Verb::Get | Verb::Patch { .. } | Verb::Cancel { .. });
+        let keyed = matches!(
+            verb,
+            Verb::Put { .. } | Verb::Import { .. } | Verb::Get | Verb::Patch { .. } | Verb::Cancel { .. }
+        );
         let made =
             matches!(verb, Verb::Put { mode: Mode::Upsert, if_match: None, .. }) && self.random.one_in(4);
         let key = (keyed && !made).then(|| ["a", "b", "c", "d"][self.random.below(4) as usize].to_owned());
@@ -221,7 +224,7 @@ impl World {
         }
         let lease_ms = 50 + random.below(300);
         let payload = self.calls_made + 1_000_000;
-        match random.below(24) {
+        match random.below(26) {
             0..=5 => Verb::Put { due, payload, mode, if_match, revoke },
             6..=7 => Verb::Get,
             8..=9 => {
@@ -237,8 +240,13 @@ impl World {
             }
             21 if random.one_in(3) => Verb::Return { tokens },
             21 => Verb::Extend { tokens, lease_ms },
-            22 => Verb::Counts,
-            _ => Verb::List,
+            22..=23 => Verb::Counts,
+            24 => Verb::List,
+            _ => {
+                let there = [There::Skip, There::Replace, There::Refuse][random.below(3) as usize];
+                let due = self.wall + random.below(1_000) as i64 - 300;
+                Verb::Import { due, payload, attempts: random.below(2) as u32, there, revoke }
+            }
         }
     }
 
@@ -502,6 +510,31 @@ impl World {
                 let view = Self::view(&key, &task);
                 self.memory.tasks.insert(key, task);
                 Answer::Stored { created, task: view }
+            }
+            Verb::Import { there: There::Skip, .. }
+                if found.is_some() || self.memory.done.contains_key(&key) =>
+            {
+                Answer::Skipped
+            }
+            Verb::Import { there: There::Refuse, .. } if found.is_some() => Answer::Live,
+            Verb::Import { revoke: false, .. } if leased => Answer::Leased,
+            Verb::Import { due, payload, attempts, .. } => {
+                self.take_back(&key);
+                let is_there = found.is_some();
+                let task = Task {
+                    id: found.as_ref().map_or(seq, |task| task.id),
+                    version: seq,
+                    place: seq,
+                    due: *due,
+                    old_due: found.map(|task| task.due),
+                    payload: *payload,
+                    ended: *attempts,
+                    ready: *due <= self.wall,
+                    lease: None,
+                    cut_off: None,
+                };
+                self.memory.tasks.insert(key, task);
+                if is_there { Answer::Replaced } else { Answer::Added }
             }
             Verb::Get => found.map_or(Answer::NotFound, |task| Answer::Task(Self::view(&key, &task))),
             Verb::Patch { .. } | Verb::Cancel { .. } if found.is_none() => match call.verb {

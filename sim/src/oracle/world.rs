@@ -5,7 +5,7 @@ use std::mem::take;
 use std::rc::Rc;
 
 use super::call::{
-    Act, Answer, Call, CallId, Due, How, Mode, State, TokenAnswer, Verb, View, expire_after_of,
+    Act, Answer, Call, CallId, Due, How, Mode, State, There, TokenAnswer, Verb, View, expire_after_of,
     max_attempts_of,
 };
 use super::clock::{Clock, Moment};
@@ -227,6 +227,7 @@ impl World {
                 });
                 self.stored(created, op, clock)
             }
+            Verb::Import { .. } => self.import(op, clock),
             Verb::Get if self.dead.is_some() => match &op.said {
                 Some(Answer::Task(view)) if view.state == State::Dead => self.see_dead(view),
                 said => Ok(said.is_none()),
@@ -289,6 +290,42 @@ impl World {
                 unreachable!("they concern no single key")
             }
         }
+    }
+
+    /// A task comes from elsewhere, where it was put before all that happened here.
+    fn import(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let Verb::Import { due, payload, attempts, there, revoke } = op.call.verb else {
+            unreachable!("it was just looked at")
+        };
+        let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
+        let leased = self.task.as_ref().is_some_and(|task| task.leased);
+        let (is_live, is_dead) = (self.task.is_some(), self.dead.is_some());
+        match there {
+            There::Skip if is_live || is_dead || self.acked.is_some() => return is(Answer::Skipped),
+            There::Refuse if is_live => return is(Answer::Live),
+            There::Refuse if is_dead => return is(Answer::Dead),
+            There::Replace if leased && !revoke => return is(Answer::Leased),
+            There::Skip | There::Refuse | There::Replace => {}
+        }
+        self.take_back(revoke);
+        self.buried.extend(self.dead.take());
+        let was_due = self.task.as_ref().and_then(|task| task.taken_back(op, clock));
+        self.revoked_before.extend(self.revoked.take_if(|_| !is_live));
+        let stepped = self.task.as_mut().and_then(|task| task.stepped.take());
+        self.task = Some(Task {
+            stepped,
+            id: self.task.as_ref().and_then(|task| task.id),
+            due: (due, due),
+            born: op.from,
+            was_due,
+            since: op.from,
+            payload,
+            leases_ended: attempts,
+            put_by: op.id.0,
+            ready: Some(false),
+            ..Task::default()
+        });
+        is(if is_live { Answer::Replaced } else { Answer::Added })
     }
 
     fn stored(&mut self, new: bool, op: &Op, clock: &Clock) -> Result<bool, Broken> {

@@ -168,6 +168,7 @@ fn may_grow(verb: &Verb) -> bool {
     matches!(
         verb,
         Verb::Put { .. }
+            | Verb::Import { .. }
             | Verb::Patch { .. }
             | Verb::Redrive { .. }
             | Verb::ById { act: Act::Run | Act::Lease { .. }, .. }
