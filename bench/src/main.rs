@@ -7,6 +7,7 @@ mod beanstalk;
 mod calls;
 mod count;
 mod cpu;
+mod export;
 mod figures;
 mod http;
 mod machine;
@@ -52,6 +53,8 @@ enum Bench {
     Beanstalk(beanstalk::BeanstalkArguments),
     /// Durable puts beside a backup: the latency of the slow ones, in rounds that alternate with quiet ones.
     Backup(backup::BackupArguments),
+    /// Exports beside lists and imports beside batches, over HTTP: tasks in a second.
+    Export(export::ExportArguments),
     /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
     Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
@@ -97,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Http(arguments) => measured(|| http::run(&arguments)),
         Bench::Beanstalk(arguments) => measured(|| beanstalk::run(&arguments)),
         Bench::Backup(arguments) => measured(|| backup::run(&arguments)),
+        Bench::Export(arguments) => measured(|| export::run(&arguments)),
         Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
         Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
