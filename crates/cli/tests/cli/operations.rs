@@ -100,6 +100,14 @@ fn trouble(section: &str, unit: &mut Unit) -> bool {
                  tickwheel nack mail \"$token\" --reason 'no luck'",
             );
         }
+        "Workers gone" => {
+            unit.does(
+                "tickwheel lease mail --for 1s
+                 until curl -sS $TICKWHEEL_SERVER/metrics | grep -q 'expired_total{queue=\"mail\"} 1'; do sleep 0.05; done",
+            );
+        }
+        "Slow commits" => return unit.with_slow_syncs(),
+        "Clock doubted" => return unit.with_a_clock_that_jumps(),
         "Full" => {
             if !unit.on_a_small_disk() {
                 return false;

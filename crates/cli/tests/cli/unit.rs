@@ -128,6 +128,42 @@ impl Unit {
         self.mounted
     }
 
+    /// Each sync takes 50 ms, which is slow to this server. Whether this machine lets us delay them.
+    pub(crate) fn with_slow_syncs(&self) -> bool {
+        self.does("systemctl stop tickwheel; TICKWHEEL_SLOW_COMMIT=20ms systemctl start tickwheel");
+        let pid = self.pid().expect("it runs");
+        let trace = "strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=50000";
+        // It ends with the server.
+        let attach = format!(
+            "strace -V
+             {trace} -p {} >strace 2>&1 & tracer=$!
+             until grep -q commit_slow log; do
+                 [ -d /proc/$tracer ] || exit 1
+                 tickwheel put slow one --in 1h
+             done",
+            pid.as_raw_nonzero()
+        );
+        self.run(&attach).status.success()
+    }
+
+    /// The wall clock jumps an hour ahead, and the server doubts it. Whether this machine has a clock that we may move.
+    pub(crate) fn with_a_clock_that_jumps(&self) -> bool {
+        let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+        let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+        let Some(library) = library.into_iter().find(|path| path.exists()) else { return false };
+        self.does(&format!(
+            "systemctl stop tickwheel
+             echo +0 >clock
+             LD_PRELOAD={} FAKETIME_TIMESTAMP_FILE=$PWD/clock FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_NO_CACHE=1 \
+                 systemctl start tickwheel
+             echo +3600 >clock.next
+             mv clock.next clock
+             until curl -sS $TICKWHEEL_SERVER/readyz | grep -q degraded; do sleep 0.05; done",
+            library.display()
+        ));
+        true
+    }
+
     /// No file of the server grows or is written any more.
     pub(crate) fn end_writes(&self) {
         let limit = Rlimit { current: Some(0), maximum: None };
