@@ -130,3 +130,8 @@ fn live_bytes(segment: &Segment) -> u64 {
     let share = u128::from(segment.len) * u128::from(segment.live) / u128::from(segment.records.max(1));
     u64::try_from(share).unwrap_or(segment.len)
 }
+
+/// About how many bytes of it are dead.
+pub(super) fn dead_bytes(segment: &Segment) -> u64 {
+    segment.len.saturating_sub(live_bytes(segment))
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::checkpointing::{Came, Checkpoint};
-use super::moving::Moving;
+use super::moving::{self, Moving};
 use super::store::DiskStore;
 use crate::checkpoint::Start;
 use crate::disk::{Disk, DiskError, DiskOp};
@@ -228,12 +228,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return false;
         }
         let log_bytes = self.files.since_checkpoint();
-        // When space runs low it is worth its writing much sooner: it lets go of the log.
-        let low = self.free_bytes < self.disk_reserve() && log_bytes > self.options.log_file_bytes;
+        let is_due = log_bytes > self.options.checkpoint_after_bytes;
+        let is_low = self.free_bytes < self.disk_reserve();
+        if is_low {
+            // A spare is worth more as space.
+            let spares = self.files.give_up_spares();
+            spares.into_iter().for_each(|file| self.upkeep.remove(file));
+        }
         // One that will not fit is not begun. The log goes on meanwhile, unless the commit that waits is all there is.
         let beside = if commit_waits { 0 } else { self.options.log_file_bytes };
-        let due = log_bytes > self.options.checkpoint_after_bytes || low;
-        if !due || self.free_bytes < self.checkpoint_bytes() + beside {
+        let space = self.free_bytes.checked_sub(self.checkpoint_bytes() + beside);
+        let Some(space) = space.filter(|_| is_due || is_low) else { return false };
+        let sources = Moving::choose(&self.catalog, self.end.wall, space, &self.options.bounds);
+        if !is_due && self.gives_back(&sources) <= self.options.log_file_bytes {
             return false;
         }
         let start = Start {
@@ -243,8 +250,6 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             epoch: self.epoch,
         };
         self.upkeep.number += 1;
-        let space = self.free_bytes - (self.checkpoint_bytes() + beside);
-        let sources = Moving::choose(&self.catalog, self.end.wall, space, &self.options.bounds);
         let tasks = self.catalog.fresh.snapshot();
         let checkpoint = Checkpoint::new(start, self.upkeep.number, self.end.wall, log_bytes, tasks, sources);
         self.upkeep.checkpoint = Some(checkpoint);
@@ -252,6 +257,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.body_floor = start.seq;
         self.encode_pending_again();
         true
+    }
+
+    /// Bytes of files that a checkpoint gives back, if it moves what is live in `sources`. When space runs low, it is worth its writing much
+    /// sooner for their sake. A backup keeps all of them.
+    fn gives_back(&self, sources: &[u32]) -> u64 {
+        if self.upkeep.held {
+            return 0;
+        }
+        let segments = &self.catalog.segments;
+        let empty = segments.iter().filter(|(_, segment)| segment.live == 0 && !segment.leaving);
+        let empty: u64 = empty.map(|(_, segment)| segment.len).sum();
+        let moved: u64 = sources.iter().map(|slot| moving::dead_bytes(segments.get(*slot))).sum();
+        self.files.bytes_kept() + empty + moved
     }
 
     /// Whether the checkpoint under way does not keep up: it is given one step for each commit once as much log has come as a quarter of what it

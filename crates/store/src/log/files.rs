@@ -183,6 +183,16 @@ impl Files {
         kept.chain(self.current.iter().map(|file| (&file.name, file.used, file.len)))
     }
 
+    /// Bytes of the files that a checkpoint lets go of, if it begins now.
+    pub(crate) fn bytes_kept(&self) -> u64 {
+        self.kept.iter().map(|file| file.len).sum()
+    }
+
+    /// Keeps no spare any more. The files are to be removed.
+    pub(crate) fn give_up_spares(&mut self) -> Vec<Arc<str>> {
+        self.spares.drain(..).map(|spare| spare.name).collect()
+    }
+
     pub(crate) fn since_checkpoint(&self) -> u64 {
         self.since_checkpoint
     }
