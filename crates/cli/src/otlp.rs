@@ -37,8 +37,20 @@ impl Export {
 /// Whether this can be a collector's URL.
 ///
 /// # Errors
-/// It is none of HTTP.
+/// It is none of HTTP, or it has credentials or a query in it. The text does not repeat a URL with credentials.
 pub(crate) fn check(url: &str) -> Result<()> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    ensure!(
+        !host.contains('@'),
+        "--otlp-endpoint: the URL has a user or a password in it, which may end up in logs; leave them out, as in `https://{}`, and give the \
+         collector's credentials in the variable OTEL_EXPORTER_OTLP_HEADERS, as in `authorization=Basic%20...`",
+        host.rsplit('@').next().unwrap_or("collector:4318")
+    );
+    ensure!(
+        !url.contains(['?', '#']),
+        "--otlp-endpoint: the URL has a `?` or a `#` in it; give what the collector needs in the variable OTEL_EXPORTER_OTLP_HEADERS"
+    );
     ensure!(
         url.starts_with("http://") || url.starts_with("https://"),
         "--otlp-endpoint: `{url}` begins neither with `http://` nor with `https://`"
@@ -122,5 +134,28 @@ impl HttpClient for Sender {
         let answer = self.0.run(Request::from_parts(parts, &body[..]))?;
         let (parts, mut body) = answer.into_parts();
         Ok(Response::from_parts(parts, body.read_to_vec()?.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_credentials_is_refused_and_not_repeated() {
+        for bad in [
+            "https://user:marker@collector:4318",
+            "https://marker@collector",
+            "user:marker@collector",
+            "ftp://user:marker@collector/path",
+            "https://collector/v1/traces?api-key=marker",
+            "https://collector#marker",
+        ] {
+            let error = check(bad).expect_err(bad).to_string();
+            assert!(!error.contains("marker"), "{error}");
+            assert!(error.contains("OTEL_EXPORTER_OTLP_HEADERS"), "{error}");
+        }
+        check("https://collector:4318/path@1").expect("an @ behind the host is none of a user");
+        check("http://127.0.0.1:4318").expect("a collector");
     }
 }

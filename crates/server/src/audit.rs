@@ -8,12 +8,16 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{Method, Uri};
+use axum::http::header::LOCATION;
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::Response;
 use tickwheel_api::ProblemKind;
 use tickwheel_api::openapi::{Needs, Operation, operations};
+use tickwheel_queue::{QueueName, ScheduleName};
 
 use crate::events;
 use crate::path::decode;
+use crate::problem::TokenLimit;
 use crate::refusals::word;
 
 /// A call, as the log names it.
@@ -58,13 +62,73 @@ const OF_MANY: [&str; 5] = [
     "/v1/jobs/{id}",
 ];
 
-/// Whether the caller was refused for the token it has, or for having none. `is_limited`: the token has limits of its own.
-fn is_refusal(kind: ProblemKind, is_limited: bool) -> bool {
+/// Whether the caller was refused for the token it has, or for having none. `is_token_limit`: the token has used up limits of its own.
+fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
     match kind {
         ProblemKind::Unauthorized | ProblemKind::Forbidden | ProblemKind::OutOfScope => true,
-        ProblemKind::Busy => is_limited,
+        ProblemKind::Busy => is_token_limit,
         _ => false,
     }
+}
+
+/// A call under way. If it is dropped before it was answered its client has left: what it asked for may have been carried out, so an act has
+/// its line all the same.
+pub(crate) struct Act<'a> {
+    subject: &'a Subject,
+    acts: &'a Acts,
+    is_answered: bool,
+}
+
+impl<'a> Act<'a> {
+    /// It begins.
+    pub(crate) fn begin(subject: &'a Subject, acts: &'a Acts) -> Self {
+        Self { subject, acts, is_answered: false }
+    }
+
+    /// It was answered: writes down what has to be known of it.
+    pub(crate) fn answered(mut self, answer: &Response) {
+        self.is_answered = true;
+        let (subject, extensions) = (self.subject, answer.extensions());
+        let kind: Option<ProblemKind> = extensions.get().copied();
+        let is_token_limit = extensions.get::<TokenLimit>().is_some();
+        let status = answer.status();
+        match kind {
+            Some(kind) if is_refusal(kind, is_token_limit) => {
+                subject.log_refusal(word(kind), status.as_u16())
+            }
+            _ if self.is_act() => {
+                let done = if status == StatusCode::ACCEPTED { "begun" } else { "ok" };
+                let name = subject.name().or_else(|| begun(answer));
+                subject.log_act(name, Some(status.as_u16()), kind.map_or(done, word));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_act(&self) -> bool {
+        self.acts.has(self.subject.method.as_str(), self.subject.route)
+    }
+}
+
+impl Drop for Act<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && self.is_act() {
+            self.subject.log_act(self.subject.name(), None, "left");
+        }
+    }
+}
+
+/// The number of the job or the backup that a call has begun.
+fn begun(answer: &Response) -> Option<String> {
+    if answer.status() != StatusCode::ACCEPTED {
+        return None;
+    }
+    number(answer.headers().get(LOCATION)?.to_str().ok()?.rsplit('/').next()?)
+}
+
+/// The number of a job or a backup, if it can be one.
+fn number(text: &str) -> Option<String> {
+    text.parse::<u64>().ok().map(|number| number.to_string())
 }
 
 impl Subject {
@@ -72,19 +136,25 @@ impl Subject {
         Self { method, route, uri, from, token: None }
     }
 
-    /// The queue of its path.
+    /// The queue of its path, if it can be one: a caller without a token chooses this text.
     pub(crate) fn queue(&self) -> Option<String> {
-        if self.route.contains("{q}") { decode(self.segment(3)?).ok() } else { None }
+        let name = self.decoded(3).filter(|_| self.route.contains("{q}"))?;
+        QueueName::new(&name).ok().map(|name| name.as_str().to_owned())
     }
 
-    /// The name of a schedule, or the number of a job. Never the key of a task.
+    /// The name of a schedule, or the number of a job or a backup. Never the key of a task.
     fn name(&self) -> Option<String> {
-        let segment = match self.route {
-            "/v1/jobs/{id}" => self.segment(3),
-            route if route.starts_with("/v1/queues/{q}/schedules/{name}") => self.segment(5),
+        match self.route {
+            "/v1/jobs/{id}" | "/v1/backups/{id}" => number(&self.decoded(3)?),
+            route if route.starts_with("/v1/queues/{q}/schedules/{name}") => {
+                ScheduleName::new(&self.decoded(5)?).ok().map(|name| name.as_str().to_owned())
+            }
             _ => None,
-        };
-        decode(segment?).ok()
+        }
+    }
+
+    fn decoded(&self, index: usize) -> Option<String> {
+        decode(self.segment(index)?).ok()
     }
 
     fn segment(&self, index: usize) -> Option<&str> {
@@ -102,32 +172,27 @@ impl Subject {
         self.token.as_deref()
     }
 
-    /// It was answered: writes down what has to be known of it.
-    pub(crate) fn audit(&self, status: u16, kind: Option<ProblemKind>, acts: &Acts, is_limited: bool) {
-        let refused = kind.filter(|kind| is_refusal(*kind, is_limited));
-        if refused.is_none() && !acts.has(self.method.as_str(), self.route) {
-            return;
-        }
-        let (method, route, queue, name) = (self.method.as_str(), self.route, self.queue(), self.name());
-        let (token, address, result) = (self.token(), self.address(), kind.map_or("ok", word));
-        if refused.is_some() {
-            // The names in it are the caller's choice, and may be many.
-            tracing::info!(target: events::AUDIT, event = events::REFUSED, kind = result, token, %address, method, route, status, "refused");
-        } else {
-            tracing::info!(
-                target: events::AUDIT,
-                event = events::ADMIN_ACT,
-                method,
-                route,
-                queue,
-                name,
-                status,
-                result,
-                token,
-                %address,
-                "an administrator's call"
-            );
-        }
+    /// The names in its path are the caller's choice, and may be many: they are left out.
+    fn log_refusal(&self, kind: &'static str, status: u16) {
+        let (method, route, token, address) =
+            (self.method.as_str(), self.route, self.token(), self.address());
+        tracing::info!(target: events::AUDIT, event = events::REFUSED, kind, token, %address, method, route, status, "refused");
+    }
+
+    fn log_act(&self, name: Option<String>, status: Option<u16>, result: &'static str) {
+        tracing::info!(
+            target: events::AUDIT,
+            event = events::ADMIN_ACT,
+            method = self.method.as_str(),
+            route = self.route,
+            queue = self.queue(),
+            name,
+            status,
+            result,
+            token = self.token(),
+            address = %self.address(),
+            "administrative call"
+        );
     }
 }
 
@@ -150,7 +215,21 @@ mod tests {
         assert_eq!(schedule.name().as_deref(), Some("hourly"));
         let job = subject("DELETE", "/v1/jobs/{id}", "/v1/jobs/17");
         assert_eq!((job.queue(), job.name().as_deref()), (None, Some("17")));
+        let backup = subject("DELETE", "/v1/backups/{id}", "/v1/backups/18");
+        assert_eq!(backup.name().as_deref(), Some("18"));
         assert_eq!(subject("GET", "unmatched", "/v1/queues/secret").queue(), None);
+    }
+
+    /// The story: a caller without a token wrote 8 KiB of its own into each line.
+    #[test]
+    fn what_is_no_name_is_in_no_line() {
+        let long = "q".repeat(201);
+        let lease = subject("POST", "/v1/queues/{q}/lease", &format!("/v1/queues/{long}/lease"));
+        assert_eq!(lease.queue(), None);
+        let schedule = "/v1/queues/{q}/schedules/{name}";
+        let path = format!("/v1/queues/q/schedules/{}", "n".repeat(8_000));
+        assert_eq!(subject("PUT", schedule, &path).name(), None);
+        assert_eq!(subject("DELETE", "/v1/jobs/{id}", "/v1/jobs/no-number").name(), None);
     }
 
     #[test]

@@ -130,3 +130,56 @@ events! {
     /// A call.
     CALL = "call";
 }
+
+/// Lines of one event that clients can cause as often as they like, and so are limited: the first of a kind is written, the others are
+/// counted. All other events are told by sources that tell each change once, and each of their lines is written.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Limited {
+    /// The event.
+    pub event: &'static str,
+    /// The fields that make two lines different kinds.
+    pub about: &'static [&'static str],
+    /// The field that shares out the kinds: what has one value of it cannot use up those of another.
+    pub share: Option<&'static str>,
+    /// The field that is a measure (ms). The count tells its maximum, and a line that is much worse than those before is written at once.
+    pub measure: Option<&'static str>,
+    /// The field that says what became of it, and its values whose lines are always written.
+    pub unless: Option<(&'static str, &'static [&'static str])>,
+}
+
+impl Limited {
+    const fn of(event: &'static str, about: &'static [&'static str]) -> Self {
+        Self { event, about, share: None, measure: None, unless: None }
+    }
+
+    const fn share(self, field: &'static str) -> Self {
+        Self { share: Some(field), ..self }
+    }
+
+    const fn measure(self, field: &'static str) -> Self {
+        Self { measure: Some(field), ..self }
+    }
+
+    const fn unless(self, field: &'static str, values: &'static [&'static str]) -> Self {
+        Self { unless: Some((field, values)), ..self }
+    }
+}
+
+/// Values of `result` of an act that was, or may have been, carried out.
+pub const CARRIED_OUT: &[&str] = &["ok", "begun", "left"];
+
+/// The events whose lines are limited.
+pub const LIMITED: &[Limited] = &[
+    Limited::of(REFUSED, &["kind", "token", "address", "method", "route", "status"]).share("token"),
+    Limited::of(ADMIN_ACT, &["method", "route", "queue", "name", "status", "result", "token", "address"])
+        .share("token")
+        .unless("result", CARRIED_OUT),
+    Limited::of(CALL_FAILED, &["method", "route", "status"]),
+    Limited::of(ACCEPT_FAILED, &[]),
+    Limited::of(CONNECTIONS_FULL, &[]),
+    Limited::of(WATCHES_FULL, &[]),
+    Limited::of(EXPORT_FAILED, &[]),
+    Limited::of(PANICKED, &[]),
+    Limited::of(COMMIT_SLOW, &[]).measure("took_ms"),
+    Limited::of(COMMIT_WAITS, &[]).measure("took_ms"),
+];

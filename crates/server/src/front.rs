@@ -20,7 +20,7 @@ use tickwheel_api::{Problem, ProblemKind, TraceContext};
 use tower_service::Service;
 
 use crate::access;
-use crate::audit::{Acts, Subject};
+use crate::audit::{Act, Acts, Subject};
 use crate::events;
 use crate::guard::Guard;
 use crate::header;
@@ -113,20 +113,22 @@ impl Front {
             grant.quota().map_or(Ok(()), Quota::call)?;
             Ok(grant)
         });
-        let (answer, is_limited) = match allowed {
+        match allowed {
             Ok(grant) => {
-                let is_limited = grant.quota().is_some();
                 subject.token = grant.name().cloned();
                 parts.extensions.insert(grant);
-                (self.call(Request::from_parts(parts, body)).await, is_limited)
+                let act = Act::begin(subject, &self.acts);
+                let answer = self.call(Request::from_parts(parts, body)).await;
+                act.answered(&answer);
+                answer
             }
             Err(refusal) => {
                 subject.token = self.guard.name(&parts.headers);
-                (refusal.into_response(), true)
+                let answer = refusal.into_response();
+                Act::begin(subject, &self.acts).answered(&answer);
+                answer
             }
-        };
-        subject.audit(answer.status().as_u16(), answer.extensions().get().copied(), &self.acts, is_limited);
-        answer
+        }
     }
 
     /// Something was refused before it became a request.
@@ -216,12 +218,48 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
-    use axum::routing::get;
+    use std::io;
+    use std::sync::Mutex;
+
+    use axum::routing::{get, post};
 
     use super::*;
     use crate::addresses::Addresses;
     use crate::places::Places;
     use crate::tokens::Tokens;
+
+    fn front(routes: Router, requests: Arc<Requests>) -> Front {
+        let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
+        Front::new(
+            routes,
+            Hosts::of(&listen.into(), false, &[]),
+            Arc::new(Guard::open(Tokens::default(), None).expect("there is no file to read")),
+            Arc::new(Refusals::new()),
+            requests,
+            None,
+            false,
+        )
+    }
+
+    /// The lines of a log.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Lines {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8")
+        }
+    }
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     /// A worker that waits an hour for work is no slow call.
     #[tokio::test]
@@ -232,16 +270,7 @@ mod tests {
             answer
         };
         let requests = Arc::new(Requests::of(routes()));
-        let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
-        let front = Front::new(
-            Router::new().route("/v1/queues", get(waits)),
-            Hosts::of(&listen.into(), false, &[]),
-            Arc::new(Guard::open(Tokens::default(), None).expect("there is no file to read")),
-            Arc::new(Refusals::new()),
-            Arc::clone(&requests),
-            None,
-            false,
-        );
+        let front = front(Router::new().route("/v1/queues", get(waits)), Arc::clone(&requests));
         let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
         let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
         assert_eq!(front.answer(request.expect("a request"), &standing).await.status(), 200);
@@ -249,6 +278,36 @@ mod tests {
         assert_eq!(seen.len(), 1, "{seen:?}");
         assert_eq!((seen[0].route, seen[0].class, seen[0].times.sum_us), ("/v1/queues", "2xx", 0));
         assert_eq!(seen[0].times.counts[0], 1);
+    }
+
+    /// The story: a client that left took the future of its call with it, and the act that the queue carried out was in no line.
+    #[tokio::test]
+    async fn an_act_whose_client_left_has_a_line() {
+        let stalls = || async {
+            std::future::pending::<()>().await;
+            Response::new(Body::empty())
+        };
+        let stalled = Router::new().route("/v1/queues/{q}/pause", post(stalls));
+        let front = front(stalled, Arc::new(Requests::of(super::routes())));
+        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let request =
+            Request::post("/v1/queues/q/pause").header("host", "127.0.0.1:8463").body(Body::empty());
+        let lines = Lines::default();
+        let seen = lines.clone();
+        let _log = tracing::subscriber::set_default(
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || seen.clone()).finish(),
+        );
+        {
+            let mut call = pin!(front.answer(request.expect("a request"), &standing));
+            assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
+            assert_eq!(lines.text(), "", "it is under way");
+        }
+        let text = lines.text();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for part in ["event=\"admin_act\"", "method=\"POST\"", "queue=\"q\"", "result=\"left\""] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("status"), "there was no answer: {text}");
     }
 
     #[test]

@@ -89,7 +89,14 @@ impl Jobs {
         for job in self.kept().await? {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
-                tracing::info!(event = events::JOB_RESUMED, id, queue, looked_at, of, "a job goes on");
+                tracing::info!(
+                    event = events::JOB_RESUMED,
+                    id,
+                    queue,
+                    looked_at,
+                    total = of,
+                    "a job goes on"
+                );
                 self.go(self.place(&mut self.running(), job, None));
             }
         }
@@ -137,7 +144,14 @@ impl Jobs {
                 Err(error) => return Err(not_kept(&error)),
             }
             let JobBody { id, queue, action, of, .. } = &job.body;
-            tracing::info!(event = events::JOB_BEGUN, id, queue, ?action, of, "a job begins");
+            tracing::info!(
+                event = events::JOB_BEGUN,
+                id,
+                queue,
+                action = action.name(),
+                total = of,
+                "a job begins"
+            );
             self.go(place);
             return Ok(job.body);
         }
@@ -266,8 +280,8 @@ impl Jobs {
                 event = events::JOB_OVER,
                 id,
                 queue,
-                ?action,
-                ?state,
+                action = action.name(),
+                state = state.name(),
                 matched,
                 done,
                 "a job is over"

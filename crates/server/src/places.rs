@@ -14,14 +14,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
 use crate::events;
 
-/// The log says at most once in 10 s that there are too many connections: a flood does not fill it.
-const SAID_EVERY: Duration = Duration::from_secs(10);
 /// One of 256 connections is closed at once when places run out, so that the search for them is paid by as many newcomers.
 const CLOSED_TOGETHER: usize = 256;
 /// Of a seat whose connection has a call under way.
@@ -51,21 +48,12 @@ struct State {
     /// All that came by HTTP, in the order in which they came.
     open: BTreeMap<u64, Open>,
     next: u64,
-    turned_away: TurnedAway,
 }
 
 #[derive(Debug)]
 struct Open {
     seat: Arc<Seat>,
     task: Option<AbortHandle>,
-}
-
-/// How many connections got no place.
-#[derive(Debug, Default)]
-struct TurnedAway {
-    /// Since the log said so.
-    count: u64,
-    said: Option<Instant>,
 }
 
 /// What a connection says of itself.
@@ -149,8 +137,8 @@ impl Places {
         if state.find(self.0.max) {
             return Some(self.seated(&mut state, false));
         }
-        self.warn(&mut state);
         drop(state);
+        self.warn();
         self.enter_kept()
     }
 
@@ -173,7 +161,8 @@ impl Places {
             state.of_jobs += 1;
             return Some(Permit { of: Of::Jobs, places: self.clone() });
         }
-        self.warn(&mut state);
+        drop(state);
+        self.warn();
         None
     }
 
@@ -184,15 +173,13 @@ impl Places {
         Permit { of: Of::Http { id, seat }, places: self.clone() }
     }
 
-    fn warn(&self, state: &mut State) {
-        if let Some(turned_away) = state.turned_away.one_more(Instant::now()) {
-            tracing::warn!(
-                event = events::CONNECTIONS_FULL,
-                connections_max = self.0.max,
-                turned_away,
-                "too many connections (--max-connections), and none of them is idle"
-            );
-        }
+    /// The log counts these lines: they are in the list of [`events::LIMITED`].
+    fn warn(&self) {
+        tracing::warn!(
+            event = events::CONNECTIONS_FULL,
+            connections_max = self.0.max,
+            "too many connections (--max-connections), and none of them is idle"
+        );
     }
 }
 
@@ -293,18 +280,6 @@ impl Drop for Permit {
     }
 }
 
-impl TurnedAway {
-    /// Counts one more; how many it has been since the last word, if it is time for one.
-    fn one_more(&mut self, now: Instant) -> Option<u64> {
-        self.count += 1;
-        if self.said.is_some_and(|said| now.saturating_duration_since(said) < SAID_EVERY) {
-            return None;
-        }
-        self.said = Some(now);
-        Some(std::mem::take(&mut self.count))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,14 +370,5 @@ mod tests {
         assert!(!next.seat().work() && newer.seat().work());
         drop((kept, next, newer));
         assert!(is_empty(&places));
-    }
-
-    #[test]
-    fn a_flood_is_told_of_once_and_counted() {
-        let (mut turned_away, now) = (TurnedAway::default(), Instant::now());
-        assert_eq!(turned_away.one_more(now), Some(1));
-        assert_eq!(turned_away.one_more(now), None);
-        assert_eq!(turned_away.one_more(now + SAID_EVERY - Duration::from_millis(1)), None);
-        assert_eq!(turned_away.one_more(now + SAID_EVERY), Some(3));
     }
 }

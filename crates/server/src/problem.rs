@@ -12,36 +12,50 @@ use crate::wire::{Fault, Rule};
 
 /// A problem on its way out of a handler.
 #[derive(Debug)]
-pub(crate) struct Refusal(Box<Problem>);
+pub(crate) struct Refusal {
+    problem: Box<Problem>,
+    /// The caller's token has used up its own limits; the server has not reached one of its.
+    is_token_limit: bool,
+}
 
-#[cfg(test)]
+/// Marks an answer as the refusal of a token that has used up its own limits.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct TokenLimit;
+
 impl Refusal {
+    /// The caller's token has used up its own limits.
+    pub(crate) fn token_limit(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), is_token_limit: true }
+    }
+
+    #[cfg(test)]
     pub(crate) fn problem(&self) -> &Problem {
-        &self.0
+        &self.problem
     }
 }
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self(Box::new(problem))
+        Box::new(problem).into()
     }
 }
 
 impl From<Box<Problem>> for Refusal {
     fn from(problem: Box<Problem>) -> Self {
-        Self(problem)
+        let is_token_limit = problem.status == 429 && problem.detail == Problem::token_full().detail;
+        Self { problem, is_token_limit }
     }
 }
 
 impl From<Refusal> for Box<Problem> {
     fn from(refusal: Refusal) -> Self {
-        refusal.0
+        refusal.problem
     }
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        *refusal.0
+        *refusal.problem
     }
 }
 
@@ -53,7 +67,11 @@ impl From<BadRequest> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        response(&self.0)
+        let mut response = response(&self.problem);
+        if self.is_token_limit {
+            response.extensions_mut().insert(TokenLimit);
+        }
+        response
     }
 }
 

@@ -191,7 +191,7 @@ fn over(what: &str, wait: Duration) -> Refusal {
         format!("the token has {what}, and they are used up"),
         u32::try_from(seconds).unwrap_or(u32::MAX),
     );
-    problem.with_hint("send more slowly, or ask the operator of the server for more").into()
+    Refusal::token_limit(problem.with_hint("send more slowly, or ask the operator of the server for more"))
 }
 
 #[cfg(test)]

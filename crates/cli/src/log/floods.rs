@@ -10,18 +10,25 @@ use std::time::Duration;
 pub(crate) struct Kind {
     pub(crate) target: String,
     pub(crate) event: String,
-    /// Whom or what it is about, as it is told: `token=ops address=192.0.2.7`.
+    /// Kinds of one share cannot use up those of another.
+    pub(crate) share: String,
+    /// Whom or what it is about, as it is told: `token="ops" address="192.0.2.7"`.
     pub(crate) about: String,
     /// Where it is written: lines of one event may say different things.
     pub(crate) site: &'static str,
 }
 
+/// A line's measure: the name of its field, and the number.
+pub(crate) type Measure = Option<(&'static str, u64)>;
+
 /// Lines that were left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Repeated {
     pub(crate) kind: Kind,
-    /// How many there were behind the first.
+    /// How many there were after the first.
     pub(crate) times: u64,
+    /// The largest measure of those.
+    pub(crate) max: Measure,
     /// How long they were counted.
     pub(crate) over: Duration,
 }
@@ -41,50 +48,67 @@ pub(crate) struct Floods {
 struct Seen {
     since: Duration,
     left_out: u64,
+    /// The largest measure that was written.
+    written: u64,
+    /// The largest measure that was left out.
+    max: Measure,
 }
+
+impl Seen {
+    fn begin(since: Duration, measure: Measure) -> Self {
+        Self { since, left_out: 0, written: measure.map_or(0, |(_, value)| value), max: None }
+    }
+}
+
+/// A line is written all the same if its measure is this many times what was written before.
+const MUCH_WORSE: u64 = 2;
 
 /// What stands for all kinds of an event beyond the first ones.
 const OTHERS: &str = "others";
 
 impl Floods {
-    /// Lines of one kind are counted for `window`. Of one event `kinds_max` kinds are told apart in that time; all others are one kind, so
-    /// that a client with many names or addresses cannot fill the log either.
+    /// Lines of one kind are counted for `window`. Of one event and share `kinds_max` kinds are counted separately in that time; all others
+    /// are one kind, so that a client with many names or addresses cannot fill the log either.
     pub(crate) fn new(window: Duration, kinds_max: usize) -> Self {
         Self { window, kinds_max, seen: BTreeMap::new(), ended: Vec::new() }
     }
 
     /// A line of this kind comes at `now`. Whether it is to be written.
-    pub(crate) fn is_first(&mut self, kind: Kind, now: Duration) -> bool {
+    pub(crate) fn is_written(&mut self, kind: Kind, measure: Measure, now: Duration) -> bool {
         let kind = if self.seen.contains_key(&kind) || !self.has_many(&kind) {
             kind
         } else {
             Kind { about: OTHERS.to_owned(), site: "", ..kind }
         };
-        let seen = self.seen.get_mut(&kind);
-        match seen {
+        match self.seen.get_mut(&kind) {
             Some(seen) if now.saturating_sub(seen.since) < self.window => {
+                let value = measure.map_or(0, |(_, value)| value);
+                if value >= MUCH_WORSE.saturating_mul(seen.written.max(1)) {
+                    seen.written = value;
+                    return true;
+                }
                 seen.left_out += 1;
+                seen.max = seen.max.max(measure);
                 false
             }
             Some(seen) => {
-                let over = std::mem::replace(seen, Seen { since: now, left_out: 0 });
+                let over = std::mem::replace(seen, Seen::begin(now, measure));
                 self.ended.extend(repeated(kind, over, self.window));
                 true
             }
             None => {
-                self.seen.insert(kind, Seen { since: now, left_out: 0 });
+                self.seen.insert(kind, Seen::begin(now, measure));
                 true
             }
         }
     }
 
-    /// Whether as many kinds of this event are told apart already as may be.
+    /// Whether as many kinds of this event and share are told apart already as may be.
     fn has_many(&self, kind: &Kind) -> bool {
         let first = Kind { about: String::new(), site: "", ..kind.clone() };
-        let of_event = self
-            .seen
-            .range(first..)
-            .take_while(|(other, _)| (&other.target, &other.event) == (&kind.target, &kind.event));
+        let of_event = self.seen.range(first..).take_while(|(other, _)| {
+            (&other.target, &other.event, &other.share) == (&kind.target, &kind.event, &kind.share)
+        });
         of_event.count() >= self.kinds_max
     }
 
@@ -113,7 +137,7 @@ impl Floods {
 }
 
 fn repeated(kind: Kind, seen: Seen, over: Duration) -> Option<Repeated> {
-    (seen.left_out > 0).then_some(Repeated { kind, times: seen.left_out, over })
+    (seen.left_out > 0).then_some(Repeated { kind, times: seen.left_out, max: seen.max, over })
 }
 
 #[cfg(test)]
@@ -123,7 +147,8 @@ mod tests {
     const WINDOW: Duration = Duration::from_secs(60);
 
     fn kind(event: &str, about: &str) -> Kind {
-        Kind { target: "t".to_owned(), event: event.to_owned(), about: about.to_owned(), site: "here" }
+        let share = String::new();
+        Kind { target: "t".to_owned(), event: event.to_owned(), share, about: about.to_owned(), site: "here" }
     }
 
     fn at(s: u64) -> Duration {
@@ -134,25 +159,48 @@ mod tests {
     fn the_first_is_written_and_the_rest_is_told_once() {
         let mut floods = Floods::new(WINDOW, 10);
         let refused = || kind("refused", "a");
-        assert!(floods.is_first(refused(), at(0)));
+        assert!(floods.is_written(refused(), None, at(0)));
         for s in 1..60 {
-            assert!(!floods.is_first(refused(), at(s)));
+            assert!(!floods.is_written(refused(), None, at(s)));
             assert_eq!(floods.ended(at(s)), []);
         }
-        assert!(floods.is_first(kind("refused", "b"), at(59)), "another kind");
-        let told = vec![Repeated { kind: refused(), times: 59, over: WINDOW }];
+        assert!(floods.is_written(kind("refused", "b"), None, at(59)), "another kind");
+        let told = vec![Repeated { kind: refused(), times: 59, max: None, over: WINDOW }];
         assert_eq!(floods.ended(at(60)), told);
         assert_eq!(floods.ended(at(61)), [], "it is told once");
-        assert!(floods.is_first(refused(), at(61)), "a new window");
+        assert!(floods.is_written(refused(), None, at(61)), "a new window");
     }
 
     #[test]
     fn a_window_that_ends_with_the_next_line_is_told_too() {
         let mut floods = Floods::new(WINDOW, 10);
-        let written: Vec<bool> = [0, 1, 60, 61].map(|s| floods.is_first(kind("e", ""), at(s))).to_vec();
+        let written: Vec<bool> =
+            [0, 1, 60, 61].map(|s| floods.is_written(kind("e", ""), None, at(s))).to_vec();
         assert_eq!(written, [true, false, true, false]);
         let times: Vec<_> = floods.flush(at(70)).into_iter().map(|told| (told.times, told.over)).collect();
         assert_eq!(times, [(1, WINDOW), (1, at(10))]);
+    }
+
+    #[test]
+    fn a_measure_that_is_much_worse_is_written_and_the_worst_of_the_others_is_told() {
+        let mut floods = Floods::new(WINDOW, 10);
+        let slow = || kind("slow", "");
+        let written: Vec<u64> = [300, 310, 599, 600, 1_000, 40_000, 700, 0]
+            .into_iter()
+            .filter(|took| floods.is_written(slow(), Some(("took_ms", *took)), at(1)))
+            .collect();
+        assert_eq!(written, [300, 600, 40_000]);
+        let told: Vec<_> = floods.flush(at(2)).into_iter().map(|told| (told.times, told.max)).collect();
+        assert_eq!(told, [(5, Some(("took_ms", 1_000)))]);
+    }
+
+    #[test]
+    fn what_one_share_uses_up_does_not_hide_what_another_does() {
+        let mut floods = Floods::new(WINDOW, 10);
+        let of = |token: &str, n| Kind { share: token.to_owned(), ..kind("act", &format!("{token} {n}")) };
+        let written = (0..100).filter(|n| floods.is_written(of("a", *n), None, at(1))).count();
+        assert_eq!(written, 11, "ten kinds and the others");
+        assert!(floods.is_written(of("b", 0), None, at(1)), "another token");
     }
 
     /// Whatever comes when: nothing is lost, nothing is told twice, and a flood of new kinds writes a bounded number of lines.
@@ -174,7 +222,7 @@ mod tests {
                 now += Duration::from_millis(draw(4_000));
                 let (event, about) = (format!("e{}", draw(3)), format!("a{}", draw(20)));
                 lines += 1;
-                if floods.is_first(kind(&event, &about), now) {
+                if floods.is_written(kind(&event, &about), None, now) {
                     written.entry((event, about)).or_default().push(now);
                 }
                 if draw(10) == 0 {

@@ -1,44 +1,27 @@
 //! Keeps floods out of the log: a layer that looks at each line before it is written.
+//!
+//! Only what a client can cause is limited: [`events::LIMITED`] lists it. Of other crates nothing below `warn` is written, because they may write
+//! out the bytes of whole requests; what is left of theirs is limited by the place that it comes from.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tickwheel_server::events;
+use tickwheel_server::events::{self, LIMITED, Limited};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::floods::{Floods, Kind, Repeated};
+use super::floods::{Floods, Kind, Measure, Repeated};
 
-/// So long lines of one kind are counted behind the first.
+/// After the first line of a kind, further ones are only counted for this long.
 const WINDOW: Duration = Duration::from_secs(60);
-/// So many kinds of one event are told apart in that time.
+/// At most this many kinds of one event are counted separately in that time.
 const KINDS_MAX: usize = 100;
 
-/// Fields that make two lines of one event different. Sentences do not, nor do measures, but for those of a change that is news each time: of the
-/// clock, and of the room on the disk.
-const ABOUT: [&str; 18] = [
-    "kind",
-    "act",
-    "method",
-    "route",
-    "status",
-    "queue",
-    "name",
-    "token",
-    "address",
-    "what",
-    "file",
-    "id",
-    "listen",
-    "signal",
-    "by_ms",
-    "ahead_ms",
-    "room_bytes",
-    "after_ms",
-];
+/// Other crates' lines, in place of an event.
+const OF_LIBRARIES: &str = "library";
 
 /// The floods of this process.
 static FLOODS: OnceLock<Shared> = OnceLock::new();
@@ -57,24 +40,51 @@ fn shared() -> &'static Shared {
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Limiter;
 
+/// Whether lines with this target are the server's own.
+fn is_own(target: &str) -> bool {
+    target.starts_with("tickwheel") || target == events::AUDIT || target == events::ACCESS
+}
+
 impl<S: Subscriber> Layer<S> for Limiter {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        // An HTTP client's `trace` has the headers of its requests, and with them the credentials of a collector.
+        is_own(metadata.target()) || *metadata.level() <= Level::WARN
+    }
+
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
-        let metadata = event.metadata();
-        // Who asks for more than `info` wants all of it, and who asks for a line a call, too.
-        if *metadata.level() > Level::INFO || metadata.target() == events::ACCESS {
-            return true;
-        }
-        let mut line = Line { event: metadata.name().to_owned(), about: String::new() };
-        event.record(&mut line);
-        if line.event == events::REPEATED {
-            return true;
-        }
-        let (target, site) = (metadata.target().to_owned(), metadata.name());
-        let kind = Kind { target, event: line.event, about: line.about, site };
+        let Some((kind, measure)) = kind_of(event) else { return true };
         let shared = shared();
         let mut floods = shared.floods.lock().unwrap_or_else(PoisonError::into_inner);
-        floods.is_first(kind, shared.begun.elapsed())
+        floods.is_written(kind, measure, shared.begun.elapsed())
     }
+}
+
+/// The kind by which a line is limited; `None`: it is always written.
+fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
+    let metadata = event.metadata();
+    let (target, site) = (metadata.target().to_owned(), metadata.name());
+    if !is_own(&target) {
+        let mut from = Origin::default();
+        event.record(&mut from);
+        let target = from.target.unwrap_or(target);
+        let about = format!("target={target:?} line={}", from.line.or(metadata.line().map(u64::from))?);
+        return Some((
+            Kind { target, event: OF_LIBRARIES.to_owned(), share: String::new(), about, site },
+            None,
+        ));
+    }
+    // An operator who asks for more than `info` wants all of it, and so does one who asks for a line for each call.
+    if *metadata.level() > Level::INFO || target == events::ACCESS {
+        return None;
+    }
+    let mut name = Name::default();
+    event.record(&mut name);
+    let limited = LIMITED.iter().find(|limited| limited.event == name.0)?;
+    let mut line =
+        Line { limited, share: String::new(), about: String::new(), measure: None, is_free: false };
+    event.record(&mut line);
+    let Line { share, about, measure, is_free, .. } = line;
+    (!is_free).then_some((Kind { target, event: name.0, share, about, site }, measure))
 }
 
 /// Tells what was left out, as far as its time has come. Call it about once a second.
@@ -91,46 +101,191 @@ fn tell(of: impl FnOnce(&mut Floods, Duration) -> Vec<Repeated>) {
     let shared = shared();
     // The lines go through the layer, which wants the lock.
     let told = of(&mut shared.floods.lock().unwrap_or_else(PoisonError::into_inner), shared.begun.elapsed());
-    for Repeated { kind: Kind { target, event, about, .. }, times, over } in told {
-        let over_s = over.as_secs();
+    for Repeated { kind: Kind { target, event: repeated_event, about, .. }, times, max, over } in told {
+        let (over_s, took_ms_max) = (over.as_secs(), max.map(|(_, value)| value));
         if target == events::AUDIT {
-            tracing::info!(target: events::AUDIT, event = events::REPEATED, of = event, times, over_s, about, "left out what came again");
+            tracing::info!(target: events::AUDIT, event = events::REPEATED, repeated_event, times, over_s, took_ms_max, about, "similar lines were suppressed");
         } else {
             tracing::info!(
                 event = events::REPEATED,
-                of = event,
+                repeated_event,
                 times,
                 over_s,
+                took_ms_max,
                 about,
-                "left out what came again"
+                "similar lines were suppressed"
             );
         }
     }
 }
 
-/// What a line is about.
+/// The event of a line.
+#[derive(Default)]
+struct Name(String);
+
+impl Visit for Name {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "event" {
+            value.clone_into(&mut self.0);
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+/// Where a line of the `log` crate comes from: all of them have one target and one place of their own.
+#[derive(Default)]
+struct Origin {
+    target: Option<String>,
+    line: Option<u64>,
+}
+
+impl Visit for Origin {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "log.target" {
+            self.target = Some(value.to_owned());
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "log.line" {
+            self.line = Some(value);
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+/// A line of an event that is limited.
 struct Line {
-    event: String,
+    limited: &'static Limited,
+    share: String,
     about: String,
+    measure: Measure,
+    /// What it tells is always told.
+    is_free: bool,
 }
 
 impl Line {
-    fn field(&mut self, field: &Field, value: fmt::Arguments<'_>) {
-        if field.name() == "event" {
-            self.event = value.to_string();
-        } else if ABOUT.contains(&field.name()) {
+    fn text(&mut self, field: &Field, value: &str) {
+        let name = field.name();
+        self.is_free |= self.limited.unless.is_some_and(|(of, free)| of == name && free.contains(&value));
+        if self.limited.share == Some(name) {
+            value.clone_into(&mut self.share);
+        }
+        // Quoted: names are the clients' choice, and one could look like another field.
+        self.about(name, format_args!("{value:?}"));
+    }
+
+    fn about(&mut self, name: &str, value: fmt::Arguments<'_>) {
+        if self.limited.about.contains(&name) {
             let space = if self.about.is_empty() { "" } else { " " };
-            let _a_string_takes_all = write!(self.about, "{space}{}={value}", field.name());
+            let _a_string_takes_all = write!(self.about, "{space}{name}={value}");
         }
     }
 }
 
 impl Visit for Line {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.field(field, format_args!("{value}"));
+        self.text(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if self.limited.measure == Some(field.name()) {
+            self.measure = Some((field.name(), value));
+        }
+        self.about(field.name(), format_args!("{value}"));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.field(field, format_args!("{value:?}"));
+        self.text(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("one thread").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What `write` writes through the layer.
+    fn written(write: impl FnOnce()) -> Vec<String> {
+        let lines = Lines::default();
+        let to = lines.clone();
+        let log = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || to.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(Limiter).with(log), write);
+        let text = String::from_utf8(lines.0.lock().expect("one thread").clone()).expect("UTF-8");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// One place in the source that writes lines of all events.
+    fn line(event: &str, result: &str) {
+        tracing::info!(event, result, token = "t", took_ms = 7_u64, "a sentence");
+    }
+
+    #[test]
+    fn lines_of_the_list_are_limited_and_no_others() {
+        for event in events::ALL {
+            let lines = written(|| (0..2).for_each(|_| line(event, "refused")));
+            let limited = LIMITED.iter().any(|limited| limited.event == *event);
+            assert_eq!(lines.len(), if limited { 1 } else { 2 }, "{event}: {lines:?}");
+        }
+        for result in events::CARRIED_OUT {
+            let lines = written(|| (0..2).for_each(|_| line(events::ADMIN_ACT, result)));
+            assert_eq!(lines.len(), 2, "an act that was carried out always has its line: {lines:?}");
+        }
+        let measures: Vec<_> = LIMITED.iter().filter_map(|limited| limited.measure).collect();
+        assert!(measures.iter().all(|measure| *measure == "took_ms"), "`repeated` has no other maximum");
+    }
+
+    #[test]
+    fn other_crates_write_nothing_below_warn() {
+        let lines = written(|| {
+            tracing::trace!(target: "ureq_proto::util", "authorization: Bearer marker");
+            tracing::debug!(target: "opentelemetry_otlp", "marker");
+            tracing::info!(target: "hyper", "marker");
+            tracing::warn!(target: "rustls", "a warning");
+            tracing::trace!(target: "tickwheel_server", "a trace");
+        });
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("marker")), "{lines:?}");
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_field_of_a_count() {
+        let mut about = String::new();
+        let log = tracing_subscriber::registry().with(Look(Arc::default()));
+        let seen = Arc::clone(&log.downcast_ref::<Look>().expect("it is there").0);
+        tracing::subscriber::with_default(log, || {
+            tracing::info!(event = events::ADMIN_ACT, name = "x token=ops", result = "conflict", "a call");
+        });
+        about.push_str(&seen.lock().expect("one thread"));
+        assert_eq!(about, r#"name="x token=ops" result="conflict""#);
+    }
+
+    /// Keeps what the last line is about.
+    struct Look(Arc<Mutex<String>>);
+
+    impl<S: Subscriber> Layer<S> for Look {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            let (kind, _) = kind_of(event).expect("it is limited");
+            *self.0.lock().expect("one thread") = kind.about;
+        }
     }
 }

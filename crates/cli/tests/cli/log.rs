@@ -1,11 +1,12 @@
 //! The log of a server: its lines, what is in none of them, and the page about it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -263,7 +264,7 @@ fn a_job_is_told_when_it_begins_and_when_it_is_over() {
     assert_eq!((&over["queue"], &over["done"]), (&"q".into(), &12_000.into()), "{over}");
     let lines = json(&server.stop());
     let begun = lines.iter().find(|line| line["event"] == "job_begun").expect("it began");
-    assert_eq!((&begun["id"], &begun["of"]), (&over["id"], &12_000.into()), "{begun}");
+    assert_eq!((&begun["id"], &begun["total"]), (&over["id"], &12_000.into()), "{begun}");
 }
 
 #[test]
@@ -276,29 +277,99 @@ fn a_start_that_fails_is_an_event_too() {
     assert!(lines[0]["error"].as_str().is_some_and(|why| why.contains("--insecure")), "{lines:?}");
 }
 
+/// Refusals are counted; an act that was carried out has its line, however often it comes.
 #[test]
-fn a_flood_of_refusals_is_counted_and_told() {
+fn a_flood_of_refusals_is_counted_and_acts_are_not() {
     let server = with_tokens(&[]);
     for n in 0..300 {
         assert_eq!(server.call("GET", &format!("/v1/queues/q{n}"), None, ""), 401);
     }
-    for n in 0..5 {
-        assert_eq!(
-            server.call("PUT", "/v1/queues/q", Some(ADMIN), &format!(r#"{{"max_in_flight":{}}}"#, n + 1)),
-            200
-        );
+    for n in 0..150 {
+        let settings = format!(r#"{{"max_in_flight":{}}}"#, n + 1);
+        assert_eq!(server.call("PUT", "/v1/queues/q", Some(ADMIN), &settings), 200);
     }
     let lines = json(&server.stop());
     let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
-    assert_eq!((of("refused").len(), of("admin_act").len()), (1, 1));
+    assert_eq!((of("refused").len(), of("admin_act").len()), (1, 150));
     let repeated = of("repeated");
-    let told: Vec<_> = repeated.iter().map(|line| (line["of"].as_str(), line["times"].as_u64())).collect();
-    assert_eq!(told, [(Some("admin_act"), Some(4)), (Some("refused"), Some(299))], "{repeated:?}");
-    assert!(repeated.iter().all(|line| line["target"] == "audit"), "{repeated:?}");
-    assert!(
-        repeated[1]["about"].as_str().is_some_and(|about| about.contains("address=127.0.0.1")),
-        "{repeated:?}"
+    let told: Vec<_> =
+        repeated.iter().map(|line| (line["repeated_event"].as_str(), line["times"].as_u64())).collect();
+    assert_eq!(told, [(Some("refused"), Some(299))], "{repeated:?}");
+    assert_eq!(repeated[0]["target"], "audit");
+    let about = repeated[0]["about"].as_str().unwrap_or_default();
+    assert!(about.contains("address=\"127.0.0.1\"") && about.contains("status=401"), "{about}");
+}
+
+/// The story: a token that may do little made up names until the table of kinds was full, and the acts of all others were only counted.
+#[test]
+fn a_flood_of_one_token_hides_no_act_of_another() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let tokens = directory.path().join("tokens");
+    let text =
+        format!("{} name=ops\n{} name=shop rights=produce scope=shop/\n", hashed(ADMIN), hashed(WORKER));
+    fs::write(&tokens, text).expect("written");
+    let data = directory.path().join("data");
+    let options = ["--token-file", tokens.to_str().expect("UTF-8"), "--log-format", "json"];
+    let server = Logged::over(directory, &data, &options, &[]);
+    for n in 0..120 {
+        let target = format!("/v1/queues/shop%2Fq/schedules/name{n}");
+        assert_eq!(server.call("PUT", &target, Some(WORKER), ""), 400);
+    }
+    assert_eq!(server.call("PUT", "/v1/queues/q", Some(ADMIN), "{}"), 200);
+    assert_eq!(server.call("PUT", "/v1/queues/q", Some(ADMIN), r#"{"nonsense":1}"#), 400);
+    assert_eq!(server.call("DELETE", "/v1/jobs/17", Some(ADMIN), ""), 404);
+    let lines = json(&server.stop());
+    let acts = |token: &str| -> Vec<[&Value; 4]> {
+        let acts = lines.iter().filter(|line| line["event"] == "admin_act" && line["token"] == token);
+        acts.map(|line| ["method", "status", "result", "name"].map(|name| &line[name])).collect()
+    };
+    assert_eq!(acts("shop").len(), 101, "a hundred kinds, and one line for the others");
+    assert_eq!(acts("shop")[0][2], "bad-request");
+    assert_eq!(
+        serde_json::to_value(acts("ops")).expect("JSON"),
+        serde_json::json!([
+            ["PUT", 200, "ok", null],
+            ["PUT", 400, "bad-request", null],
+            ["DELETE", 404, "no-job", "17"],
+        ])
     );
+}
+
+/// A job that a call has begun is named in its act.
+#[test]
+fn an_act_that_begins_a_job_names_it() {
+    let server = Logged::start(&["--log-format", "json"], &[]);
+    for batch in 0..2 {
+        let put = |n| format!("{{\"op\":\"put\",\"key\":\"{batch}:{n}\",\"delay\":\"1h\"}}\n");
+        let lines: String = (0..6_000).map(put).collect();
+        assert_eq!(server.call("POST", "/v1/queues/q/batch", None, &lines), 200);
+    }
+    assert_eq!(server.call("POST", "/v1/queues/q/purge", None, ""), 202);
+    let over = server.wait_for(&["\"event\":\"job_over\""]);
+    let over: Value = serde_json::from_str(&over).expect("JSON");
+    assert_eq!((&over["action"], &over["state"]), (&"purge".into(), &"done".into()), "{over}");
+    let lines = json(&server.stop());
+    let act = lines.iter().find(|line| line["event"] == "admin_act").expect("an act");
+    let id = over["id"].as_u64().expect("a number").to_string();
+    assert_eq!((&act["result"], &act["name"]), (&"begun".into(), &id.into()), "{act}");
+}
+
+/// The story: the log's last word was that puts are taken again, while the server drained for the second time in a minute.
+#[test]
+fn each_change_of_state_has_its_line() {
+    let server =
+        Logged::start(&["--log-format", "json"], &[("TICKWHEEL_LISTN", "1"), ("TICKWHEEL_DATE", "2")]);
+    for call in ["drain", "resume", "drain", "resume", "drain"] {
+        assert_eq!(server.call("POST", &format!("/v1/{call}"), None, ""), 200);
+    }
+    let text = server.stop();
+    let lines = json(&text);
+    let drains: Vec<_> = events_of(&lines).into_iter().filter(|event| event.starts_with("drain")).collect();
+    assert_eq!(drains, ["drain_begun", "drain_over", "drain_begun", "drain_over", "drain_begun"]);
+    for name in ["TICKWHEEL_LISTN", "TICKWHEEL_DATE"] {
+        assert!(text.contains(name), "each variable that means nothing is named: {text}");
+    }
+    assert!(!events_of(&lines).contains(&"repeated"), "{text}");
 }
 
 #[test]
@@ -382,6 +453,39 @@ fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
     }
 }
 
+/// The story: at `trace` the HTTP client writes out each request that it sends, and so the credentials of the collector.
+#[test]
+fn the_credentials_of_a_collector_are_in_no_line() {
+    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("http://{}", collector.local_addr().expect("its address"));
+    let (sender, requests) = mpsc::channel();
+    std::thread::spawn(move || {
+        for socket in collector.incoming() {
+            let Ok(mut socket) = socket else { return };
+            let mut head = vec![0; 16_384];
+            let read = socket.read(&mut head).unwrap_or(0);
+            let answer = "HTTP/1.1 401 No\r\nContent-Length: 13\r\nConnection: close\r\n\r\nmarker-answer";
+            let _gone = socket.write_all(answer.as_bytes());
+            if sender.send(String::from_utf8_lossy(&head[..read]).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20marker-credentials"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+    ];
+    let server = Logged::start(&["--otlp-endpoint", &endpoint, "--log", "trace"], &variables);
+    assert_eq!(server.call("PUT", "/v1/queues/q/tasks/marker-key", None, ""), 201);
+    let request = requests.recv_timeout(Duration::from_secs(30)).expect("spans are sent");
+    assert!(request.contains("marker-credentials"), "{request}");
+    let text = server.stop();
+    assert!(text.contains("TRACE") || text.contains("DEBUG"), "{text}");
+    let found: Vec<&str> =
+        text.lines().filter(|line| line.contains("marker") || line.contains("6d 61 72")).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// The story: somebody tidied up the data directory, and the lock with it.
 #[test]
 fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
@@ -415,6 +519,7 @@ fn each_line_of_the_sources_names_its_event() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut folders = vec![crates.join("server/src"), crates.join("cli/src")];
     let mut lines = 0;
+    let mut fields: BTreeMap<String, String> = BTreeMap::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -433,11 +538,25 @@ fn each_line_of_the_sources_names_its_event() {
                         Some(rest) => rest.split_once(',').map_or("", |(_, rest)| rest).trim_start(),
                         None => call,
                     };
-                    assert!(call.starts_with("event = events::"), "{}: {call}", path.display());
+                    let event = call.strip_prefix("event = events::");
+                    let event = event.unwrap_or_else(|| panic!("{}: {call}", path.display()));
+                    let event =
+                        event.split(|c: char| c != '_' && !c.is_ascii_uppercase()).next().unwrap_or("");
+                    let whole = &text[at..];
+                    let whole = &whole[..whole.find(");").unwrap_or(whole.len())];
+                    fields.entry(event.to_ascii_lowercase()).or_default().push_str(whole);
                     lines += 1;
                 }
             }
         }
     }
     assert!(lines > 40, "{lines} lines were found");
+    for limited in events::LIMITED {
+        let written = &fields[limited.event];
+        let named = limited.about.iter().chain(&limited.share).chain(&limited.measure);
+        for field in named.copied().chain(limited.unless.map(|(field, _)| field)) {
+            let words = |c: char| c != '_' && !c.is_ascii_alphanumeric();
+            assert!(written.split(words).any(|word| word == field), "{} has no field {field}", limited.event);
+        }
+    }
 }

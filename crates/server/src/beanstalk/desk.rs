@@ -1,7 +1,7 @@
 //! What all connections of this door share.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use tickwheel_api::beanstalk::Tube;
 use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
@@ -27,9 +27,6 @@ pub(crate) struct DeskOptions {
     pub(crate) watched_bytes_max: usize,
 }
 
-/// A flood of refused watches does not fill the log.
-const WARNED_EVERY: Duration = Duration::from_secs(10);
-
 /// All connections share it.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -45,7 +42,6 @@ pub(crate) struct Desk {
     pub(super) namespace: Option<Arc<str>>,
     pub(super) budget: Budget,
     pub(super) watches: WatchBudget,
-    watches_warned: Mutex<Option<Instant>>,
     pub(super) deliveries: Arc<Deliveries>,
     /// No new jobs are taken.
     draining: Drain,
@@ -67,7 +63,6 @@ impl Desk {
             deliveries: Arc::clone(&app.deliveries),
             budget: Budget::new(),
             watches: WatchBudget::new(watched_bytes_max),
-            watches_warned: Mutex::default(),
             // Hex may read as a number, unless it begins with a letter.
             id: format!("a{:015x}", fresh()),
             begun,
@@ -85,17 +80,13 @@ impl Desk {
         self.draining.is_on()
     }
 
-    /// Says in the log, once in a while, that a watch was refused: the protocol has no words for why.
+    /// Says in the log that a watch was refused: the protocol has no words for why. The log counts these lines, as
+    /// [`events::LIMITED`] says.
     pub(super) fn warn_of_watches(&self) {
-        let now = Instant::now();
-        let mut said = self.watches_warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.is_none_or(|said| now.saturating_duration_since(said) >= WARNED_EVERY) {
-            *said = Some(now);
-            tracing::warn!(
-                event = events::WATCHES_FULL,
-                "a client of beanstalkd wanted to watch one more tube, and was answered OUT_OF_MEMORY (--max-watched-bytes)"
-            );
-        }
+        tracing::warn!(
+            event = events::WATCHES_FULL,
+            "a client of beanstalkd wanted to watch one more tube, and was answered OUT_OF_MEMORY (--max-watched-bytes)"
+        );
     }
 
     /// The queue that is this tube; `None`: it is none of this door.
