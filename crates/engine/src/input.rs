@@ -64,7 +64,7 @@ pub enum Input {
     /// Time has passed. Every input looks at the time; this one does nothing else.
     Wake,
     /// Ask the store how much room there is, if growth is refused or soon would be: see
-    /// [`Engine::asks_for_room`](crate::Engine::asks_for_room). Otherwise nothing happens.
+    /// [`Engine::room_pace`](crate::Engine::room_pace). Otherwise nothing happens.
     LookForRoom,
     /// Write the time down with the next commit, whether or not anything changed.
     NoteTime,

@@ -41,7 +41,7 @@ pub use import::{
     Imported, Present,
 };
 pub use input::{CallId, Effect, Input, NextWake};
-pub use machine::{Engine, EngineConfig};
+pub use machine::{Engine, EngineConfig, RoomPace};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use schedule::{
     AskId, Cadence, CatchUp, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule, ScheduleRecord,

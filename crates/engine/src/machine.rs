@@ -45,6 +45,7 @@ use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
 use self::queues::Queues;
+pub use self::room::RoomPace;
 use self::room::Shortage;
 use self::schedules::Schedules;
 use self::window::Window;
@@ -293,7 +294,7 @@ impl Engine {
                 }
             }
             Input::Wake => {}
-            Input::LookForRoom => self.ask_room |= self.asks_for_room(),
+            Input::LookForRoom => self.ask_room |= self.room_pace().is_some(),
             Input::NoteTime => self.filling.note_time(),
             Input::Stop => self.stop(now),
         }

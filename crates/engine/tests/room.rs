@@ -2,7 +2,8 @@
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found, Guard,
-    Input, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, Seq, Timestamp, Unavailable,
+    Input, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, RoomPace, Seq, Timestamp,
+    Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -127,6 +128,36 @@ fn a_shortage_lasts_until_what_was_refused_would_be_taken() {
     assert!(world.look(100 * MIB));
     assert_eq!(world.engine.shortage(), None);
     assert_eq!(world.put(much, 100 * MIB), Ok(()));
+}
+
+/// The story: the last commit of the evening left 5 MiB, the disk was cleared, and of the first puts of the morning some were refused. No call was
+/// too big for 5 MiB; all calls of a turn in sum were.
+#[test]
+fn what_one_turn_needs_in_sum_is_not_refused_for_room_that_has_come_back() {
+    let mut world = World::new(5 * MIB);
+    assert_eq!((world.engine.shortage(), world.engine.room_pace()), (None, Some(RoomPace::Slow)));
+    assert!(world.look(1 << 30), "the driver looks once a second");
+    assert_eq!(world.engine.room_pace(), None, "there is enough");
+    let queue = QueueName::new("q").expect("a name");
+    for call in 1..=6 {
+        let mut put = Put::new(&queue, Key::new(&format!("k{call}")).expect("a key"));
+        put.due = Due::After { ms: 60_000 };
+        let command = Command::Put(put.payload(vec![0; 1 << 20]));
+        world.engine.step(NOW, Input::Call { call: CallId(call), command }, &mut world.out);
+    }
+    while let Some((id, request)) = world.request() {
+        let reply = match request {
+            Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|_| Found::Absent).collect()),
+            Request::Commit { .. } => Reply::Done { room: 1 << 30 },
+            other => panic!("{other:?} was not to be asked"),
+        };
+        world.reply(id, reply);
+    }
+    let answers = world.out.iter().filter_map(|effect| match effect {
+        Effect::Answer { answer: Answer::Put(result), .. } => Some(result.is_ok()),
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [true; 6]);
 }
 
 #[test]

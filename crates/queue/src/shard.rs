@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request, RequestId,
-    ShardStore,
+    RoomPace, ShardStore,
 };
 
 use crate::calendar::Calendar;
@@ -233,7 +233,15 @@ impl<S: ShardStore> Shard<S> {
     /// Whether the machine wants [`Input::LookForRoom`] several times a second.
     #[must_use]
     pub fn asks_for_room(&self) -> bool {
-        matches!(&self.phase, Phase::Running(engine) if engine.asks_for_room())
+        self.room_pace() == Some(RoomPace::Fast)
+    }
+
+    /// How often the machine wants [`Input::LookForRoom`].
+    pub(crate) fn room_pace(&self) -> Option<RoomPace> {
+        match &self.phase {
+            Phase::Running(engine) => engine.room_pace(),
+            _ => None,
+        }
     }
 
     /// Since when the commit in flight is under way, monotonic nanoseconds.

@@ -2,15 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::ShardStore;
+use tickwheel_engine::{RoomPace, ShardStore};
 
 use crate::backup::Holds;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
 
-/// While there is little room in the store, it is asked this often how much there is now: puts are taken again well within a second of
-/// space, and a look costs no write.
+/// While puts are refused for want of room, or may be, the store is asked this often how much there is now. A look costs no write. The store
+/// tries to go on after about three looks, and two kinds of tries take turns: so it takes about 600 ms, and the time of their calls, from space to
+/// the first put.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
+/// While there is not very much room it is asked this often, so that what comes at once later is not refused for room that has come back.
+const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
 /// This often it is looked whether the directory is still this process's: at least once a second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
 
@@ -25,8 +28,17 @@ pub(crate) struct Watch {
     is_late: bool,
     /// The commit under way that was told to be slow, by its beginning (monotonic nanoseconds).
     waits_told: Option<u64>,
-    look_for_room: Instant,
+    begun: Instant,
+    looked_for_room: Option<Instant>,
     look_at_lock: Instant,
+}
+
+/// How often the store is asked for its room; `None`: there is enough.
+fn pace<S: ShardStore>(shard: &Shard<S>) -> Option<Duration> {
+    shard.room_pace().map(|pace| match pace {
+        RoomPace::Fast => LOOK_FOR_ROOM,
+        RoomPace::Slow => LOOK_FOR_ROOM_SLOWLY,
+    })
 }
 
 impl Watch {
@@ -39,7 +51,8 @@ impl Watch {
             is_read_only: false,
             is_late: false,
             waits_told: None,
-            look_for_room: now,
+            begun: now,
+            looked_for_room: None,
             look_at_lock: now,
         }
     }
@@ -47,14 +60,20 @@ impl Watch {
     /// How long until the next look.
     pub(crate) fn wait<S: ShardStore>(&self, shard: &Shard<S>, now: Instant) -> Duration {
         let lock = self.look_at_lock.saturating_duration_since(now);
-        if shard.asks_for_room() { lock.min(self.look_for_room.saturating_duration_since(now)) } else { lock }
+        let room = pace(shard).map(|every| self.room_due(every).saturating_duration_since(now));
+        room.map_or(lock, |room| room.min(lock))
+    }
+
+    /// When it is time to ask how much room there is, if that is asked so often.
+    fn room_due(&self, every: Duration) -> Instant {
+        self.looked_for_room.map_or(self.begun, |looked| looked + every)
     }
 
     /// Whether it is time to ask how much room there is.
     pub(crate) fn looks_for_room<S: ShardStore>(&mut self, shard: &Shard<S>, now: Instant) -> bool {
-        let looks = now >= self.look_for_room && shard.asks_for_room();
+        let looks = pace(shard).is_some_and(|every| now >= self.room_due(every));
         if looks {
-            self.look_for_room = now + LOOK_FOR_ROOM;
+            self.looked_for_room = Some(now);
         }
         looks
     }

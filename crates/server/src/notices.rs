@@ -56,13 +56,13 @@ fn write(notice: Notice) {
         Notice::RoomShort { room_bytes } => tracing::warn!(
             event = events::DISK_FULL,
             room_bytes,
-            "the disk is full: puts are refused (507) until there is space; acks, cancels and leases go on"
+            "there is little space for new tasks: puts that need more than `room_bytes` are refused (507); acks, cancels and leases go on"
         ),
         Notice::RoomAgain { room_bytes, after } => tracing::info!(
             event = events::DISK_ROOM_AGAIN,
             room_bytes,
             after_ms = ms(after),
-            "there is space again: puts are taken"
+            "there is enough space for new tasks again"
         ),
         Notice::ReadOnly { why } => tracing::error!(
             event = events::READ_ONLY,
@@ -72,7 +72,7 @@ fn write(notice: Notice) {
         Notice::CommitWaits { took } => tracing::warn!(
             event = events::COMMIT_WAITS,
             took_ms = ms(took),
-            "a commit is under way for long: the disk is slow, or stands still"
+            "a commit is not finished yet: the disk is slow or does not answer"
         ),
         Notice::CommitSlow { took } => {
             tracing::warn!(
@@ -84,10 +84,10 @@ fn write(notice: Notice) {
         Notice::CheckpointLate { log_bytes } => tracing::warn!(
             event = events::CHECKPOINT_LATE,
             log_bytes,
-            "no checkpoint gets done while the log grows: the disk is full or slow, and the next start will take long"
+            "the checkpoint is late, and `log_bytes` of log are not covered by one: the disk is full or slow, and the next start will take long"
         ),
         Notice::CheckpointDone => {
-            tracing::info!(event = events::CHECKPOINT_DONE, "a checkpoint that was late is done");
+            tracing::info!(event = events::CHECKPOINT_DONE, "the late checkpoint is complete");
         }
         // What a later version of the queue tells is told here, too, when it does.
         _ => {}
@@ -97,22 +97,26 @@ fn write(notice: Notice) {
 fn write_clock(change: ClockChange) {
     match change {
         ClockChange::Stepped { by_ms } => {
-            tracing::warn!(event = events::CLOCK_STEPPED, by_ms, "the wall clock was set, and is believed");
+            tracing::warn!(
+                event = events::CLOCK_STEPPED,
+                by_ms,
+                "the wall clock jumped; the server uses the new time"
+            );
         }
         ClockChange::Doubted { ahead_ms } => tracing::warn!(
             event = events::CLOCK_DOUBTED,
             ahead_ms,
-            "the wall clock was set far ahead; it is believed when it has stood for a minute"
+            "the wall clock jumped far ahead; the server goes on with the old time until the jump has stood for a minute"
         ),
         ClockChange::Believed { by_ms } => tracing::warn!(
             event = events::CLOCK_BELIEVED,
             by_ms,
-            "the wall clock has stood for a minute where it was set, and is believed now: what fell due meanwhile is ready"
+            "the jump of the wall clock has stood for a minute, and the server uses the new time: tasks that fell due meanwhile are ready"
         ),
         ClockChange::GoneBack { by_ms } => tracing::warn!(
             event = events::CLOCK_GONE_BACK,
             by_ms,
-            "the wall clock was set back before it was believed; nothing came of it"
+            "the wall clock was set back before the server accepted the jump; no task was affected"
         ),
     }
 }

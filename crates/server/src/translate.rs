@@ -381,7 +381,7 @@ pub(crate) fn ready(health: queue::Health, draining: bool, trouble: Option<Strin
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
     let full = health.short_of_room.map(|bytes| {
-        format!("the disk is full: puts are refused until there is space, and there are {bytes} bytes; acks, cancels and leases go on")
+        format!("there is little space for new tasks: puts that need more than {bytes} bytes are refused (507); acks, cancels and leases go on")
     });
     let doubted = (health.clock_offset_ms != 0).then(|| {
         let ms = health.clock_offset_ms;

@@ -87,7 +87,7 @@ impl Engine {
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
         self.durable = done.seq;
         self.room = room.unwrap_or(self.room);
-        self.shortage.told(self.room_left());
+        self.shortage.told(self.room_left(), now);
         for slot in done.slots {
             self.settle(slot, now);
         }
