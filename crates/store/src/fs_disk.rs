@@ -110,6 +110,23 @@ impl FsDisk {
     }
 }
 
+impl FsDisk {
+    /// What has become of the lock file; `None`: it is there.
+    ///
+    /// # Errors
+    /// That cannot be told.
+    fn lock_stands(&self) -> io::Result<Option<&'static str>> {
+        let Some(lock) = &self.lock else { return Ok(None) };
+        let ours = lock.file.metadata()?;
+        match fs::symlink_metadata(self.path(Self::LOCK_FILE)) {
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => Ok(None),
+            Ok(_) => Ok(Some("another file is in its place")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some("the file is gone")),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl Disk for FsDisk {
     fn lock(&mut self) -> Result<(), DiskError> {
         let name = Self::LOCK_FILE;
@@ -127,27 +144,21 @@ impl Disk for FsDisk {
         let directory = lock_directory(&self.root).map_err(|e| self.error(DiskOp::Lock, "", e))?;
         self.lock = Some(Lock { file, _directory: directory });
         // Another process may have replaced the file between the opening and the lock.
-        self.check_lock()
+        match self.lock_stands() {
+            Ok(_) => self.check_lock(),
+            Err(source) => Err(self.error(DiskOp::Lock, name, source)),
+        }
     }
 
     fn check_lock(&mut self) -> Result<(), DiskError> {
-        let Some(lock) = &self.lock else { return Ok(()) };
-        let ours = lock.file.metadata().map(|file| (file.dev(), file.ino()));
-        let there = fs::symlink_metadata(self.path(Self::LOCK_FILE)).map(|file| (file.dev(), file.ino()));
-        match (ours, there) {
-            (Ok(ours), Ok(there)) if ours == there => Ok(()),
-            (Err(source), _) => Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source)),
-            (Ok(_), Err(source)) if source.kind() != io::ErrorKind::NotFound => {
-                Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source))
-            }
-            (Ok(_), there) => {
-                let what = if there.is_ok() { "another file is in its place" } else { "the file is gone" };
-                let source = io::Error::other(format!(
-                    "{what}, so a second process may own the directory; stop this one, and leave the file `lock` alone while one runs"
-                ));
-                Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source))
-            }
-        }
+        // What cannot be told is no evidence that the lock is gone: a network file system may not answer for a moment, and the next look
+        // is soon.
+        let Ok(Some(what)) = self.lock_stands() else { return Ok(()) };
+        let source = io::Error::other(format!(
+            "{what}, so a second process may own the directory, or the directory was moved; stop this one, and leave the file `lock` and the \
+             directory alone while one runs"
+        ));
+        Err(self.error(DiskOp::Lock, Self::LOCK_FILE, source))
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
@@ -271,9 +282,9 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 /// Locks a directory itself, which stays the same when files in it are replaced. `None`: the file system does not lock directories.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if another process has the lock.
+/// [`io::ErrorKind::WouldBlock`] if another process has the lock; or the directory cannot be opened.
 fn lock_directory(path: &Path) -> io::Result<Option<File>> {
-    let Ok(directory) = File::open(path) else { return Ok(None) };
+    let directory = File::open(path)?;
     match directory.try_lock() {
         Ok(()) => Ok(Some(directory)),
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -404,6 +415,28 @@ mod tests {
         drop(first);
         second.lock().expect("free now");
         second.check_lock().expect("it has its own");
+    }
+
+    /// The story: a look at the lock met an error that passed, and a healthy server was read-only until its restart.
+    #[test]
+    fn a_look_that_cannot_tell_is_no_evidence_that_the_lock_is_gone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (root, file) = (dir.path().join("data"), dir.path().join("file"));
+        let mut disk = FsDisk::new(&root).expect("made");
+        disk.lock().expect("locked");
+        // A path through a file is ENOTDIR, for all users, and not ENOENT.
+        fs::rename(&root, dir.path().join("aside")).expect("renamed");
+        fs::write(&root, "").expect("written");
+        assert!(disk.lock_stands().is_err());
+        disk.check_lock().expect("it cannot tell");
+        fs::rename(&root, &file).expect("renamed");
+        fs::rename(dir.path().join("aside"), &root).expect("renamed");
+        disk.check_lock().expect("the error has passed");
+        fs::remove_file(root.join("lock")).expect("removed");
+        let gone = disk.check_lock().expect_err("gone").to_string();
+        assert!(gone.contains("lock: the file is gone") && gone.contains("was moved"), "{gone}");
+        let none = lock_directory(&dir.path().join("none")).expect_err("it cannot be opened");
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     pub fn checkpoint_late(&self) -> Option<u64> {
         let under_way = self.upkeep.checkpoint.as_ref().map_or(0, Checkpoint::log_bytes);
         let bytes = self.files.since_checkpoint() + under_way;
-        (bytes >= CHECKPOINT_LATE * self.options.checkpoint_after_bytes).then_some(bytes)
+        (bytes >= CHECKPOINT_LATE.saturating_mul(self.options.checkpoint_after_bytes)).then_some(bytes)
     }
 
     /// Whether the disk has something to do for this store, so that another poll will bring something.
