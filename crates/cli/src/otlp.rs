@@ -29,7 +29,7 @@ impl Export {
     /// Sends the last ones.
     pub(crate) fn close(self) {
         if let Err(error) = self.0.shutdown_with_timeout(CLOSE_TIME_MAX) {
-            tracing::warn!(event = events::SPANS_LOST, %error, "the last spans were not taken");
+            tracing::warn!(event = events::SPANS_LOST, %error, "failed to send the last trace spans to the collector");
         }
     }
 }

@@ -18,9 +18,11 @@ pub const AUDIT: &str = "audit";
 pub const ACCESS: &str = "access";
 
 events! {
+    /// The store is about to be opened.
+    OPENING = "opening";
     /// The store is open.
     STARTED = "started";
-    /// What a crash left behind was cut off.
+    /// An incomplete record that a crash left was removed.
     RECOVERY_CUT = "recovery_cut";
     /// The doors are open.
     LISTENING = "listening";
@@ -127,6 +129,8 @@ events! {
     ADMIN_ACT = "admin_act";
     /// A token was refused, or there was none.
     REFUSED = "refused";
+    /// A client of beanstalkd paused a tube.
+    TUBE_PAUSED = "tube_paused";
     /// A call.
     CALL = "call";
 }
@@ -174,6 +178,7 @@ pub const LIMITED: &[Limited] = &[
     Limited::of(ADMIN_ACT, &["method", "route", "queue", "name", "status", "result", "token", "address"])
         .share("token")
         .unless("result", CARRIED_OUT),
+    Limited::of(TUBE_PAUSED, &["queue", "pause_s"]),
     Limited::of(CALL_FAILED, &["method", "route", "status"]),
     Limited::of(ACCEPT_FAILED, &[]),
     Limited::of(CONNECTIONS_FULL, &[]),

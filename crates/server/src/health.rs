@@ -147,7 +147,9 @@ mod tests {
         assert_eq!(answer.status(), 503);
         let text = next_piece(&mut answer.into_body()).await.expect("whole").expect("some text");
         let body: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
-        body["why"].as_str().expect("a reason").to_owned()
+        let why = body["why"].as_str().expect("a reason").to_owned();
+        assert_eq!(body["reasons"], serde_json::json!([why]), "the list says no more than the sentence");
+        why
     }
 
     #[test]

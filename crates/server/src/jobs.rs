@@ -268,7 +268,7 @@ impl Jobs {
                 Err(error) if !self.stopping.is_given() => {
                     // What was kept last says that it is under way, so the next start goes on with it.
                     let (id, queue) = (job.body.id, &job.body.queue);
-                    tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job ends, for how far it is cannot be kept");
+                    tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
                     return false;
                 }
                 Ok(false) | Err(_) => return false,

@@ -22,14 +22,14 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Those of all queues. Where they cannot be counted, those that could be.
-    async fn of(queue: &Queue) -> Self {
+    /// Those of all queues; `None`: they cannot be counted, and a part of them would pass for all.
+    async fn of(queue: &Queue) -> Option<Self> {
         let mut tasks = Self::default();
         let mut pages = QueuePages::new(queue, ListQueues::default());
-        while let Ok(Some(page)) = pages.next().await {
+        while let Some(page) = pages.next().await.ok()? {
             page.iter().for_each(|counts| tasks.add(counts));
         }
-        tasks
+        Some(tasks)
     }
 
     fn add(&mut self, counts: &QueueCounts) {
@@ -41,10 +41,21 @@ impl Tasks {
     }
 }
 
+/// The store is about to be opened, which may take minutes or hang: says what is opened.
+pub(crate) fn say_opening(directory: &Path) {
+    tracing::info!(
+        event = events::OPENING,
+        version = env!("CARGO_PKG_VERSION"),
+        directory = %directory.display(),
+        "reading the tasks"
+    );
+}
+
 /// The store is open: says what was found in it. `directory` is `None` for a server that keeps its tasks in memory.
 pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
     let (health, opened) = (queue.health(), queue.opened());
-    let Tasks { queues, scheduled, ready, leased, dead } = Tasks::of(queue).await;
+    let tasks = Tasks::of(queue).await;
+    let count = |of: fn(&Tasks) -> u64| tasks.as_ref().map(of);
     let found = opened.recovery.as_ref();
     tracing::info!(
         event = events::STARTED,
@@ -55,17 +66,21 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         format = found.map(|_| FORMAT),
         made = found.map(|found| found.created),
         took_ms = ms(opened.took),
-        queues,
-        scheduled,
-        ready,
-        leased,
-        dead,
+        queues = count(|tasks| tasks.queues),
+        scheduled = count(|tasks| tasks.scheduled),
+        ready = count(|tasks| tasks.ready),
+        leased = count(|tasks| tasks.leased),
+        dead = count(|tasks| tasks.dead),
         checkpoint = found.and_then(|found| found.checkpoint.as_deref()),
         log_frames = found.map(|found| found.frames),
         "the tasks are loaded"
     );
     if let Some(left) = health.recovery {
-        tracing::warn!(event = events::RECOVERY_CUT, left = &*left, "the last end left something behind");
+        tracing::warn!(
+            event = events::RECOVERY_CUT,
+            left = &*left,
+            "the last run ended with an incomplete record; it was removed"
+        );
     }
 }
 
@@ -87,7 +102,7 @@ impl Stop {
     pub(crate) fn end(self, is_closed: bool) {
         let took: Duration = self.clock.now().saturating_since(self.begun);
         if is_closed {
-            tracing::info!(event = events::STOPPED, took_ms = ms(took), "stopped: all is written down");
+            tracing::info!(event = events::STOPPED, took_ms = ms(took), "stopped: everything is stored");
         } else {
             tracing::warn!(
                 event = events::STOPPED_WITHOUT_DISK,

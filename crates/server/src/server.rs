@@ -25,7 +25,7 @@ use crate::guard::Guard;
 use crate::host::Hosts;
 use crate::lifecycle;
 use crate::listen::{Bound, Came, ListenAt, Opened};
-use crate::notices::Notices;
+use crate::notices::{self, Notices};
 use crate::places::{Permit, Places};
 use crate::routes::routes;
 use crate::standing::Standing;
@@ -109,13 +109,19 @@ impl Server {
             None => None,
         };
         let directory = match &config.store {
-            Store::Dir(directory) => Some(directory.clone()),
+            // As it is found from anywhere: the log is read elsewhere.
+            Store::Dir(directory) => {
+                Some(std::path::absolute(directory).unwrap_or_else(|_| directory.clone()))
+            }
             Store::Memory => None,
         };
         let backup_dir = open_backups(config.backups.as_ref(), directory.as_deref()).await?;
         let notices = Notices::new();
         let options =
             notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
+        if let Some(directory) = &directory {
+            lifecycle::say_opening(directory);
+        }
         let queue = open(config.store, config.virtual_clock, options).await?;
         let listening = bound.open().and_then(|door| Ok((door.place()?, door)));
         let (local_addr, door_of_http) = match listening {
@@ -141,7 +147,7 @@ impl Server {
         let (refusals, requests) = (Arc::clone(&app.refusals), Arc::clone(&app.requests));
         let draining = app.draining.clone();
         if let Err(problem) = app.jobs.resume().await {
-            tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "jobs that were under way stand still until the next start");
+            tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to resume jobs from before the restart; they continue after the next start");
         }
         let front = Arc::new(Front::new(
             routes(Arc::clone(&app)),
@@ -300,7 +306,11 @@ impl Server {
         while doors.join_next().await.is_some() {}
         // It ends after the piece that it is at; where the disk takes none any more, its part is removed at the next start.
         if timeout(self.stop_grace, self.backups.ended()).await.is_err() {
-            tracing::warn!(event = events::BACKUP_NOT_ENDED, waited = ?self.stop_grace, "stopped without waiting any longer for a backup to end");
+            tracing::warn!(
+                event = events::BACKUP_NOT_ENDED,
+                waited_ms = notices::ms(self.stop_grace),
+                "stopped without waiting any longer for a backup to end"
+            );
         }
         // A disk that takes no more may keep it from writing the leases down, for ever.
         let closed = timeout(self.stop_grace, close(self.queue)).await.is_ok();

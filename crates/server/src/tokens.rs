@@ -367,9 +367,15 @@ fn said(line: &str) -> Result<Said, String> {
     Ok(Said { hash, grant, plain_bytes })
 }
 
+/// What the log calls callers without a token of this file. The token of the variable gets its name elsewhere.
+const OF_THE_LOG: [&str; 2] = ["none", "unknown"];
+
 /// What the log may call a token: it is to be read there, and to be looked for.
 fn token_name(name: &str) -> Result<Arc<str>, String> {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if OF_THE_LOG.contains(&name) {
+        return Err(format!("`name={name}` is what the log calls another caller; take another name"));
+    }
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_good) {
         return Ok(name.into());
     }
@@ -444,6 +450,10 @@ mod tests {
         for bad in ["", "a b", "a/b", "\u{e4}", &long] {
             let error = Tokens::parse(&format!("t name={bad}")).map(|_| ());
             assert!(error.is_err() || bad == "a b", "{bad:?}");
+        }
+        for taken in ["none", "unknown"] {
+            let error = Tokens::parse(&format!("t name={taken}")).map(|_| ()).expect_err(taken);
+            assert!(error.to_string().contains("what the log calls another caller"), "{error}");
         }
         assert!(Tokens::parse("t name=a name=b").is_err());
     }

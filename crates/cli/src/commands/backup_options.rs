@@ -51,7 +51,10 @@ impl BackupOptions {
     /// Warns of what may not be meant.
     pub(crate) fn warn(&self, in_memory: bool) {
         if in_memory && self.backup_dir.is_some() {
-            tracing::warn!(event = events::DOUBTFUL, "no backups are made, for tasks are kept in memory");
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "--backup-dir is ignored, because --memory keeps tasks in memory"
+            );
         } else if self.backup_every.is_some() && self.backup_keep.is_none() {
             tracing::warn!(
                 event = events::DOUBTFUL,

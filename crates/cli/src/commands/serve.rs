@@ -284,7 +284,7 @@ impl Serve {
         }
         if self.memory {
             if let Some(data) = &self.data {
-                tracing::warn!(event = events::DOUBTFUL, data = %data.display(), "not used, for tasks are kept in memory");
+                tracing::warn!(event = events::DOUBTFUL, data = %data.display(), "--data is ignored, because --memory keeps tasks in memory");
             }
             tracing::warn!(
                 event = events::DOUBTFUL,

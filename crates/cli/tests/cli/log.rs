@@ -120,8 +120,17 @@ fn a_start_and_a_stop_are_told_with_what_was_found() {
     assert_eq!(first.call("PUT", "/v1/queues/q/tasks/due", None, ""), 201);
     assert_eq!(first.call("POST", "/v1/queues/q/lease", None, ""), 200);
     let lines = json(&first.stop());
-    assert_eq!(events_of(&lines), ["started", "listening", "stop_told", "stopping", "stopped"], "{lines:?}");
-    let started = &lines[0];
+    assert_eq!(
+        events_of(&lines),
+        ["opening", "started", "listening", "stop_told", "stopping", "stopped"],
+        "{lines:?}"
+    );
+    assert_eq!(
+        lines[0]["directory"],
+        data.to_str().expect("UTF-8"),
+        "a start that hangs has said what it opens"
+    );
+    let started = &lines[1];
     assert_eq!(
         (&started["level"], &started["made"], &started["clock"]),
         (&"INFO".into(), &true.into(), &"real".into())
@@ -129,14 +138,14 @@ fn a_start_and_a_stop_are_told_with_what_was_found() {
     assert_eq!((&started["scheduled"], &started["durability"]), (&0.into(), &"fsync".into()));
     assert_eq!(started["directory"], data.to_str().expect("UTF-8"));
     assert!(
-        lines[1]["listen"].as_str().is_some_and(|listen| listen.starts_with("http://127.0.0.1:")),
+        lines[2]["listen"].as_str().is_some_and(|listen| listen.starts_with("http://127.0.0.1:")),
         "{lines:?}"
     );
-    assert_eq!(lines[2]["signal"], "SIGTERM");
-    assert!(lines[4]["took_ms"].is_u64(), "{lines:?}");
+    assert_eq!(lines[3]["signal"], "SIGTERM");
+    assert!(lines[5]["took_ms"].is_u64(), "{lines:?}");
 
     let second = Logged::over(directory, &data, &options, &[]);
-    let started = json(&second.stop()).swap_remove(0);
+    let started = json(&second.stop()).swap_remove(1);
     let counts = ["scheduled", "ready", "leased", "dead", "queues", "made"].map(|name| started[name].clone());
     assert_eq!(Value::from(counts.to_vec()), serde_json::json!([3, 0, 1, 0, 1, false]), "{started}");
     assert!(
@@ -157,8 +166,10 @@ fn work_writes_no_lines() {
     }
     let text = server.stop();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 5, "{text}");
-    for (line, event) in lines.iter().zip(["started", "listening", "stop_told", "stopping", "stopped"]) {
+    assert_eq!(lines.len(), 6, "{text}");
+    for (line, event) in
+        lines.iter().zip(["opening", "started", "listening", "stop_told", "stopping", "stopped"])
+    {
         assert!(line.contains(&format!("event=\"{event}\"")), "{line}");
     }
 }

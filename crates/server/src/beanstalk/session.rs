@@ -21,6 +21,7 @@ use super::tubes::Hold;
 use super::wire::Wire;
 use super::{look, stats};
 use crate::aside::{Steps, discard};
+use crate::events;
 
 /// Commands of one kind that are carried out together, at most.
 const TOGETHER_MAX: usize = 256;
@@ -263,6 +264,8 @@ impl<'a> Session<'a> {
         match self.desk.queue.change_queue(ChangeQueue { queue: queue.clone(), change }).await {
             Ok(()) => {
                 self.desk.tubes.paused(&queue, pause_s, now);
+                let queue = queue.as_str();
+                tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, "a client of beanstalkd paused a tube");
                 Ok(Reply::Paused)
             }
             Err(tickwheel_queue::QueueError::Unavailable(why)) => unavailable(&why),

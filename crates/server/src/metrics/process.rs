@@ -2,11 +2,15 @@
 
 use std::fmt::{self, Write};
 use std::fs;
+use std::sync::OnceLock;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
 use super::page::{Page, Unit};
+
+/// When this process started, as it was read first (seconds since 1970).
+static STARTED_S: OnceLock<Option<f64>> = OnceLock::new();
 
 /// What the system says of this process at one moment. What it does not tell is left out.
 #[derive(Debug, Default, PartialEq)]
@@ -35,9 +39,13 @@ impl Process {
         let text = |path: &str| fs::read_to_string(path).ok();
         let stat =
             text("/proc/self/stat").and_then(|text| Stat::read(&text, clock_ticks_per_second(), page_size()));
-        let system_s = text("/proc/stat").and_then(|text| system_started_s(&text));
+        // Once: the system reckons its own start from the wall clock as it is now, so a clock that is set would look like a restart.
+        let started_s = *STARTED_S.get_or_init(|| {
+            let system_s = text("/proc/stat").and_then(|text| system_started_s(&text));
+            stat.as_ref().zip(system_s).map(|(stat, system_s)| stat.started_s + system_s)
+        });
         Self {
-            started_s: stat.as_ref().zip(system_s).map(|(stat, system_s)| stat.started_s + system_s),
+            started_s,
             stat,
             // One of them is the folder that is read.
             open_fds: fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1)),
