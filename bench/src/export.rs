@@ -1,7 +1,7 @@
 //! Export and import over HTTP beside plain lists and plain batches: tasks in a second, of one client with one connection, in rounds that alternate.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
@@ -82,10 +82,9 @@ fn round(arguments: &ExportArguments, dir: &Path, turned: bool) -> anyhow::Resul
         }
         // The one that was filled by an import is read as well, so that neither reads only what the other has warmed.
         for exports in reads {
-            let begun = Instant::now();
-            let read = if exports { export(&mut client)? } else { list(&mut client)? };
+            let (read, span) = if exports { export(&mut client)? } else { list(&mut client)? };
             ensure!(read == tasks, "{read} of {tasks} tasks were read");
-            let rate = tasks as f64 / begun.elapsed().as_secs_f64();
+            let rate = tasks as f64 / span.as_secs_f64();
             // The mean of both directories.
             *(if exports { &mut round.export } else { &mut round.list }) += rate / 2.0;
         }
@@ -95,9 +94,9 @@ fn round(arguments: &ExportArguments, dir: &Path, turned: bool) -> anyhow::Resul
     Ok(round)
 }
 
-/// Fills a directory; tasks in a second.
+/// Fills a directory; tasks in a second of waiting for answers. What this client does with them is not measured.
 fn fill(client: &mut WebClient, arguments: &ExportArguments, imports: bool) -> anyhow::Result<f64> {
-    let (tasks, mut nanos) = (arguments.tasks, 0);
+    let (tasks, mut span) = (arguments.tasks, Duration::ZERO);
     let payload = "x".repeat(arguments.payload_bytes.saturating_sub(2));
     for from in (0..tasks).step_by(usize::try_from(LINES)?) {
         let to = tasks.min(from + LINES);
@@ -106,16 +105,17 @@ fn fill(client: &mut WebClient, arguments: &ExportArguments, imports: bool) -> a
         let begun = Instant::now();
         if imports {
             let answer = client.post("/v1/import?quiet=true", lines.as_bytes())?;
+            span += begun.elapsed();
             let added = format!("\"added\":{}", to - from);
             ensure!(contains(answer, added.as_bytes()), "not all of an import was taken");
         } else {
             let answer = client.post(&format!("{QUEUE}/batch"), lines.as_bytes())?;
+            span += begun.elapsed();
             let taken = answer.split(|byte| *byte == b'\n').filter(|line| contains(line, b"\"status\":201"));
             ensure!(taken.count() as u64 == to - from, "not all of a batch was taken");
         }
-        nanos += begun.elapsed().as_nanos();
     }
-    Ok(tasks as f64 * 1e9 / nanos as f64)
+    Ok(tasks as f64 / span.as_secs_f64())
 }
 
 fn batch_lines(from: u64, to: u64, payload: &str) -> String {
@@ -141,23 +141,27 @@ fn import_lines(from: u64, to: u64, tasks: u64, payload: &str) -> String {
     std::iter::once(head).chain((from..to).map(line)).collect()
 }
 
-/// Reads all tasks page by page; how many.
-fn list(client: &mut WebClient) -> anyhow::Result<u64> {
-    let (mut read, mut cursor) = (0, String::new());
+/// Reads all tasks page by page; how many, and how long it took to get them.
+fn list(client: &mut WebClient) -> anyhow::Result<(u64, Duration)> {
+    let (mut read, mut span, mut cursor) = (0, Duration::ZERO, String::new());
     loop {
+        let begun = Instant::now();
         let page = client.get(&format!("{QUEUE}/tasks?limit={PAGE}{cursor}"))?;
+        span += begun.elapsed();
         read += page.windows(6).filter(|window| *window == b"\"key\":").count() as u64;
-        let Some(next) = after(page, b"\"next_cursor\":\"") else { return Ok(read) };
+        let Some(next) = after(page, b"\"next_cursor\":\"") else { return Ok((read, span)) };
         cursor = format!("&cursor={next}");
     }
 }
 
-/// Reads an export; how many tasks its end counts.
-fn export(client: &mut WebClient) -> anyhow::Result<u64> {
+/// Reads an export; how many tasks its end counts, and how long it took to get them.
+fn export(client: &mut WebClient) -> anyhow::Result<(u64, Duration)> {
+    let begun = Instant::now();
     let lines = client.get("/v1/export")?;
+    let span = begun.elapsed();
     let end = lines.len().saturating_sub(200);
     let count = after(&lines[end..], b"\"tasks\":").context("the export has no end")?;
-    count.parse().with_context(|| format!("`{count}` is no number"))
+    Ok((count.parse().with_context(|| format!("`{count}` is no number"))?, span))
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
