@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tickwheel_engine::{Batch, Ended, Guard, LeaseNo, Outcome, Reply, Seq, Task, TaskEffect, Timestamp};
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_store::conformance::sample_task;
+use tickwheel_store::salvage::{Report, WriteError, read, write_as};
 
-use crate::world::{Came, Store, acquire, commit, contents, open, rest};
+use crate::world::{Came, Store, acquire, commit, contents, open, options, rest};
 
 struct Owner {
     store: Store,
@@ -131,6 +132,33 @@ fn a_purge_gives_the_space_back() {
         assert!(again > first * 3 / 4, "{again} tasks fit after all {first} had ended at once");
     }
     owner.assert_reopens(&disk);
+}
+
+fn live(report: &Report) -> u64 {
+    report.written.queues.values().map(|population| population.live).sum()
+}
+
+/// A salvage into a disk of any size comes to its end: it is whole, or it says that the disk is full.
+#[test]
+fn a_salvage_into_a_disk_that_fills_ends() {
+    let mut source = SimDisk::new();
+    let mut owner = Owner::new(&source);
+    for _ in 0..300 {
+        owner.put();
+    }
+    drop(owner.store);
+    let mut refused = 0;
+    for space in (0..500_000).step_by(3_000) {
+        let found = read(&mut source, &mut |_| {}).expect("it can be read");
+        let target = SimDisk::new();
+        target.set_space(Some(space));
+        match write_as(found, &mut source, target.clone(), options(), &mut |_| {}) {
+            Ok(report) => assert_eq!(live(&report), 300, "{space} bytes"),
+            Err(WriteError::Full | WriteError::Open(_)) => refused += 1,
+            Err(other) => panic!("{space} bytes: {other}"),
+        }
+    }
+    assert!((20..150).contains(&refused), "{refused} disks of 167 were too small");
 }
 
 #[test]

@@ -261,7 +261,8 @@ impl<T: Disk> Writer<T> {
             if let Some(why) = self.store.failure() {
                 return Err(WriteError::Failed(why.to_owned()));
             }
-            full = if self.store.is_full() { full + 1 } else { 0 };
+            // In all, not in a row: the next try for a file writes some zeroes, and the disk does not look full until it stops at them.
+            full += u32::from(self.store.is_full());
             if full > FULL_POLLS_MAX {
                 return Err(WriteError::Full);
             }
@@ -274,7 +275,7 @@ impl<T: Disk> Writer<T> {
         let mut full = 0;
         while self.store.is_checkpointing() && full <= FULL_POLLS_MAX {
             self.store.poll(&mut Vec::new());
-            full = if self.store.is_full() { full + 1 } else { 0 };
+            full += u32::from(self.store.is_full());
         }
         let guard = self.guard;
         match self.ask(Request::Release { guard })? {
