@@ -259,7 +259,8 @@ pub struct QueueCounts {
     pub dead: u64,
     /// Of those that are ready, with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
     pub urgent: u64,
-    /// When the first in its line was due; `None`: nothing is ready.
+    /// When the oldest of those that are ready was due, whatever its priority; `None`: nothing is ready. Beyond 1,000 priorities in one line those that are
+    /// the least urgent are not looked at.
     pub oldest_due: Option<Timestamp>,
     /// Nothing is leased.
     pub paused: bool,

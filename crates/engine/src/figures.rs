@@ -1,9 +1,60 @@
-//! [`QueueFigures`]: what has happened in one queue, for those who watch it.
+//! [`QueueFigures`]: what has happened in one queue, for those who watch it; and the one place that counts.
+
+use crate::answer::{LATENESS_BOUNDS_MS, Stats};
 
 /// Upper bounds of a queue's lateness histogram, milliseconds. One more count stands behind the last bound.
 ///
 /// Each of them is one of [`LATENESS_BOUNDS_MS`](crate::LATENESS_BOUNDS_MS). They are few, because each queue has its own histogram.
 pub const QUEUE_LATENESS_BOUNDS_MS: [u64; 5] = [10, 100, 1_000, 5_000, 60_000];
+
+/// What is counted both in all and by queue.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// A put was taken.
+    Put,
+    /// A lease was granted.
+    Delivered,
+    /// A lease ended by ack.
+    Acked,
+    /// A lease ended by nack.
+    Nacked,
+    /// A lease ran out.
+    Expired,
+    /// A task was cancelled or revoked.
+    Cancelled,
+    /// A task was given up.
+    Dead,
+    /// A task became ready because its instant came, this long ago, milliseconds.
+    Fired {
+        /// Not negative: nothing fires early.
+        late_ms: u64,
+    },
+}
+
+impl Stats {
+    /// Counts an event in all, and in its queue: so the figures of all queues, those that are forgotten among them, add up to those of the machine. Patches
+    /// and redrives are in [`scheduled_total`](Self::scheduled_total) beside the puts.
+    pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
+        let (in_all, in_queue) = match event {
+            Event::Put => (&mut self.scheduled_total, &mut of_queue.put),
+            Event::Delivered => (&mut self.leased_total, &mut of_queue.delivered),
+            Event::Acked => (&mut self.acked_total, &mut of_queue.acked),
+            Event::Nacked => (&mut self.nacked_total, &mut of_queue.nacked),
+            Event::Expired => (&mut self.expired_total, &mut of_queue.expired),
+            Event::Cancelled => (&mut self.cancelled_total, &mut of_queue.cancelled),
+            Event::Dead => (&mut self.dead_total, &mut of_queue.dead),
+            Event::Fired { late_ms } => {
+                self.lateness[LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
+                self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
+                of_queue.count_lateness(late_ms);
+                self.fired_total += 1;
+                return;
+            }
+        };
+        *in_all += 1;
+        *in_queue += 1;
+    }
+}
 
 const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
 
@@ -36,7 +87,7 @@ pub struct QueueFigures {
 
 impl QueueFigures {
     /// A task fired that was due this long ago, milliseconds.
-    pub(crate) fn count_lateness(&mut self, late_ms: u64) {
+    fn count_lateness(&mut self, late_ms: u64) {
         self.lateness[QUEUE_LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
         self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
     }
@@ -84,7 +135,6 @@ impl QueueFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::LATENESS_BOUNDS_MS;
 
     #[test]
     fn the_bounds_of_a_queue_are_bounds_of_the_machine() {

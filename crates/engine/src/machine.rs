@@ -49,9 +49,10 @@ pub use self::room::RoomPace;
 use self::room::Shortage;
 use self::schedules::Schedules;
 use self::window::Window;
-use crate::answer::{Answer, LATENESS_BOUNDS_MS, Stats, Unavailable};
+use crate::answer::{Answer, Stats, Unavailable};
 use crate::bounds::Bounds;
 use crate::command::{Act, ById, Command, ListQueues};
+use crate::figures::Event;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
 use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
@@ -156,6 +157,8 @@ pub struct Engine {
     counters: Counters,
     /// The last change applied in memory.
     applied: Seq,
+    /// The latest instant that was written down before this life began, with its last commit. What was due by then was ready then.
+    ready_before: Timestamp,
     /// The last change known to be durable.
     durable: Seq,
     filling: Filling,
@@ -244,6 +247,7 @@ impl Engine {
             importing: BTreeMap::new(),
             counters: acquired.counters,
             applied: guard.last_seq,
+            ready_before: acquired.last_wall,
             durable: guard.last_seq,
             filling: Filling::default(),
             in_flight: None,
@@ -490,8 +494,8 @@ impl Engine {
         *(if task.dead().is_some() { &mut of.dead } else { &mut of.live }) -= 1;
         of.totals.ended += u64::from(outcome != Outcome::Forgotten);
         match outcome {
-            Outcome::Done(_) => of.figures.acked += 1,
-            Outcome::Cancelled | Outcome::Revoked(_) => of.figures.cancelled += 1,
+            Outcome::Done(_) => self.stats.count(&mut of.figures, Event::Acked),
+            Outcome::Cancelled | Outcome::Revoked(_) => self.stats.count(&mut of.figures, Event::Cancelled),
             Outcome::Forgotten => {}
         }
         self.queues.tidy(&queue);
@@ -580,10 +584,8 @@ impl Engine {
         }
     }
 
-    fn count_lateness(&mut self, late_ms: u64) {
-        let bucket = LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms);
-        self.stats.lateness[bucket] += 1;
-        self.stats.lateness_sum_ms = self.stats.lateness_sum_ms.saturating_add(late_ms);
-        self.stats.fired_total += 1;
+    /// Something happened to a task of this queue: it is counted once in all, and once there.
+    fn count_event(&mut self, queue: &QueueName, event: Event) {
+        self.stats.count(&mut self.queues.open(queue).figures, event);
     }
 }

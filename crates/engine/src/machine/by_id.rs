@@ -80,7 +80,6 @@ impl Engine {
                 Act::Get => Ok(Acted::Task(Box::new(self.view(slot)))),
                 _ if state == State::Leased => Err(ByIdError::Leased),
                 Act::Cancel => {
-                    self.stats.cancelled_total += 1;
                     self.end(now, slot, Outcome::Cancelled);
                     Ok(Acted::Cancelled)
                 }

@@ -12,6 +12,7 @@ use super::lookup::Keyed;
 use super::queues::QueueNo;
 use crate::answer::{Answer, RedriveError, TaskView};
 use crate::command::Redrive;
+use crate::figures::Event;
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
@@ -179,8 +180,7 @@ impl Engine {
         let queue = self.queues.open(&task.queue);
         queue.live -= 1;
         queue.dead += 1;
-        queue.figures.dead += 1;
-        self.stats.dead_total += 1;
+        self.stats.count(&mut queue.figures, Event::Dead);
         self.place(slot, now);
     }
 

@@ -12,6 +12,7 @@ use super::runs::Ordered;
 use super::stub::ReadyKey;
 use crate::answer::{Answer, PutError, QueueError, QueueView};
 use crate::command::{ChangeQueue, LEASE_MS_DEFAULT, QueueChange};
+use crate::figures::Event;
 use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::settings::{QueueRecord, Rule, RuleName};
@@ -322,7 +323,7 @@ impl Engine {
         let task = Arc::clone(&self.entries.get(slot).task);
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(&task, slot), task.group());
-        queue.figures.delivered += 1;
+        self.stats.count(&mut queue.figures, Event::Delivered);
         self.entries.get_mut(slot).at = At::Far;
     }
 

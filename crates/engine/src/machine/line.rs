@@ -6,6 +6,11 @@ use super::entries::Slot;
 use super::runs::{Ordered, Runs};
 use super::stub::{ReadyKey, ReadyStub};
 use crate::task::Task;
+use crate::time::Timestamp;
+
+/// 1,000 priorities of a line are looked at, the most urgent ones, for the oldest task: a queue that has one for each of a million tasks does not hold up those
+/// who count.
+const PRIORITIES_MAX: usize = 1_000;
 
 /// A ready task that is held whole, in the ready order.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -90,6 +95,26 @@ impl Line {
     pub(super) fn first(&self) -> Option<ReadyKey> {
         let whole = self.whole.first().map(|place| place.key);
         let stub = self.stubs.first().map(Ordered::key);
+        whole.into_iter().chain(stub).min()
+    }
+
+    /// When the oldest of them was due. The line goes by priority first, and of one priority by `due_at`: so the first of each priority is looked at, of
+    /// [`PRIORITIES_MAX`] at most, in O(log n) for each.
+    pub(super) fn oldest_due(&self) -> Option<Timestamp> {
+        let mut next = self.first();
+        let firsts = std::iter::from_fn(|| {
+            let first = next?;
+            next = first.behind_priority().and_then(|from| self.first_from(from));
+            Some(first.due_at)
+        });
+        firsts.take(PRIORITIES_MAX).min()
+    }
+
+    /// The first in the order at this place or behind it.
+    fn first_from(&self, from: ReadyKey) -> Option<ReadyKey> {
+        let whole =
+            self.whole.range(ReadyPlace { key: from, slot: Slot::MIN }..).next().map(|place| place.key);
+        let stub = self.stubs.first_from(from).map(Ordered::key);
         whole.into_iter().chain(stub).min()
     }
 

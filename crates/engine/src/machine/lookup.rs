@@ -340,7 +340,7 @@ impl Engine {
         let slot = self.entries.insert(Entry::new(task, true));
         match (met, stored) {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
-            (Some(Met::Waiting), _) | (None, None) => self.place(slot, now),
+            (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot, now),
             (None, Some(lease)) => {
                 self.hold(slot, lease.no, now.wall, lease.until, now);
             }

@@ -10,6 +10,7 @@ use super::queues::QueueNo;
 use super::runs::{Ordered, Runs};
 use super::stub::{ReadyKey, ReadyStub, STUB_BYTES, WaitingStub};
 use crate::answer::State;
+use crate::figures::Event;
 use crate::name::QueueName;
 use crate::seam::Place;
 use crate::task::Task;
@@ -239,9 +240,8 @@ impl Engine {
         } else if task.dead().is_some() {
             self.add_waiting_stub(&task);
         } else if task.due_at <= now.wall {
-            let late_ms = now.wall.ms_since(task.due_at.max(task.put_at));
-            self.count_lateness(late_ms);
-            self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall), Some(late_ms));
+            let late_ms = self.late_ms(&task, now);
+            self.add_ready_stub(&task.queue, ReadyStub::of(&task, now.wall), late_ms);
             self.watch_stub(&task, now);
         } else {
             self.watch_stub(&task, now);
@@ -258,7 +258,6 @@ impl Engine {
                 continue;
             }
             let late_ms = now.wall.ms_since(stub.due_at);
-            self.count_lateness(late_ms);
             self.join_line(stub.queue, stub.ready(now.wall), Some(late_ms));
         }
     }
@@ -279,7 +278,7 @@ impl Engine {
         let queue = self.queues.numbered_mut(queue);
         queue.join_stub(stub);
         if let Some(late_ms) = late_ms {
-            queue.figures.count_lateness(late_ms);
+            self.stats.count(&mut queue.figures, Event::Fired { late_ms });
         }
         if !queue.waiters.is_empty() {
             self.to_serve.insert(queue.name.clone());

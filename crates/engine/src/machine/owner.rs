@@ -12,6 +12,7 @@ use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
 };
 use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, TRACE_BYTES_MAX, Terms};
+use crate::figures::Event;
 use crate::input::CallId;
 use crate::name::{Key, QueueName, Tag};
 use crate::task::{Body, Ended, Extra, Failed, LeaseNo, Moment, Outcome, Task};
@@ -153,8 +154,7 @@ impl Engine {
     pub(super) fn enter(&mut self, slot: Slot) {
         let task = Arc::clone(&self.entries.get(slot).task);
         if task.dead().is_none() {
-            self.stats.scheduled_total += 1;
-            self.queues.open(&task.queue).figures.put += 1;
+            self.count_event(&task.queue, Event::Put);
         }
         self.watch_expiry(&task);
     }
@@ -343,7 +343,6 @@ impl Engine {
             Err(Held) if crate::planted::is("cancel-after-grant") => None,
             allowed => allowed.map_err(|Held| CancelError::Leased)?,
         };
-        self.stats.cancelled_total += 1;
         match revoked {
             None => {
                 self.end(now, slot, Outcome::Cancelled);

@@ -142,7 +142,7 @@ impl Queue {
             leased: self.leased,
             dead: self.dead + expired,
             urgent: self.urgent_len() as u64,
-            oldest_due: self.first_ready().map(|key| key.due_at),
+            oldest_due: self.oldest_due(),
             paused: self.record.is_paused(now.wall),
             draining: self.record.draining,
             totals: self.totals,
@@ -161,10 +161,10 @@ impl Queue {
         self.line.urgent() + parked.sum::<usize>()
     }
 
-    /// When the oldest in line is due, by the ready order; `None`: nothing is ready.
-    pub(super) fn first_ready(&self) -> Option<ReadyKey> {
-        let parked = self.groups.values().filter_map(|group| group.parked.first());
-        parked.chain(self.line.first()).min()
+    /// When the oldest of those that are ready was due; `None`: nothing is ready.
+    fn oldest_due(&self) -> Option<Timestamp> {
+        let parked = self.groups.values().filter_map(|group| group.parked.oldest_due());
+        parked.chain(self.line.oldest_due()).min()
     }
 
     /// An instant that nothing ready is due after; `None`: nothing is ready.

@@ -40,6 +40,13 @@ impl<T: Ordered> Runs<T> {
         self.runs.first_key_value().and_then(|(_, run)| run.front())
     }
 
+    /// The first at this place or behind it.
+    pub(super) fn first_from(&self, key: T::Key) -> Option<&T> {
+        let run = self.runs.range(..=key).next_back();
+        let in_run = run.and_then(|(_, run)| run.get(run.partition_point(|one| one.key() < key)));
+        in_run.or_else(|| self.runs.range((Bound::Excluded(key), Bound::Unbounded)).next()?.1.front())
+    }
+
     pub(super) fn last(&self) -> Option<&T> {
         self.runs.last_key_value().and_then(|(_, run)| run.back())
     }
@@ -167,6 +174,7 @@ mod tests {
                 assert_eq!((runs.first(), runs.last()), (set.first(), set.last()));
                 assert_eq!(runs.len(), set.len());
                 assert_eq!(runs.get(n), set.get(&n));
+                assert_eq!(runs.first_from(n), set.range(n..).next());
             }
             assert!(runs.iter().eq(set.iter()));
         }

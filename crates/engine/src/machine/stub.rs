@@ -23,6 +23,12 @@ impl ReadyKey {
     pub(super) fn of(task: &Task) -> Self {
         Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
     }
+
+    /// The least place behind all of its priority; `None`: it has the last.
+    pub(super) fn behind_priority(self) -> Option<Self> {
+        let priority = self.priority.checked_add(1)?;
+        Some(Self { priority, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO })
+    }
 }
 
 /// A task that is due, in its queue's line.

@@ -8,9 +8,15 @@ use super::Engine;
 use super::dead::Lapse;
 use super::entries::{At, Held, Slot};
 use super::line::ReadyPlace;
+use crate::figures::Event;
 use crate::planted;
-use crate::task::LeaseNo;
+use crate::task::{LeaseNo, Task};
 use crate::time::{Now, Timestamp};
+
+/// How late a task is ready, milliseconds. What was put when its instant was over already is late by its owner's wish.
+fn lateness_ms(task: &Task, now: Now) -> u64 {
+    now.wall.ms_since(task.due_at.max(task.put_at))
+}
 
 impl Engine {
     /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
@@ -54,11 +60,10 @@ impl Engine {
             return;
         }
         for slot in ended {
-            self.stats.expired_total += 1;
             let task = Arc::clone(&self.entries.get(slot).task);
             let queue = self.queues.open(&task.queue);
             queue.totals.expiries += 1;
-            queue.figures.expired += 1;
+            self.stats.count(&mut queue.figures, Event::Expired);
             self.lease_ended(slot, now, Lapse::EXPIRED);
         }
     }
@@ -68,11 +73,23 @@ impl Engine {
         if self.entries.get(slot).is_dead() {
             return self.forget(slot, now);
         }
-        // What was put when its instant was over already is late by its owner's wish.
-        let task = &self.entries.get(slot).task;
-        let late_ms = now.wall.ms_since(task.due_at.max(task.put_at));
-        self.count_lateness(late_ms);
+        let late_ms = lateness_ms(&self.entries.get(slot).task, now);
         self.join_ready(slot, now.wall, Some(late_ms));
+    }
+
+    /// Puts a task of the store, whose entry stands nowhere, where its `due_at` says. One that was ready in a life before has fired then.
+    pub(super) fn place_stored(&mut self, slot: Slot, now: Now) {
+        let task = &self.entries.get(slot).task;
+        if task.dead().is_none() && task.due_at <= now.wall && self.late_ms(task, now).is_none() {
+            return self.make_ready(slot, now.wall);
+        }
+        self.place(slot, now);
+    }
+
+    /// How late a task of the store is ready, which is due; `None`: it was ready before this life began, and was counted then.
+    pub(super) fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
+        let fires_now = task.due_at.max(task.put_at) > self.ready_before;
+        fires_now.then(|| lateness_ms(task, now))
     }
 
     /// Puts an entry that stands nowhere where its `due_at` says.
@@ -110,7 +127,7 @@ impl Engine {
         let added = line.join(place);
         assert!(added, "a task is ready once, but {place:?} already was");
         if let Some(late_ms) = late_ms {
-            line.figures.count_lateness(late_ms);
+            self.stats.count(&mut line.figures, Event::Fired { late_ms });
         }
         if !line.waiters.is_empty() {
             self.to_serve.insert(queue);

@@ -11,6 +11,7 @@ use super::queue::Queue;
 use super::queues::Waiter;
 use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
 use crate::command::{Lease, Nack, NackHow};
+use crate::figures::Event;
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::seam::Found;
@@ -241,7 +242,6 @@ impl Engine {
         let lease_ms = self.lease_ms(&self.entries.get(slot).task, lease_ms);
         let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
         self.hold(slot, no, since, until, now);
-        self.stats.leased_total += 1;
         let entry = self.entries.get(slot);
         let At::Leased(held) = &entry.at else { unreachable!("it was just leased") };
         let task = &entry.task;
@@ -429,11 +429,10 @@ impl Engine {
         }
         match verb {
             Verb::Ack => {
-                self.stats.acked_total += 1;
                 let next = self.entries.get(slot).task.next_moment();
                 match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
                     Some(at) => {
-                        self.queues.open(queue).figures.acked += 1;
+                        self.count_event(queue, Event::Acked);
                         self.step_on(now, slot, no, at);
                     }
                     None => self.end(now, slot, Outcome::Done(no)),
@@ -441,8 +440,7 @@ impl Engine {
                 TokenAnswer::Acked
             }
             Verb::Nack(lapse) => {
-                self.stats.nacked_total += 1;
-                self.queues.open(queue).figures.nacked += 1;
+                self.count_event(queue, Event::Nacked);
                 self.lease_ended(slot, now, lapse.clone());
                 TokenAnswer::Nacked
             }

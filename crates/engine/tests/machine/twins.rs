@@ -3,6 +3,7 @@
 
 use tickwheel_engine::*;
 
+use crate::figures::assert_figures_add_up;
 use crate::world::*;
 
 const KEYS: u64 = 24;
@@ -112,6 +113,8 @@ impl Twins {
         }
         let counts = self.tiny.all_counts();
         assert_eq!(as_seen(counts.clone()), as_seen(self.ample.all_counts()));
+        assert_figures_add_up(&mut self.tiny);
+        assert_figures_add_up(&mut self.ample);
         let leased: u64 = counts.iter().map(|counts| counts.leased).sum();
         let engine = &self.tiny.engine;
         // An eighth of the budget is for tasks that are held whole, each of 500 bytes at least, whatever else there is.
