@@ -85,7 +85,7 @@ async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
         page.into_iter().for_each(|counts| scrape.add(counts));
         stats = figures;
     }
-    let (labelled, others) = scrape.end(&forgotten.unwrap_or_default(), stats.queues_appeared);
+    let (labelled, others) = scrape.end(&forgotten.unwrap_or_default());
     Ok((Queues { labelled, others }, stats))
 }
 
@@ -113,7 +113,7 @@ struct Queues {
 }
 
 impl Queues {
-    /// When the oldest task that is first in its line was due.
+    /// When the oldest ready task was due.
     fn oldest_due(&self) -> Option<Timestamp> {
         self.labelled.iter().map(|one| one.oldest_due).chain([self.others.oldest_due]).flatten().min()
     }
@@ -130,10 +130,10 @@ impl Queues {
                 self.figures().map(|(queue, figures)| ([("queue", queue)], of(figures))).collect();
             page.counters_of(name, help, None, labels.iter().map(|(labels, value)| (&labels[..], *value)))?;
         }
-        let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(|ms| Duration::from_millis(ms).as_secs_f64());
+        let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(seconds_of_ms);
         let labels: Vec<_> = self.figures().map(|(queue, figures)| ([("queue", queue)], figures)).collect();
         let histograms = labels.iter().map(|(labels, figures)| {
-            let sum_s = Duration::from_millis(figures.lateness_sum_ms).as_secs_f64();
+            let sum_s = seconds_of_ms(figures.lateness_sum_ms);
             (&labels[..], Histogram { bounds_s: &bounds_s, counts: &figures.lateness, sum_s })
         });
         page.histograms_of("queue_fire_lateness", "From due_at to ready, by queue", histograms)
@@ -141,29 +141,36 @@ impl Queues {
 
     /// What is true now. The others have no series where there are none.
     fn write_gauges<W: Write>(&self, page: &mut Page<W>, now: Timestamp) -> fmt::Result {
-        let labelled = self.labelled.iter().map(|one| (one.queue.as_str(), one.tasks, one.oldest_due));
-        let others = self.others.tasks.map(|tasks| (OTHER_QUEUES, tasks, self.others.oldest_due));
+        let labelled = self
+            .labelled
+            .iter()
+            .map(|one| (one.queue.as_str(), one.tasks, one.oldest_due, u64::from(one.paused)));
+        let others =
+            self.others.tasks.map(|tasks| (OTHER_QUEUES, tasks, self.others.oldest_due, self.others.paused));
         let all: Vec<_> = labelled.chain(others).collect();
         let tasks: Vec<_> = all
             .iter()
-            .flat_map(|(queue, tasks, _)| {
+            .flat_map(|(queue, tasks, ..)| {
                 let states = ["scheduled", "ready", "leased", "dead"].into_iter().zip(tasks);
                 states.map(|(state, count)| ([("queue", *queue), ("state", state)], *count))
             })
             .collect();
         let tasks = tasks.iter().map(|(labels, count)| (&labels[..], *count));
         page.gauges_of("tasks", "Live tasks, and those given up", None, tasks)?;
-        let ages: Vec<_> =
-            all.iter().map(|(queue, _, due)| ([("queue", *queue)], age_s(*due, now))).collect();
-        let ages = ages.iter().map(|(labels, age_s)| (&labels[..], *age_s));
-        let help = "How long the task that is first in the line of the queue has been due; 0: none is ready";
+        let queues: Vec<_> = all.iter().map(|(queue, ..)| [("queue", *queue)]).collect();
+        let paused = queues.iter().zip(&all).map(|(labels, (.., paused))| (&labels[..], *paused));
+        let help = "1 while the queue is paused, else 0; of the others, how many are";
+        page.gauges_of("queue_paused", help, None, paused)?;
+        let ages =
+            queues.iter().zip(&all).map(|(labels, (_, _, due_at, _))| (&labels[..], age_s(*due_at, now)));
+        let help = "How long the oldest ready task of the queue has been due; 0: none is ready";
         page.gauges_of("queue_oldest_due_age", help, Some(Unit::Seconds), ages)
     }
 }
 
 /// How long ago that was, in seconds; 0 if there is none.
 fn age_s(due_at: Option<Timestamp>, now: Timestamp) -> f64 {
-    Duration::from_millis(due_at.map_or(0, |due_at| now.ms_since(due_at))).as_secs_f64()
+    seconds_of_ms(due_at.map_or(0, |due_at| now.ms_since(due_at)))
 }
 
 /// The counters of each queue: what they are called, what they count, and where they are found.
@@ -180,73 +187,13 @@ const COUNTERS: [OfQueue; 7] = [
 
 impl Figures {
     fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
-        let Stats { lateness, .. } = &*self.stats;
         self.queues.write(page, self.now)?;
-        page.counter("scheduled", "Puts and patches taken", self.stats.scheduled_total)?;
-        page.counter("fired", "Tasks that became ready because their instant came", self.stats.fired_total)?;
-        page.counter("cancelled", "Tasks cancelled or revoked", self.stats.cancelled_total)?;
-        page.counter("dead_lettered", "Tasks given up", self.stats.dead_total)?;
-        page.counter("leased", "Leases granted", self.stats.leased_total)?;
-        let ends = [
-            ("acked", self.stats.acked_total),
-            ("nacked", self.stats.nacked_total),
-            ("expired", self.stats.expired_total),
-        ];
-        page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
-        page.gauge("schedules", "Schedules that are laid down", None, saturated(self.stats.schedules))?;
-        let occurrences = [("made", self.stats.made_total), ("skipped", self.stats.skipped_total)];
-        let help = "Instants of schedules that came, by what became of them";
-        page.counters("occurrences", help, "result", &occurrences)?;
-        let help = "Instants of schedules that wait for the task before them to end";
-        page.gauge("waiting_occurrences", help, None, saturated(self.stats.instants_waiting))?;
-        let bounds = LATENESS_BOUNDS_MS.map(|ms| Duration::from_millis(ms).as_secs_f64());
-        let sum = Duration::from_millis(self.stats.lateness_sum_ms).as_secs_f64();
-        page.histogram("fire_lateness", "From due_at to ready", &bounds, lateness, sum)?;
-        let DeliveryLateness { counts, sum_ms } = self.deliveries;
-        let help = "From due_at to the answer of a worker that was waiting";
-        page.histogram(
-            "delivery_lateness",
-            help,
-            &bounds,
-            &counts,
-            Duration::from_millis(sum_ms).as_secs_f64(),
-        )?;
-        let oldest = age_s(self.queues.oldest_due(), self.now);
-        page.gauge(
-            "oldest_due_age",
-            "How long the oldest ready task has been due",
-            Some(Unit::Seconds),
-            oldest,
-        )?;
-        let bounds = COMMIT_BOUNDS_US.map(|us| Duration::from_micros(us).as_secs_f64());
-        let sum = self.commits.sum.as_secs_f64();
-        page.histogram(
-            "commit",
-            "From handing a commit to the store until it is durable",
-            &bounds,
-            &self.commits.buckets,
-            sum,
-        )?;
-        page.gauge("store_room", "Growth that the store can take", Some(Unit::Bytes), self.stats.room)?;
-        let help = "What tasks take in memory, about";
-        page.gauge("near_memory", help, Some(Unit::Bytes), self.stats.near_bytes)?;
-        let help = "What they may take: beyond it they are read from disk when they are due";
-        page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)?;
-        page.gauge(
-            "waiting_leases",
-            "Lease calls that wait for a task",
-            None,
-            saturated(self.stats.waiting),
-        )?;
+        self.write_tasks(page)?;
+        self.write_lateness(page)?;
+        self.write_store(page)?;
         let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
         page.counters("refused", help, "problem", &self.refusals)?;
-        let help = "Connections of clients of beanstalkd";
-        page.gauge("beanstalk_connections", help, None, self.beanstalk.connections())?;
-        let verbs: Vec<_> = self.beanstalk.all_verbs().collect();
-        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
-        let refusals: Vec<_> = self.beanstalk.refusals().collect();
-        let help = "What they were refused, by the answer; connections that were too many by `closed`";
-        page.counters("beanstalk_refused", help, "answer", &refusals)?;
+        self.write_beanstalk(page)?;
         self.write_backups(page)?;
         self.write_health(page)?;
         self.write_requests(page)?;
@@ -257,6 +204,62 @@ impl Figures {
             ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
         ];
         page.info("build", "Which program this is; always 1", &build)
+    }
+
+    /// What happened to tasks, and to schedules.
+    fn write_tasks<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let stats = &self.stats;
+        page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
+        page.counter("fired", "Tasks that became ready because their instant came", stats.fired_total)?;
+        page.counter("cancelled", "Tasks cancelled or revoked", stats.cancelled_total)?;
+        page.counter("dead_lettered", "Tasks given up", stats.dead_total)?;
+        page.counter("leased", "Leases granted", stats.leased_total)?;
+        let ends =
+            [("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)];
+        page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
+        let help = "Lease calls that wait for a task";
+        page.gauge("waiting_leases", help, None, saturated(stats.waiting))?;
+        page.gauge("schedules", "Schedules that are laid down", None, saturated(stats.schedules))?;
+        let occurrences = [("made", stats.made_total), ("skipped", stats.skipped_total)];
+        let help = "Instants of schedules that came, by what became of them";
+        page.counters("occurrences", help, "result", &occurrences)?;
+        let help = "Instants of schedules that wait for the task before them to end";
+        page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
+    }
+
+    /// How late tasks fire, are delivered, and wait.
+    fn write_lateness<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
+        let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;
+        let help = "From due_at to ready";
+        page.histogram("fire_lateness", help, &bounds_s, lateness, seconds_of_ms(*lateness_sum_ms))?;
+        let DeliveryLateness { counts, sum_ms } = &self.deliveries;
+        let help = "From due_at to the answer of a worker that was waiting";
+        page.histogram("delivery_lateness", help, &bounds_s, counts, seconds_of_ms(*sum_ms))?;
+        let oldest_s = age_s(self.queues.oldest_due(), self.now);
+        let help = "How long the oldest ready task has been due, whatever its priority";
+        page.gauge("oldest_due_age", help, Some(Unit::Seconds), oldest_s)
+    }
+
+    fn write_store<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let CommitSeconds { buckets, sum, .. } = &self.commits;
+        let help = "From handing a commit to the store until it is durable";
+        page.histogram("commit", help, &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())?;
+        page.gauge("store_room", "Growth that the store can take", Some(Unit::Bytes), self.stats.room)?;
+        let help = "What tasks take in memory, about";
+        page.gauge("near_memory", help, Some(Unit::Bytes), self.stats.near_bytes)?;
+        let help = "What they may take: beyond it they are read from disk when they are due";
+        page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)
+    }
+
+    fn write_beanstalk<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let help = "Connections of clients of beanstalkd";
+        page.gauge("beanstalk_connections", help, None, self.beanstalk.connections())?;
+        let verbs: Vec<_> = self.beanstalk.all_verbs().collect();
+        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
+        let refusals: Vec<_> = self.beanstalk.refusals().collect();
+        let help = "What they were refused, by the answer; connections that were too many by `closed`";
+        page.counters("beanstalk_refused", help, "answer", &refusals)
     }
 
     fn write_backups<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
@@ -304,9 +307,13 @@ impl Figures {
         let help = "From the head of a call to the head of its answer, without the wait of a lease";
         page.histograms_of("http_request", help, histograms)?;
         let Seen { counts, sum_us } = &self.lease_waits;
-        let help = "How long leases over HTTP that may wait looked for tasks";
+        let help = "How long HTTP lease calls with `wait` waited for a task";
         page.histogram("lease_wait", help, &WAIT_BOUNDS_US.map(seconds_of_us), counts, seconds_of_us(*sum_us))
     }
+}
+
+fn seconds_of_ms(ms: u64) -> f64 {
+    Duration::from_millis(ms).as_secs_f64()
 }
 
 fn seconds_of_us(us: u64) -> f64 {

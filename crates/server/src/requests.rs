@@ -14,6 +14,9 @@ pub(crate) const WAIT_BOUNDS_US: [u64; 6] = [10_000, 100_000, 1_000_000, 5_000_0
 /// What answers begin with.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
+/// What each route that is called shows.
+const ALWAYS: [&str; 3] = ["2xx", "4xx", "5xx"];
+
 /// How long a lease that may wait looked for tasks. It stands in the extensions of its answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Waited(pub(crate) Duration);
@@ -99,15 +102,19 @@ impl Requests {
         }
     }
 
-    /// The times of each route and class that has had a call.
+    /// The times of each route that has had a call, by class. Those of [`ALWAYS`] are there from then on, at 0: whoever takes a rate never sees the first value
+    /// of a series, and the first failures of a route are the ones to be seen.
     pub(crate) fn seen(&self) -> Vec<OfRoute> {
+        let is_used = |seen: &OfRoute| seen.times.counts.iter().any(|&count| count > 0);
         let of = |(route, times): (&&'static str, &[Times<_>; CLASSES.len()])| {
             let route = *route;
             let of_class = |at: usize| OfRoute { route, class: CLASSES[at], times: times[at].seen() };
-            [0, 1, 2, 3, 4].map(of_class)
+            let mut seen: Vec<_> = (0..CLASSES.len()).map(of_class).collect();
+            let has_calls = seen.iter().any(is_used);
+            seen.retain(|of| is_used(of) || has_calls && ALWAYS.contains(&of.class));
+            seen
         };
-        let all = self.routes.iter().zip(&self.times).flat_map(of);
-        all.filter(|seen| seen.times.counts.iter().any(|&count| count > 0)).collect()
+        self.routes.iter().zip(&self.times).flat_map(of).collect()
     }
 
     /// How long leases waited.
@@ -134,8 +141,13 @@ mod tests {
             requests.count(route, status, Duration::from_micros(us));
         }
         let seen = |route, class, counts, sum_us| OfRoute { route, class, times: Seen { counts, sum_us } };
+        let none = [0; 8];
         let expected = [
             seen("/v1/a", "2xx", [1, 1, 0, 0, 0, 0, 0, 0], 2_001),
+            seen("/v1/a", "4xx", none, 0),
+            seen("/v1/a", "5xx", none, 0),
+            seen("/v1/b", "2xx", none, 0),
+            seen("/v1/b", "4xx", none, 0),
             seen("/v1/b", "5xx", [0, 0, 0, 0, 0, 0, 0, 1], 99_000_000),
         ];
         assert_eq!(requests.seen(), expected);

@@ -5,8 +5,9 @@
 //!
 //! - A queue that has a label keeps it while the machine knows the queue. Only an empty one gives its label up, the longest empty first, and
 //!   only when all labels are taken and a queue with tasks has none.
-//! - A queue that appeared since the last scrape brings all that it has counted to its label. One that was counted among the others before
-//!   begins at 0: what it counted so far stays with the others.
+//! - A label begins at 0, and what its queue counted before stays with the others: whoever takes a rate never sees what a series began with, but `{other}` is
+//!   always there. In the first scrape of all each queue brings what it has counted: nothing was seen before.
+//! - When 1,000 labels have been given, 50 more are given with each scrape at most: each is some twenty series that whoever reads them keeps for days.
 //! - What a queue shows under its label is never moved to the others. What it counted after the last scrape before it lost its label, or was
 //!   forgotten, is theirs.
 
@@ -18,12 +19,15 @@ use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
 /// the largest user of the machine.
 pub(super) const QUEUES_MAX: usize = 1_000;
 
+/// Beyond the first 1,000 so many labels are given with each scrape. An application that uses each queue once would begin 1,000 times twenty series with each.
+const NEW_LABELS_MAX: usize = 50;
+
 /// The labels that were given, from scrape to scrape.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLabels {
     given: BTreeMap<QueueName, Label>,
-    /// Queues with higher numbers than this have appeared since the last scrape.
-    appeared: u64,
+    /// How many were given in all.
+    given_total: usize,
     /// What was shown under labels that are not given any more.
     retired: QueueFigures,
     /// What was shown of the others in the last scrape.
@@ -63,6 +67,8 @@ pub(super) struct Others {
     /// Tasks by state; `None`: there are no such queues.
     pub(super) tasks: Option<[u64; 4]>,
     pub(super) oldest_due: Option<Timestamp>,
+    /// How many of them are paused.
+    pub(super) paused: u64,
     /// Of these queues, of those that are forgotten, and of the time before a queue had its label.
     pub(super) figures: QueueFigures,
 }
@@ -73,6 +79,7 @@ pub(super) struct Labelled {
     pub(super) queue: QueueName,
     pub(super) tasks: [u64; 4],
     pub(super) oldest_due: Option<Timestamp>,
+    pub(super) paused: bool,
     pub(super) figures: QueueFigures,
 }
 
@@ -91,6 +98,7 @@ impl Others {
             *sum += count;
         }
         self.oldest_due = self.oldest_due.into_iter().chain(counts.oldest_due).min();
+        self.paused += u64::from(counts.paused);
         self.figures.add(&counts.figures);
     }
 }
@@ -119,10 +127,10 @@ impl QueueLabels {
             // That was another queue, which is forgotten.
             self.take_label(&counts.queue);
         }
-        let is_new = counts.appeared > self.appeared;
+        let is_first_scrape = self.scrapes == 1;
         let label = self.given.entry(counts.queue.clone()).or_insert_with(|| Label {
             appeared: counts.appeared,
-            base: if is_new { QueueFigures::default() } else { counts.figures },
+            base: if is_first_scrape { QueueFigures::default() } else { counts.figures },
             shown: QueueFigures::default(),
             empty_since: None,
         });
@@ -147,21 +155,13 @@ impl Scrape<'_> {
         }
     }
 
-    /// All queues have come. `forgotten` is what queues had counted that were forgotten before the first came, and `appeared` how many had
-    /// appeared when the last had come.
-    pub(super) fn end(mut self, forgotten: &QueueFigures, appeared: u64) -> (Vec<Labelled>, Others) {
+    /// All queues have come. `forgotten` is what queues had counted that were forgotten before the first came.
+    pub(super) fn end(mut self, forgotten: &QueueFigures) -> (Vec<Labelled>, Others) {
         self.labels.scrapes += 1;
         let gone: Vec<_> =
             self.labels.given.keys().filter(|name| !self.labelled.contains_key(*name)).cloned().collect();
         gone.iter().for_each(|name| self.labels.take_label(name));
-        self.make_room();
-        for counts in self.with_tasks.into_iter().chain(self.empty) {
-            if self.labelled.len() < QUEUES_MAX {
-                self.labelled.insert(counts.queue.clone(), counts);
-            } else {
-                self.others.add(&counts);
-            }
-        }
+        self.give_labels();
         let labels = self.labels;
         let labelled: Vec<Labelled> = self
             .labelled
@@ -170,6 +170,7 @@ impl Scrape<'_> {
                 figures: labels.show(&counts),
                 tasks: by_state(&counts),
                 oldest_due: counts.oldest_due,
+                paused: counts.paused,
                 queue: counts.queue,
             })
             .collect();
@@ -178,14 +179,29 @@ impl Scrape<'_> {
         labels.given.values().for_each(|label| figures.add(&label.base));
         // The pages are of different moments, so a queue may have been missed; the next scrape finds it.
         labels.others = labels.others.max(&figures.since(&labels.retired));
-        labels.appeared = labels.appeared.max(appeared);
         (labelled, Others { figures: labels.others, ..self.others })
     }
 
-    /// Takes labels from queues without tasks, as many as those with tasks want.
-    fn make_room(&mut self) {
+    /// Queues that have none get labels, those with tasks first; the rest are among the others.
+    fn give_labels(&mut self) {
+        let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
+        self.make_room(self.with_tasks.len().min(most));
+        let free = QUEUES_MAX.saturating_sub(self.labelled.len()).min(most);
+        let with_tasks = core::mem::take(&mut self.with_tasks).into_iter();
+        for (at, counts) in with_tasks.chain(core::mem::take(&mut self.empty)).enumerate() {
+            if at < free {
+                self.labels.given_total += 1;
+                self.labelled.insert(counts.queue.clone(), counts);
+            } else {
+                self.others.add(&counts);
+            }
+        }
+    }
+
+    /// Takes labels from queues without tasks, until so many are free or none has one.
+    fn make_room(&mut self, room: usize) {
         let free = QUEUES_MAX.saturating_sub(self.labelled.len());
-        let wanted = self.with_tasks.len().saturating_sub(free);
+        let wanted = room.saturating_sub(free);
         if wanted == 0 {
             return;
         }
@@ -238,17 +254,24 @@ mod tests {
             self.forgotten.add(&counts.figures);
         }
 
-        /// One scrape. Of each series, and in sum, what came beyond the last: a series that is new, or that has fallen, began at 0.
+        /// One scrape, read as Prometheus reads it. What came beyond the last, in sum: of a series that is new nothing, of one that has fallen all, and of
+        /// the first scrape of all everything.
         fn scrape(&mut self) -> u64 {
             let mut scrape = self.labels.scrape();
             self.queues.values().for_each(|counts| scrape.add(counts.clone()));
-            let (labelled, others) = scrape.end(&self.forgotten, self.appeared);
+            let (labelled, others) = scrape.end(&self.forgotten);
+            let is_first = self.labels.scrapes == 1;
             assert!(labelled.len() <= QUEUES_MAX, "{} labels", labelled.len());
             let shown: BTreeMap<String, u64> =
                 labelled.iter().map(|one| (one.queue.as_str().to_owned(), one.figures.put)).collect();
             let increase = |(name, now): (&String, &u64)| {
-                let before = self.shown.get(name).copied().unwrap_or(0);
-                if *now >= before { now - before } else { *now }
+                let before = self.shown.get(name).copied();
+                match before {
+                    None if is_first => *now,
+                    None => 0,
+                    Some(before) if *now >= before => now - before,
+                    Some(_) => *now,
+                }
             };
             let of_labels: u64 = shown.iter().map(increase).sum();
             assert!(others.figures.put >= self.others, "{} after {}", others.figures.put, self.others);
@@ -275,14 +298,41 @@ mod tests {
         }
     }
 
+    /// The story: an application used each queue once. Each of them showed 50 puts with its first sample and never more, and a rate over all queues was 0.
     #[test]
-    fn a_new_queue_brings_what_it_has_counted_to_its_label() {
+    fn what_a_new_queue_has_counted_is_in_a_rate() {
         let mut world = World::default();
         world.put("a", 5, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 5, 0));
         world.put("a", 2, 0);
         world.put("b", 7, 0);
-        assert_eq!((world.scrape(), world.shown["a"], world.shown["b"], world.others), (9, 7, 7, 0));
+        assert_eq!((world.scrape(), world.shown["a"], world.shown["b"], world.others), (9, 7, 0, 7));
+        world.put("b", 3, 0);
+        assert_eq!((world.scrape(), world.shown["b"], world.others), (3, 3, 7));
+    }
+
+    /// With a right to put alone somebody could begin twenty thousand series with each scrape.
+    #[test]
+    fn fifty_labels_change_hands_with_a_scrape() {
+        let mut world = World::default();
+        (0..QUEUES_MAX).for_each(|n| world.put(&format!("a{n:04}"), 1, 0));
+        world.scrape();
+        for round in ["b", "c"] {
+            let before: Vec<String> = world.shown.keys().cloned().collect();
+            (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 1, 1));
+            assert_eq!(world.scrape(), 1_000, "each is counted all the same");
+            let new = world.shown.keys().filter(|name| !before.contains(name)).count();
+            assert_eq!((new, world.shown.len()), (NEW_LABELS_MAX, QUEUES_MAX));
+            (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 0, 0));
+        }
+        // Those that are forgotten leave their labels, which are not given at once either.
+        (0..QUEUES_MAX).for_each(|n| world.forget(&format!("a{n:04}")));
+        world.scrape();
+        assert!(world.shown.len() <= 150 + NEW_LABELS_MAX, "{}", world.shown.len());
+        for _ in 0..20 {
+            assert_eq!(world.scrape(), 0, "nothing was put");
+        }
+        assert_eq!(world.shown.len(), QUEUES_MAX);
     }
 
     /// A queue of an application that uses each name once.
@@ -298,11 +348,11 @@ mod tests {
         assert_eq!((world.scrape(), world.shown.get("a"), world.others), (5, None, 5));
         // Of the same name, and another one: it counts from 0, and nothing is lost or counted twice.
         world.put("a", 100, 1);
-        assert_eq!((world.scrape(), world.shown["a"], world.others), (100, 100, 5));
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (100, 0, 105));
         world.put("a", 1, 1);
         world.forget("a");
         world.put("a", 4, 1);
-        assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 4, 6));
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 0, 110));
     }
 
     #[test]
@@ -373,8 +423,7 @@ mod tests {
                 }
             }
             shown += world.scrape();
-            // A label that begins anew at more than it showed before hides what it showed: as a reader of counters sees it.
-            assert!(shown <= puts, "{shown} of {puts}");
+            assert_eq!(shown, puts, "whoever reads each scrape has seen each put");
         }
         let sum = world.others + world.labels.retired.put + world.shown.values().sum::<u64>();
         assert_eq!(sum, puts, "what is shown, and what was shown under labels that are gone");

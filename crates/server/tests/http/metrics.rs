@@ -188,6 +188,36 @@ fn each_queue_has_its_own_figures() {
     );
 }
 
+/// A pause is no trouble: whoever asks for late queues leaves out what is paused.
+#[test]
+fn a_queue_that_is_paused_says_so() {
+    let served = busy();
+    served.expect(200, "POST", "/v1/queues/q/pause", "");
+    let text = page(&served, "text/plain").text();
+    assert_series(
+        &text,
+        &[("tickwheel_queue_paused{queue=\"q\"}", 1.0), ("tickwheel_queue_paused{queue=\"shop/mail\"}", 0.0)],
+    );
+    assert_eq!(value(&text, "tickwheel_queue_paused{queue=\"{other}\"}"), None, "there are no others");
+    served.expect(200, "POST", "/v1/queues/q/resume", "");
+    let text = page(&served, "text/plain").text();
+    assert_series(&text, &[("tickwheel_queue_paused{queue=\"q\"}", 0.0)]);
+}
+
+/// Prometheus never counts what a series begins with.
+#[test]
+fn a_queue_that_appears_between_two_scrapes_begins_at_0() {
+    let served = busy();
+    page(&served, "text/plain");
+    served.expect(201, "PUT", "/v1/queues/new/tasks/a", "");
+    let text = page(&served, "text/plain").text();
+    let put = |queue: &str| format!("tickwheel_queue_put_total{{queue=\"{queue}\"}}");
+    assert_series(&text, &[(&put("new"), 0.0), (&put("{other}"), 1.0), (&put("q"), 4.0)]);
+    served.expect(201, "PUT", "/v1/queues/new/tasks/b", "");
+    let text = page(&served, "text/plain").text();
+    assert_series(&text, &[(&put("new"), 1.0), (&put("{other}"), 1.0), (&put("q"), 4.0)]);
+}
+
 /// An application that uses each queue once and deletes it: what they counted is not lost from the sum.
 #[test]
 fn what_a_queue_counted_that_is_gone_is_with_the_others() {
@@ -211,6 +241,7 @@ fn calls_are_counted_by_route_and_class() {
     assert_eq!(of("/v1/queues/{q}/tasks/{key}", "2xx"), Some(6.0), "{text}");
     assert_eq!(of("/v1/queues/{q}/tasks/{key}", "4xx"), Some(1.0), "{text}");
     assert_eq!(of("unmatched", "4xx"), Some(1.0), "{text}");
+    assert_eq!(of("unmatched", "5xx"), Some(0.0), "the first one has to be in a rate:\n{text}");
     assert_eq!(of("/v1/queues/{q}/lease", "2xx"), Some(2.0), "{text}");
     assert_eq!(of("/metrics", "2xx"), None, "the page is written before its own call has ended");
     assert!(!text.contains("nowhere") && !text.contains("nobody"), "no path and no key is a label:\n{text}");
