@@ -1,4 +1,4 @@
-//! `contrib/`: each figure and label that the alerts and the board name is on the page of a real server.
+//! `contrib/`: each figure, label and value that the alerts and the board name is on the page of a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,30 +18,34 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// The values that each label of a figure has on the page.
+type Values = BTreeMap<String, BTreeSet<String>>;
+
 /// The names of all series of a page, each with its labels.
-fn series() -> BTreeMap<String, BTreeSet<String>> {
+fn series() -> BTreeMap<String, Values> {
     let page = busy().call_with("GET", "/metrics", &[("Accept", "text/plain")], "").text();
-    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Values> = BTreeMap::new();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let (series, _) = line.rsplit_once(' ').expect("a value");
         let (name, labels) = series.split_once('{').unwrap_or((series, ""));
         let known = all.entry(name.to_owned()).or_default();
-        known.extend(label_names(labels));
+        for (label, value) in matchers(labels) {
+            known.entry(label).or_default().insert(value);
+        }
     }
     all
 }
 
-/// The names in `a="1",b=~"2"`, whose values may hold anything but a quote.
-fn label_names(labels: &str) -> impl Iterator<Item = String> + use<'_> {
-    let outside_quotes = labels.split('"').step_by(2);
-    outside_quotes
-        .map(|part| part.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
+/// The names and the values in `a="1",b=~"2"`; a value may hold anything but a quote.
+fn matchers(labels: &str) -> impl Iterator<Item = (String, String)> + use<'_> {
+    let parts: Vec<&str> = labels.split('"').collect();
+    let pairs: Vec<_> = parts.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    pairs.into_iter().map(move |(name, value)| (name.trim_matches(|c| !is_of_name(c)).to_owned(), value))
 }
 
-/// The figures of ours in a query, each with the labels that it is chosen by.
-fn figures(query: &str) -> Vec<(String, Vec<String>)> {
+/// The figures of ours in a query, each with the labels that it is chosen by and their values.
+fn figures(query: &str) -> Vec<(String, Vec<(String, String)>)> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let (mut found, mut rest) = (Vec::new(), query);
     while let Some(at) = rest.find(is_of_name) {
@@ -53,9 +57,55 @@ fn figures(query: &str) -> Vec<(String, Vec<String>)> {
             continue;
         }
         let labels = behind.strip_prefix('{').and_then(|labels| labels.split_once('}'));
-        found.push((name.to_owned(), labels.map_or(Vec::new(), |(labels, _)| label_names(labels).collect())));
+        found.push((name.to_owned(), labels.map_or(Vec::new(), |(labels, _)| matchers(labels).collect())));
     }
     found
+}
+
+/// The labels between the brackets behind this word of a query, such as `by (le, queue)`.
+fn in_brackets(query: &str, word: &str) -> BTreeSet<String> {
+    let begins = format!(" {word} (");
+    let lists = query.split(begins.as_str()).skip(1).filter_map(|rest| rest.split_once(')'));
+    lists.flat_map(|(list, _)| list.split(',')).map(|label| label.trim().to_owned()).collect()
+}
+
+/// The labels that a text shows, written as `before` and the name.
+fn shown_labels(text: &str, before: &str) -> BTreeSet<String> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = text.split(before).skip(1).map(|rest| rest.split(|c| !is_of_name(c)).next());
+    names.flatten().map(str::to_owned).collect()
+}
+
+/// Holds a query against the page: its figures, the labels that they are chosen by, their values, the labels that it groups by and joins on, and
+/// those that a text beside it shows.
+fn check(known: &BTreeMap<String, Values>, place: &str, query: &str, shown: &BTreeSet<String>) {
+    let figures = figures(query);
+    assert!(!figures.is_empty() || query.contains("up{"), "{place} asks for none of our figures: {query}");
+    let mut labels: BTreeSet<String> = OF_PROMETHEUS.map(str::to_owned).into();
+    for (name, chosen) in figures {
+        let Some(of_figure) = known.get(&name) else { panic!("{place}: there is no {name}: {query}") };
+        labels.extend(of_figure.keys().cloned());
+        for (label, value) in chosen {
+            if OF_PROMETHEUS.contains(&label.as_str()) {
+                continue;
+            }
+            let Some(values) = of_figure.get(&label) else {
+                panic!("{place}: {name} has no label {label}: {query}")
+            };
+            for value in value.split('|').filter(|value| *value != ".*") {
+                assert!(values.contains(value), "{place}: {name} has no {label}=\"{value}\": {query}");
+            }
+        }
+    }
+    let by = in_brackets(query, "by");
+    let listed = ["on", "ignoring", "without"].iter().flat_map(|word| in_brackets(query, word));
+    for label in by.iter().cloned().chain(listed) {
+        assert!(labels.contains(&label), "{place}: none of its figures has a label {label}: {query}");
+    }
+    let left = if by.is_empty() { &labels } else { &by };
+    for label in shown {
+        assert!(left.contains(label), "{place} shows the label {label}, which is not there: {query}");
+    }
 }
 
 /// The rules of the alerts file by name: their query and their other lines. It is written so that this reads it.
@@ -80,70 +130,102 @@ fn alerts() -> BTreeMap<String, (String, String)> {
         .collect()
 }
 
-/// The queries of the board, with its variables filled in.
-fn board() -> Vec<String> {
+/// One query of the board, its variables filled in, and the labels that are shown beside it.
+#[derive(Debug)]
+struct Asked {
+    query: String,
+    shown: BTreeSet<String>,
+}
+
+/// The queries of the board.
+fn board() -> Vec<Asked> {
     let board: Value = serde_json::from_str(&text("contrib/grafana/tickwheel.json")).expect("JSON");
     let mut found = Vec::new();
     collect(&board, &mut found);
-    let fill = |query: String| {
-        query.replace("$__rate_interval", "5m").replace("$instance", ".*").replace("$queue", ".*")
-    };
-    found.into_iter().map(fill).collect()
+    for Asked { query, .. } in &mut found {
+        *query = query.replace("$__rate_interval", "5m").replace("$instance", ".*").replace("$queue", ".*");
+    }
+    found
 }
 
-/// Whatever is called `expr`, at any depth, and the queries of variables.
-fn collect(value: &Value, found: &mut Vec<String>) {
+/// Whatever is called `expr`, at any depth, with its legend, and the queries of variables.
+fn collect(value: &Value, found: &mut Vec<Asked>) {
+    if let Some(query) = value["expr"].as_str() {
+        let legend = [&value["legendFormat"], &value["textFormat"]].map(|text| text.as_str().unwrap_or(""));
+        let shown = shown_labels(&legend.concat(), "{{");
+        found.push(Asked { query: query.to_owned(), shown });
+    }
+    if let Some(definition) = value["definition"].as_str() {
+        // Grafana asks by this one; the other is shown where it is edited.
+        let query = value["query"]["query"].as_str().expect("the query of a variable");
+        assert_eq!(query, definition);
+        let (figure, label) = query
+            .strip_prefix("label_values(")
+            .and_then(|query| query.strip_suffix(')')?.rsplit_once(','))
+            .unwrap_or_else(|| panic!("{query}"));
+        found.push(Asked { query: figure.to_owned(), shown: [label.trim().to_owned()].into() });
+    }
     match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                match member.as_str() {
-                    Some(query) if name == "expr" => found.push(query.to_owned()),
-                    Some(query) if name == "definition" => {
-                        let (figure, _) = query
-                            .strip_prefix("label_values(")
-                            .and_then(|query| query.rsplit_once(','))
-                            .unwrap_or_else(|| panic!("{query}"));
-                        found.push(figure.to_owned());
-                    }
-                    _ => collect(member, found),
-                }
-            }
-        }
+        Value::Object(members) => members.values().for_each(|member| collect(member, found)),
         Value::Array(list) => list.iter().for_each(|one| collect(one, found)),
         _ => {}
     }
 }
 
 #[test]
-fn figures_and_labels_are_found_in_a_query() {
-    let query =
-        "max(tickwheel_a{queue=~\"x_tickwheel_b\",instance=\"y\"}) > on (job) rate(process_c_total[5m])";
-    let expected = [("tickwheel_a", vec!["queue", "instance"]), ("process_c_total", vec![])]
-        .map(|(name, labels)| (name.to_owned(), labels.into_iter().map(str::to_owned).collect::<Vec<_>>()));
+fn figures_labels_and_values_are_found_in_a_query() {
+    let query = "max by (queue, le) (tickwheel_a{queue=~\"x_tickwheel_b|c\",instance=\"y\"}) > on (job) rate(process_c_total[5m])";
+    let pair = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+    let expected = [
+        ("tickwheel_a".to_owned(), vec![pair("queue", "x_tickwheel_b|c"), pair("instance", "y")]),
+        ("process_c_total".to_owned(), vec![]),
+    ];
     assert_eq!(figures(query), expected);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(
+        (in_brackets(query, "by"), in_brackets(query, "on")),
+        (names(&["le", "queue"]), names(&["job"]))
+    );
+    assert_eq!(shown_labels("{{a}} of {{b_c}}", "{{"), names(&["a", "b_c"]));
+    assert_eq!(shown_labels("{{ $labels.a }} of {{ $value }}", "$labels."), names(&["a"]));
 }
 
+/// What is named and is not there asks for nothing, and an alert of it is silent for ever.
 #[test]
-fn alerts_and_board_name_figures_that_are_there() {
+fn alerts_and_board_name_what_is_there() {
     let known = series();
-    let alerts = alerts();
+    let (alerts, board) = (alerts(), board());
     assert!(alerts.len() >= 12, "{:?}", alerts.keys());
-    let board = board();
     assert!(board.len() > 40, "{} queries", board.len());
-    let of_alerts = alerts.iter().map(|(name, (query, _))| (name.clone(), query.clone()));
-    for (place, query) in of_alerts.chain(board.into_iter().map(|query| ("the board".to_owned(), query))) {
-        let figures = figures(&query);
-        assert!(
-            !figures.is_empty() || query.contains("up{"),
-            "{place} asks for none of our figures: {query}"
-        );
-        for (name, labels) in figures {
-            let Some(of_figure) = known.get(&name) else { panic!("{place}: there is no {name}: {query}") };
-            for label in labels {
-                let is_known = of_figure.contains(&label) || OF_PROMETHEUS.contains(&label.as_str());
-                assert!(is_known, "{place}: {name} has no label {label}: {query}");
-            }
-        }
+    for (name, (query, rule)) in &alerts {
+        check(&known, name, query, &shown_labels(rule, "$labels."));
+    }
+    for Asked { query, shown } in &board {
+        check(&known, "the board", query, shown);
+    }
+}
+
+/// The check above can fail, in each of its parts.
+#[test]
+fn a_query_of_what_is_not_there_is_found() {
+    let known = series();
+    let refuses = |query: &str, shown: &[&str]| {
+        let shown = shown.iter().map(|label| (*label).to_owned()).collect();
+        std::panic::catch_unwind(|| check(&known, "a test", query, &shown)).is_err()
+    };
+    assert!(!refuses("sum by (result) (tickwheel_delivered_total{result=~\"acked|nacked\"})", &["result"]));
+    for (query, shown) in [
+        ("tickwheel_nothing", &[][..]),
+        ("up == 0", &[]),
+        ("tickwheel_delivered_total{how=\"acked\"}", &[]),
+        ("tickwheel_delivered_total{result=\"failed\"}", &[]),
+        ("tickwheel_delivered_total{result=~\"acked|failed\"}", &[]),
+        ("tickwheel_queue_fire_lateness_seconds_bucket{le=\"2.0\"}", &[]),
+        ("sum by (queue) (tickwheel_delivered_total)", &[]),
+        ("tickwheel_tasks > on (route) tickwheel_tasks", &[]),
+        ("sum by (instance) (tickwheel_tasks)", &["queue"]),
+    ] {
+        assert!(refuses(query, shown), "{query} {shown:?}");
     }
 }
 
@@ -151,12 +233,10 @@ fn alerts_and_board_name_figures_that_are_there() {
 #[test]
 fn the_board_shows_all_figures() {
     let shown: BTreeSet<String> =
-        board().iter().flat_map(|query| figures(query)).map(|(name, _)| family(&name).to_owned()).collect();
-    // What the machine knows as a whole and by queue is shown once.
-    let left_out = [];
+        board().iter().flat_map(|of| figures(&of.query)).map(|(name, _)| family(&name).to_owned()).collect();
     for name in series().keys() {
         let family = family(name);
-        assert!(shown.contains(family) || left_out.contains(&family), "{family} is not on the board");
+        assert!(shown.contains(family), "{family} is not on the board");
     }
 }
 
@@ -198,7 +278,7 @@ fn promtool_takes_the_alerts_and_their_tests_pass() {
 #[test]
 fn promtool_understands_the_queries_of_the_board() {
     let Some(mut promtool) = promtool(&["check", "rules"]) else { return };
-    let rules = board().into_iter().enumerate().map(|(n, query)| {
+    let rules = board().into_iter().enumerate().map(|(n, Asked { query, .. })| {
         let query = serde_json::to_string(&query).expect("text");
         format!("      - {{record: \"board:query:{n}\", expr: {query}}}\n")
     });
