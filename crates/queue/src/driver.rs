@@ -15,7 +15,7 @@ use crate::health::Shared;
 use crate::parcel::Parcel;
 use crate::shard::Shard;
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::watch::{Watch, Watched};
 
 /// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
 const CALLS_PER_TURN: usize = 4_096;
@@ -65,7 +65,7 @@ pub(crate) struct Driver<S> {
     stopping: bool,
 }
 
-impl<S: ShardStore + Holds> Driver<S> {
+impl<S: ShardStore + Holds + Watched> Driver<S> {
     pub(crate) fn new(
         shard: Shard<S>,
         time: Arc<Mutex<Time>>,

@@ -16,7 +16,7 @@ use crate::opened::Opened;
 use crate::queue::Queue;
 use crate::shard::Shard;
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::watch::{Watch, Watched};
 
 /// A commit that takes this long is told of unless another time is chosen.
 pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
@@ -197,7 +197,15 @@ impl Options {
         let time = self.time(store.last_wall());
         // The process may move to another working directory.
         let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        self.start(store, time, Source::new(Some(path)), durability, (recovery, begun), messages, inbox)
+        self.start(
+            store,
+            time,
+            Source::new(Some(path), durability),
+            durability,
+            (recovery, begun),
+            messages,
+            inbox,
+        )
     }
 
     /// A queue without a directory: its tasks live as long as the process.
@@ -211,7 +219,7 @@ impl Options {
         self.start(
             store,
             time,
-            Source::new(None),
+            Source::new(None, Durability::Memory),
             Durability::Memory,
             (None, Instant::now()),
             messages,
@@ -228,7 +236,7 @@ impl Options {
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is made differently by the two ways to open")]
-    fn start<S: ShardStore + Holds + Send + 'static>(
+    fn start<S: ShardStore + Holds + Watched + Send + 'static>(
         self,
         store: S,
         mut time: Time,

@@ -5,12 +5,18 @@ use std::time::{Duration, SystemTime};
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
 
-use crate::backup::system_now;
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
 
 /// Waits are never longer: both clocks are looked at again after so long, and a step is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The system's clock, rounded down to the millisecond. Backups use this clock even if the queue has a virtual one.
+#[must_use]
+pub fn system_now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
+}
 
 /// The time of one shard.
 #[derive(Debug)]

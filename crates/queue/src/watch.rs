@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tickwheel_engine::{RoomPace, ShardStore};
+use tickwheel_store::{Disk, DiskStore, Io, MemoryStore};
 
-use crate::backup::Holds;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
 
@@ -16,6 +16,29 @@ const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
 /// This often it is looked whether the directory is still this process's: at least once a second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
+
+/// A store whose lock and checkpoints are watched.
+pub(crate) trait Watched {
+    /// Begins to look whether the files are still this process's own.
+    fn look_at_lock(&mut self) {}
+
+    /// Bytes of log that wait for a checkpoint that is late.
+    fn checkpoint_late(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Watched for MemoryStore {}
+
+impl<D: Disk, I: Io<D>> Watched for DiskStore<D, I> {
+    fn look_at_lock(&mut self) {
+        Self::look_at_lock(self);
+    }
+
+    fn checkpoint_late(&self) -> Option<u64> {
+        Self::checkpoint_late(self)
+    }
+}
 
 /// What was told already, and when to look again.
 #[derive(Debug)]
@@ -79,7 +102,7 @@ impl Watch {
     }
 
     /// Has the store look at its lock, if it is time.
-    pub(crate) fn look_at_lock<S: ShardStore + Holds>(&mut self, shard: &mut Shard<S>, now: Instant) {
+    pub(crate) fn look_at_lock<S: ShardStore + Watched>(&mut self, shard: &mut Shard<S>, now: Instant) {
         if now >= self.look_at_lock {
             self.look_at_lock = now + LOOK_AT_LOCK;
             shard.store_mut().look_at_lock();
@@ -87,7 +110,7 @@ impl Watch {
     }
 
     /// Tells what is new. `mono_ns` is the time of the shard, `now` that of the machine.
-    pub(crate) fn tell<S: ShardStore + Holds>(
+    pub(crate) fn tell<S: ShardStore + Watched>(
         &mut self,
         shard: &mut Shard<S>,
         changes: Vec<ClockChange>,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
 use super::report::BackupError;
 
-/// What the name of a copy ends in until it is whole.
-pub(super) const UNFINISHED: &str = ".unfinished";
+/// The end of a copy's name until the copy is whole.
+pub const UNFINISHED: &str = ".unfinished";
 
 /// The beginning of a file that belongs to a copy.
 #[derive(Clone, Debug)]
@@ -49,6 +49,10 @@ impl Copy {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(failed("look into", target, source)),
+        }
+        // The rename at the end replaces an empty directory, and neither of these. The copy would be made beside it, on another disk.
+        if let Some(what) = not_plain(target) {
+            return Err(BackupError::NotPlain { path: target.to_owned(), what });
         }
         let Some(name) = target.file_name() else {
             return Err(BackupError::NoName { path: target.to_owned() });
@@ -115,11 +119,23 @@ impl Copy {
     }
 
     /// Gives it its name, durably.
-    pub(super) fn finish(mut self) -> Result<(), BackupError> {
+    pub(super) fn finish(self) -> Result<(), BackupError> {
+        self.finish_by(sync_dir)
+    }
+
+    /// The name is taken back if the folder cannot be synced: a copy that is told as failed must not look whole.
+    fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
+        let rename =
+            |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
         // An empty directory at the target gives way.
-        fs::rename(&self.made_as, &self.target).map_err(|source| failed("rename", &self.made_as, source))?;
+        rename(&self.made_as, &self.target)?;
+        if let Err(error) = sync(folder_of(&self.target)) {
+            // Where this fails too, the copy is whole and keeps its name; only a power cut can take the name away.
+            self.is_named = rename(&self.target, &self.made_as).is_err();
+            return Err(error);
+        }
         self.is_named = true;
-        sync_dir(folder_of(&self.target))
+        Ok(())
     }
 }
 
@@ -201,10 +217,82 @@ fn sync_dir(path: &Path) -> Result<(), BackupError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| failed("sync", path, source))
 }
 
+/// What the target is if it is there and a rename cannot replace it.
+fn not_plain(target: &Path) -> Option<&'static str> {
+    let found = fs::symlink_metadata(target).ok()?;
+    if found.file_type().is_symlink() {
+        return Some("a symbolic link");
+    }
+    is_mount_point(target, &found).then_some("a mount point")
+}
+
+fn is_mount_point(path: &Path, found: &fs::Metadata) -> bool {
+    let is_other_disk = fs::symlink_metadata(folder_of(path)).is_ok_and(|folder| folder.dev() != found.dev());
+    is_other_disk || is_mount_root(path)
+}
+
+/// A folder that is mounted in another place of its own file system (`mount --bind`) has the device of the folder around it.
+#[cfg(target_os = "linux")]
+fn is_mount_root(path: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+    found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_mount_root(_path: &Path) -> bool {
+    false
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
     BackupError::Io { op, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source, and a copy to `target` that has one file.
+    fn begun(dir: &Path) -> (PathBuf, Copy) {
+        let (source, target) = (dir.join("source"), dir.join("copy"));
+        fs::create_dir(&source).expect("made");
+        let copy = Copy::begin(&source, &target).expect("begun");
+        fs::write(copy.path().join("meta"), b"1").expect("written");
+        (target, copy)
+    }
+
+    #[test]
+    fn a_copy_whose_name_is_not_durable_loses_it_and_leaves_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (target, copy) = begun(dir.path());
+        let broken = |path: &Path| Err(failed("sync", path, io::Error::other("broken")));
+        let error = copy.finish_by(broken).expect_err("it is not durable").to_string();
+        assert!(error.contains("sync") && error.contains("broken"), "{error}");
+        assert!(!target.exists() && !dir.path().join("copy.unfinished").exists(), "nothing is left");
+    }
+
+    /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`: it filled the small disk beside, and the rename at the end failed.
+    #[test]
+    fn a_target_that_cannot_be_replaced_is_refused_before_a_byte_is_copied() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (source, real, link) =
+            (dir.path().join("source"), dir.path().join("real"), dir.path().join("link"));
+        fs::create_dir(&source).expect("made");
+        fs::create_dir(&real).expect("made");
+        std::os::unix::fs::symlink(&real, &link).expect("linked");
+        let refused = Copy::begin(&source, &link).expect_err("a link").to_string();
+        assert!(refused.contains("link is a symbolic link") && refused.contains("inside of it"), "{refused}");
+        assert!(!dir.path().join("link.unfinished").exists());
+        let there = |path: &str| fs::symlink_metadata(path).expect("there");
+        if cfg!(target_os = "linux") {
+            assert!(is_mount_point(Path::new("/proc"), &there("/proc")) && is_mount_root(Path::new("/proc")));
+        }
+        assert_eq!((not_plain(&real), not_plain(&dir.path().join("absent"))), (None, None));
+        Copy::begin(&source, &real).expect("an empty directory will do").finish().expect("named");
+        assert!(real.is_dir());
+    }
 }

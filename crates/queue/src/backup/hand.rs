@@ -20,14 +20,21 @@ const REST: u32 = 4;
 const NAP_MIN: Duration = Duration::from_millis(1);
 /// A rest is never longer, so that a stop is noticed.
 const NAP_MAX: Duration = Duration::from_millis(250);
-/// Bytes that a gentle backup leaves free on its disk and on that of the queue, where the log is not let go of meanwhile: the queue refuses
-/// puts when its disk is full. Of a small disk it is a twentieth.
-const FREE_BYTES_LEFT: u64 = 256 << 20;
+/// A gentle backup stops when less than this is free (5 % on a small disk), on the target disk or on the data disk. The log grows during the
+/// copy, and a full disk refuses puts.
+const LEFT_FREE: LeftFree = LeftFree { bytes: 256 << 20, part: 20 };
 /// Pieces between two looks at the free space.
 const PIECES_PER_LOOK: u32 = 64;
 /// The lowest priority: the thread gets the processor when no other thread wants it.
 #[cfg(target_os = "linux")]
 const NICEST: i32 = 19;
+
+/// What stays free of a disk: so many bytes, or one part of so many of it if that is less.
+#[derive(Copy, Clone, Debug)]
+struct LeftFree {
+    bytes: u64,
+    part: u64,
+}
 
 /// What one backup works with.
 #[derive(Debug)]
@@ -39,17 +46,19 @@ pub(super) struct Hand {
     pieces: u32,
     /// The folders whose disks are not to be filled.
     places: Vec<PathBuf>,
+    left_free: LeftFree,
 }
 
 impl Hand {
     /// As fast as it can.
     pub(super) fn quick() -> Self {
-        Self { watch: BackupWatch::new(), gentle: false, owed: Duration::ZERO, pieces: 0, places: Vec::new() }
+        Self { gentle: false, ..Self::gentle(BackupWatch::new()) }
     }
 
     /// Beside a queue that works: in small pieces that are synced one by one, with rests.
     pub(super) fn gentle(watch: BackupWatch) -> Self {
-        Self { watch, gentle: true, owed: Duration::ZERO, pieces: 0, places: Vec::new() }
+        let places = Vec::new();
+        Self { watch, gentle: true, owed: Duration::ZERO, pieces: 0, places, left_free: LEFT_FREE }
     }
 
     pub(super) fn watch(&self) -> &BackupWatch {
@@ -69,8 +78,8 @@ impl Hand {
             return Ok(());
         }
         self.places = vec![target.to_owned(), source.to_owned()];
-        check_room(target, bytes)?;
-        check_room(source, 0)
+        check_room(target, bytes, self.left_free)?;
+        check_room(source, 0, self.left_free)
     }
 
     /// A piece of `bytes`, which ends at `end`, was written into `target`, and the work on it began at `begun`. Syncs it, and rests.
@@ -91,7 +100,7 @@ impl Hand {
             let _kept = fadvise(target, end - bytes, core::num::NonZeroU64::new(bytes), Advice::DontNeed);
             self.pieces += 1;
             if self.pieces.is_multiple_of(PIECES_PER_LOOK) {
-                self.places.iter().try_for_each(|place| check_room(place, 0))?;
+                self.places.iter().try_for_each(|place| check_room(place, 0, self.left_free))?;
             }
             self.rest(begun.elapsed());
         }
@@ -115,12 +124,12 @@ impl Hand {
     }
 }
 
-/// Whether the disk of this folder has so many bytes, and what is to be left free beside them.
-fn check_room(folder: &Path, bytes: u64) -> Result<(), BackupError> {
+/// Whether the disk of this folder has so many bytes, and `left_free` beside them.
+fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), BackupError> {
     // A file system that does not say is not full.
     let Ok(stat) = statvfs(folder) else { return Ok(()) };
     let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
-    let needed = bytes.saturating_add(FREE_BYTES_LEFT.min(all / 20));
+    let needed = bytes.saturating_add(left_free.bytes.min(all / left_free.part));
     if free < needed {
         return Err(BackupError::NoRoom { path: folder.to_owned(), needed, free });
     }
@@ -136,3 +145,46 @@ pub(super) fn stand_back() {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn stand_back() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_does_not_fit_is_refused_before_it_is_made() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (source, target) = (dir.path().join("source"), dir.path().join("target"));
+        for path in [&source, &target] {
+            std::fs::create_dir(path).expect("made");
+        }
+        // More than any disk has. What stays free is added.
+        let bytes = 1 << 62;
+        let mut hand = Hand::gentle(BackupWatch::new());
+        let refused = hand.look_after(&source, &target, bytes).expect_err("it does not fit");
+        let BackupError::NoRoom { path, needed, free } = &refused else { panic!("{refused}") };
+        assert!(*path == target && *needed > bytes && free < needed, "{refused}");
+        assert!(refused.to_string().contains("make room"), "{refused}");
+        Hand::quick().look_after(&source, &target, bytes).expect("nobody else needs the disk");
+        check_room(&dir.path().join("absent"), bytes, LEFT_FREE)
+            .expect("a disk that does not say is not full");
+    }
+
+    #[test]
+    fn a_disk_that_fills_up_during_the_copy_stops_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("copy");
+        let file = File::create(&path).expect("made");
+        let mut hand = Hand::gentle(BackupWatch::new());
+        hand.places = vec![dir.path().to_owned()];
+        hand.left_free = LeftFree { bytes: u64::MAX, part: 1 };
+        let mut written = 0;
+        let refused = loop {
+            match hand.wrote((&path, &file), 1, 1, Instant::now()) {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+            assert!(written < PIECES_PER_LOOK, "it was not looked at");
+        };
+        assert!(matches!(refused, BackupError::NoRoom { .. }) && written == PIECES_PER_LOOK - 1, "{refused}");
+    }
+}

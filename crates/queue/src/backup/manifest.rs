@@ -1,5 +1,6 @@
 //! [`Manifest`]: what a backup says of itself.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,9 +10,10 @@ use tickwheel_engine::Timestamp;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
 use super::report::{BackupError, BackupReport};
+use crate::health::Durability;
 
-/// The version of the manifest that is written and read.
-const FORMAT: u32 = 1;
+/// The version of the manifest that is written. All up to it are read: version 1 has neither `directory` nor `ack`.
+const FORMAT: u32 = 2;
 /// A manifest has some 90 bytes for each file; this is room for 100,000 of them.
 const BYTES_MAX: u64 = 16 << 20;
 /// Bytes that are read at once.
@@ -28,6 +30,12 @@ pub struct Manifest {
     version: String,
     /// Everything that was acknowledged before this instant is in it, RFC 3339.
     as_of: String,
+    /// The identity of the data directory, see [`identity`](super::identity).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
+    /// What an acknowledged call survived in the running queue: `fsync`, `os` or `memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ack: Option<String>,
     /// When it was begun and when it was whole, by the system's clock.
     begun_at: String,
     ended_at: String,
@@ -64,6 +72,7 @@ impl Manifest {
     /// Of a copy that was checked. `ended_at` is now.
     pub(super) fn new(
         report: BackupReport,
+        directory: Option<String>,
         files: Vec<ManifestFile>,
         begun_at: Timestamp,
         ended_at: Timestamp,
@@ -73,6 +82,8 @@ impl Manifest {
             tickwheel_backup: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             as_of: as_of.to_utc(),
+            directory,
+            ack: report.ack.map(|ack| name_of(ack).to_owned()),
             begun_at: begun_at.to_utc(),
             ended_at: ended_at.to_utc(),
             tasks: report.tasks.unwrap_or_default(),
@@ -87,7 +98,7 @@ impl Manifest {
         manifest
     }
 
-    /// Of the backup at this path; `None` if it has no manifest, as one has that was made by `Queue::backup`.
+    /// Reads the manifest of the backup at this path. `None`: it has none; `Queue::backup` writes none.
     ///
     /// # Errors
     /// [`BackupError::Differs`] if it is damaged or of a later version, or it cannot be read.
@@ -104,7 +115,10 @@ impl Manifest {
         }
         let mut text = Vec::new();
         let file = File::open(&path).map_err(error)?;
-        file.take(BYTES_MAX).read_to_end(&mut text).map_err(error)?;
+        file.take(BYTES_MAX + 1).read_to_end(&mut text).map_err(error)?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(differs(backup, format!("the file has more than {BYTES_MAX} bytes")));
+        }
         Self::parse(&text).map(Some).map_err(|what| differs(backup, what))
     }
 
@@ -142,6 +156,20 @@ impl Manifest {
         instant(&self.as_of)
     }
 
+    /// The identity of the data directory that was copied, see [`identity`](super::identity). `None`: an earlier version made the backup.
+    #[must_use]
+    pub fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
+    }
+
+    /// What an acknowledged call survived in the queue that was copied while it ran. With [`Durability::Memory`] some of what was
+    /// acknowledged in the last moments before [`as_of`](Self::as_of) may be missing. `None`: no queue ran, or the backup does not say.
+    #[must_use]
+    pub fn ack(&self) -> Option<Durability> {
+        let all = [Durability::Fsync, Durability::Os, Durability::Memory];
+        all.into_iter().find(|ack| self.ack.as_deref() == Some(name_of(*ack)))
+    }
+
     /// When the backup was begun, by the clock of its system.
     #[must_use]
     pub fn begun_at(&self) -> Option<Timestamp> {
@@ -161,6 +189,7 @@ impl Manifest {
             files: self.files.len() as u64,
             bytes: self.files.iter().map(|file| file.bytes).sum(),
             as_of: self.as_of(),
+            ack: self.ack(),
             tasks: Some(self.tasks),
             dead: Some(self.dead),
             queues: Some(self.queues),
@@ -175,6 +204,8 @@ impl Manifest {
     /// [`BackupError::Differs`] with the first that differs, or a file cannot be read.
     pub fn check(&self, backup: &Path, found: &Examination, bytes: bool) -> Result<(), BackupError> {
         self.check_counts(backup, found)?;
+        // First: no name of the list is used as a path before it is known to be one of the directory's own files.
+        self.check_names(backup, found)?;
         for file in &self.files {
             let path = backup.join(&file.file);
             let len = match fs::symlink_metadata(&path) {
@@ -195,6 +226,30 @@ impl Manifest {
             }
         }
         Ok(())
+    }
+
+    /// Whether each file that an opening needs is listed, once, and beside these only files that were found in the directory.
+    fn check_names(&self, backup: &Path, found: &Examination) -> Result<(), BackupError> {
+        let mut listed = BTreeSet::new();
+        let spare = found.logs.iter().map(|log| log.file.as_str());
+        let known = found.needed.iter().map(|needed| needed.file.as_str()).chain(spare);
+        let known: BTreeSet<&str> = known.chain(found.not_needed.iter().map(String::as_str)).collect();
+        for file in &self.files {
+            // Somebody else may have chosen the name, and it will be printed.
+            let name = file.file.escape_debug();
+            if !known.contains(file.file.as_str()) {
+                return Err(differs(backup, format!("it lists `{name}`, which is no file of this backup")));
+            }
+            if !listed.insert(file.file.as_str()) {
+                return Err(differs(backup, format!("it lists `{name}` twice")));
+            }
+        }
+        match found.needed.iter().find(|needed| !listed.contains(needed.file.as_str())) {
+            Some(needed) => {
+                Err(differs(backup, format!("it does not list {}, which a start needs", needed.file)))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether an examination counted what this says.
@@ -233,6 +288,15 @@ impl Manifest {
     }
 }
 
+/// The word of the manifest for this.
+fn name_of(ack: Durability) -> &'static str {
+    match ack {
+        Durability::Fsync => "fsync",
+        Durability::Os => "os",
+        Durability::Memory => "memory",
+    }
+}
+
 /// The CRC-32C of a file.
 fn sum_of(path: &Path) -> io::Result<u32> {
     let mut file = File::open(path)?;
@@ -260,13 +324,18 @@ fn differs(path: &Path, what: String) -> BackupError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tickwheel_store::doctor::Needed;
 
     fn manifest() -> Manifest {
         let at = |ms| Timestamp::from_ms(ms).expect("after 1970");
-        let report =
-            BackupReport { tasks: Some(7), as_of: Some(at(1_700_000_000_123)), ..BackupReport::default() };
+        let report = BackupReport {
+            tasks: Some(7),
+            as_of: Some(at(1_700_000_000_123)),
+            ack: Some(Durability::Memory),
+            ..BackupReport::default()
+        };
         let files = vec![ManifestFile::new("meta", 64, 0xab)];
-        Manifest::new(report, files, at(1_700_000_000_000), at(1_700_000_005_000))
+        Manifest::new(report, Some("00ab".to_owned()), files, at(1_700_000_000_000), at(1_700_000_005_000))
     }
 
     #[test]
@@ -275,6 +344,71 @@ mod tests {
         assert_eq!(Manifest::parse(&manifest.to_bytes()), Ok(manifest.clone()));
         assert_eq!(manifest.as_of().map(Timestamp::as_ms), Some(1_700_000_000_123));
         assert_eq!((manifest.report().files, manifest.report().bytes), (1, 64));
+        assert_eq!((manifest.directory(), manifest.report().ack), (Some("00ab"), Some(Durability::Memory)));
+    }
+
+    #[test]
+    fn a_manifest_of_version_1_is_read_and_says_nothing_of_its_directory() {
+        let text = r#"{
+  "tickwheel_backup": 1,
+  "version": "0.1.0",
+  "as_of": "2023-11-14T22:13:20.123Z",
+  "begun_at": "2023-11-14T22:13:20.000Z",
+  "ended_at": "2023-11-14T22:13:25.000Z",
+  "tasks": 7,
+  "dead": 0,
+  "queues": 0,
+  "ended": 0,
+  "checked_bytes": 0,
+  "files": [
+    {
+      "file": "meta",
+      "bytes": 64,
+      "crc32c": "000000ab"
+    }
+  ],
+  "crc32c": "SUM"
+}
+"#;
+        // What an earlier version of this program writes: the sum is of the text with an empty sum.
+        let sum = crc32c::crc32c(text.replace("SUM", "").as_bytes());
+        let old = Manifest::parse(text.replace("SUM", &format!("{sum:08x}")).as_bytes()).expect("it is read");
+        assert_eq!((old.directory(), old.ack(), old.report().tasks), (None, None, Some(7)));
+    }
+
+    #[test]
+    fn names_that_are_no_files_of_the_backup_are_refused_before_they_are_looked_at() {
+        let needed = |file: &str| Needed { file: file.to_owned(), bytes: 64, content: None };
+        let mut found = Examination::default();
+        found.needed = vec![needed("meta")];
+        let with = |files: &[&str]| {
+            let files = files.iter().map(|file| ManifestFile::new(file, 64, 0xab)).collect();
+            let manifest = Manifest { files, ..manifest() };
+            manifest.check_names(Path::new("b"), &found).map_err(|error| error.to_string())
+        };
+        assert_eq!(with(&["meta"]), Ok(()));
+        let cases: [(&[&str], &str); 7] = [
+            (&["meta", "../../etc/passwd"], "lists `../../etc/passwd`, which is no file"),
+            (&["meta", "/proc/kcore"], "lists `/proc/kcore`"),
+            (&["meta", "shard-0000/../meta"], "lists `shard-0000/../meta`"),
+            (&["meta", "./meta"], "lists `./meta`"),
+            (&["meta", "a\n\u{1b}[31m"], "lists `a\\n\\u{1b}[31m`"),
+            (&["meta", "meta"], "lists `meta` twice"),
+            (&[], "does not list meta"),
+        ];
+        for (files, what) in cases {
+            let refused = with(files).expect_err(what);
+            assert!(refused.contains(what), "{what} is not in {refused}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_without_an_end_is_not_read_to_its_end() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = File::create(dir.path().join(Manifest::FILE)).expect("made");
+        file.set_len(1 << 40).expect("a sparse file");
+        let refused = Manifest::read(dir.path()).expect_err("too large").to_string();
+        assert!(refused.contains("more than 16777216 bytes"), "{refused}");
     }
 
     #[test]
@@ -291,7 +425,7 @@ mod tests {
         }
         let later = String::from_utf8(text)
             .expect("text")
-            .replace("\"tickwheel_backup\": 1", "\"tickwheel_backup\": 9");
+            .replace("\"tickwheel_backup\": 2", "\"tickwheel_backup\": 9");
         let refused = Manifest::parse(later.as_bytes()).expect_err("of a later version");
         assert!(refused.contains("version 9"), "{refused}");
     }

@@ -4,20 +4,26 @@ mod checked;
 mod copy;
 mod hand;
 mod manifest;
+mod place_lock;
 mod report;
 mod running;
 mod salvage;
 mod stopped;
 mod watch;
 
+pub use copy::UNFINISHED;
 pub use manifest::Manifest;
+pub use place_lock::PlaceLock;
 pub use report::{BackupError, BackupReport};
+pub use running::Holds;
 pub(crate) use running::{Hold, Source};
-pub use running::{Holds, system_now};
 pub use salvage::{SalvageError, salvage};
 pub use stopped::{backup, restore};
+pub use tickwheel_store::identity;
 pub use tickwheel_store::salvage::{
     Fate, Loss, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, Superseded, Unit,
     WrittenReport,
 };
 pub use watch::{BackupPhase, BackupProgress, BackupWatch};
+
+pub use crate::time::system_now;

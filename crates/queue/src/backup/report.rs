@@ -7,6 +7,7 @@ use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::doctor::{Examination, Problem};
 
 use super::manifest::Manifest;
+use crate::health::Durability;
 
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -18,6 +19,9 @@ pub struct BackupReport {
     pub bytes: u64,
     /// Everything that was acknowledged before this instant is in it. `None`: the backup that was restored does not say.
     pub as_of: Option<Timestamp>,
+    /// What an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: what was acknowledged in the
+    /// last moments before `as_of` may be missing, for it was not written yet. `None`: no queue ran, or the backup does not say.
+    pub ack: Option<Durability>,
     /// Tasks that are live, by the check of the copy; `None` if it was not checked.
     pub tasks: Option<u64>,
     /// Tasks that were given up and are kept; `None` if it was not checked.
@@ -66,6 +70,14 @@ pub enum BackupError {
         /// The target.
         path: PathBuf,
     },
+    /// The target is there and cannot be replaced by the copy at the end.
+    #[error("{} is {what}, and a copy cannot take its place; name a directory inside of it that is not there yet", path.display())]
+    NotPlain {
+        /// The target.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// The target is in what is to be copied.
     #[error("{} lies in the directory that is to be copied; choose a place outside", path.display())]
     Inside {
@@ -76,6 +88,12 @@ pub enum BackupError {
     #[error("{} belongs to a running process; stop it first, or have its server make a backup while it runs: `tickwheel backup --server URL`", path.display())]
     InUse {
         /// The directory.
+        path: PathBuf,
+    },
+    /// Another process keeps its backups in the same place.
+    #[error("another running server keeps its backups in {}; give each server a directory of its own", path.display())]
+    PlaceInUse {
+        /// The directory of backups.
         path: PathBuf,
     },
     /// What is to be copied is no data directory, or damaged.
@@ -176,6 +194,11 @@ pub enum BackupError {
     /// The system gives no thread.
     #[error("start the thread of the backup: {0}")]
     Thread(#[source] io::Error),
+    /// The thread of the backup panicked. That is a defect of this program.
+    #[error(
+        "the thread of the backup panicked, which is a defect; the message is in the log of the process, or on its stderr"
+    )]
+    Panicked,
     /// There is no directory to copy.
     #[error("the tasks are kept in memory only")]
     InMemory,

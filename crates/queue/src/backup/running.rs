@@ -3,41 +3,29 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
-use std::time::SystemTime;
 
 use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::{Disk, DiskStore, Held, Io, MemoryStore};
 
-use super::checked::check;
+use super::checked::{check, identity_of};
 use super::copy::{Copy, Part};
 use super::hand::{Hand, stand_back};
 use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
 use crate::driver::Message;
+use crate::health::Durability;
+use crate::time::system_now;
 
 /// The thread of a backup that works beside a queue.
 const BACKUP_THREAD: &str = "tickwheel-backup";
 
-/// The system's clock, rounded down to the millisecond: what times of backups are told by, also beside a virtual clock.
-#[must_use]
-pub fn system_now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
-}
-
-/// A store that is looked after: its files can be held still for a copy, and its lock and its checkpoints are watched.
+/// A store whose files can be held still for a copy.
 pub trait Holds {
     /// Holds them still, and says which they are; `None` if it has no files.
     fn hold(&mut self) -> Option<Held>;
     /// They may change again.
     fn let_go(&mut self);
-    /// Begins to look whether the files are still this process's own.
-    fn look_at_lock(&mut self) {}
-    /// Bytes of log that wait for a checkpoint that is late.
-    fn checkpoint_late(&self) -> Option<u64> {
-        None
-    }
 }
 
 impl Holds for MemoryStore {
@@ -56,14 +44,6 @@ impl<D: Disk, I: Io<D>> Holds for DiskStore<D, I> {
     fn let_go(&mut self) {
         Self::let_go(self);
     }
-
-    fn look_at_lock(&mut self) {
-        Self::look_at_lock(self);
-    }
-
-    fn checkpoint_late(&self) -> Option<u64> {
-        Self::checkpoint_late(self)
-    }
 }
 
 /// What the thread that owns the store is asked for a copy.
@@ -76,7 +56,7 @@ pub(crate) enum Hold {
 }
 
 impl Hold {
-    /// Does it. All that is acknowledged before `now` was so before the hold, for the thread that calls this is the one that acknowledges.
+    /// Begins or ends the hold. The calling thread also sends the answers, so every answer before `now` came before the hold.
     pub(crate) fn carry_out(self, store: &mut impl Holds, now: Timestamp) {
         match self {
             Self::Begin(reply) => {
@@ -100,13 +80,15 @@ impl Hold {
 pub(crate) struct Source {
     /// `None`: memory.
     directory: Option<PathBuf>,
+    /// What an acknowledged call survives: with [`Durability::Memory`] it may not be written yet when the files are held.
+    ack: Durability,
     /// Held while a copy is made.
     turn: Mutex<()>,
 }
 
 impl Source {
-    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, turn: Mutex::new(()) }
+    pub(crate) fn new(directory: Option<PathBuf>, ack: Durability) -> Self {
+        Self { directory, ack, turn: Mutex::new(()) }
     }
 
     /// Copies what the owner of the store holds still meanwhile.
@@ -120,7 +102,7 @@ impl Source {
         let copy = Copy::begin(directory, target)?;
         let (report, _) = copy_held(directory, &copy, messages, &mut Hand::quick())?;
         copy.finish()?;
-        Ok(report)
+        Ok(BackupReport { ack: Some(self.ack), ..report })
     }
 
     /// The same beside a queue that works, on a thread of its own; the copy is checked and says what it is.
@@ -135,12 +117,12 @@ impl Source {
         std::thread::scope(|scope| {
             let work = || {
                 stand_back();
-                copy_checked(directory, target, messages, watch)
+                copy_checked((directory, self.ack), target, messages, watch)
             };
             let thread = std::thread::Builder::new().name(BACKUP_THREAD.to_owned()).spawn_scoped(scope, work);
             match thread.map_err(BackupError::Thread)?.join() {
                 Ok(copied) => copied,
-                Err(panic) => std::panic::resume_unwind(panic),
+                Err(_panic) => Err(BackupError::Panicked),
             }
         })
     }
@@ -157,7 +139,7 @@ impl Source {
 }
 
 fn copy_checked(
-    directory: &Path,
+    (directory, ack): (&Path, Durability),
     target: &Path,
     messages: &Sender<Message>,
     watch: &BackupWatch,
@@ -172,8 +154,9 @@ fn copy_checked(
         // It is not told here which of the two is damaged: the directory is in use, and an examination of it takes as long again.
         return Err(BackupError::BadRunningCopy { path: directory.to_owned(), problems: found.problems });
     }
-    let report = report.checked(&found);
-    copy.describe(&Manifest::new(report, files, begun_at, system_now()))?;
+    let report = BackupReport { ack: Some(ack), ..report.checked(&found) };
+    let identity = identity_of(copy.path())?;
+    copy.describe(&Manifest::new(report, identity, files, begun_at, system_now()))?;
     watch.go_on()?;
     copy.finish()?;
     Ok(report)
@@ -264,7 +247,7 @@ mod tests {
             let (messages, inbox) = channel();
             let answering = std::thread::spawn(|| owner(inbox, files));
             let target = dir.path().join(index.to_string());
-            let copied = Source::new(Some(source.clone())).copy_to(&target, &messages);
+            let copied = Source::new(Some(source.clone()), Durability::Fsync).copy_to(&target, &messages);
             drop(messages);
             assert_eq!((copied.is_ok(), target.exists()), (works, works), "case {index}: {copied:?}");
             assert!(!dir.path().join(format!("{index}.unfinished")).exists(), "case {index}");
@@ -283,7 +266,8 @@ mod tests {
         let (messages, inbox) = channel();
         let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
         let answering = std::thread::spawn(|| owner(inbox, files));
-        let error = Source::new(Some(source.clone())).copy_to(&dir.path().join("copy"), &messages);
+        let error =
+            Source::new(Some(source.clone()), Durability::Fsync).copy_to(&dir.path().join("copy"), &messages);
         drop(messages);
         let told = format!("{:?}", error.expect_err("it is a link"));
         assert!(told.contains("it is a symbolic link") && told.contains("meta"), "{told}");
@@ -315,7 +299,7 @@ mod tests {
             }
         });
         let target = dir.path().join("copy");
-        let copied = Source::new(Some(source)).copy_to(&target, &messages);
+        let copied = Source::new(Some(source), Durability::Fsync).copy_to(&target, &messages);
         assert!(matches!(copied, Err(BackupError::Unavailable(Unavailable::Closed))), "{copied:?}");
         assert!(!target.exists());
         answering.join().expect("it ends");

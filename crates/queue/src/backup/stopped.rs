@@ -5,12 +5,12 @@ use std::path::Path;
 use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
 use tickwheel_store::{Disk, FsDisk};
 
-use super::checked::{check, of_disk};
+use super::checked::{check, identity_of, of_disk};
 use super::copy::{Copy, Part, UNFINISHED};
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
-use super::running::system_now;
+use crate::time::system_now;
 
 /// Copies the data directory `from`, which nobody may have open meanwhile, to `to`, which must be absent or empty.
 ///
@@ -36,7 +36,8 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let begun_at = system_now();
     let mut copied = Copied::of(from, to, found, None)?;
     copied.report.as_of = Some(begun_at);
-    copied.copy.describe(&Manifest::new(copied.report, copied.files, begun_at, system_now()))?;
+    let identity = identity_of(copied.copy.path())?;
+    copied.copy.describe(&Manifest::new(copied.report, identity, copied.files, begun_at, system_now()))?;
     copied.copy.finish()?;
     Ok(copied.report)
 }
@@ -77,7 +78,8 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         manifest.check(from, &found, true)?;
     }
     let mut copied = Copied::of(from, to, found, manifest.as_ref())?;
-    copied.report.as_of = manifest.and_then(|manifest| manifest.as_of());
+    copied.report.as_of = manifest.as_ref().and_then(Manifest::as_of);
+    copied.report.ack = manifest.as_ref().and_then(Manifest::ack);
     copied.copy.finish()?;
     Ok(copied.report)
 }
@@ -110,7 +112,7 @@ impl Copied {
         let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
         let copied = check(copy.path(), Hand::quick())?;
         if !copied.is_in_order() {
-            // It may be as it was read: an opening does not look at every record, and neither did we before.
+            // The source itself may be damaged: so far only the parts that an opening reads were checked.
             let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
             let source = examine(&mut directory, Depth::Records);
             if !source.is_in_order() {

@@ -1,0 +1,56 @@
+//! [`identity`]: what tells one data directory from another.
+
+use std::hash::Hasher;
+use std::path::Path;
+
+use siphasher::sip::SipHasher13;
+
+use crate::doctor::Directory;
+use crate::error::OpenError;
+use crate::meta::{self, Meta};
+
+/// The identity of the data directory at this path: 16 hex digits, the same for its whole life, in its backups and in what is restored from
+/// them; `None` if there is no data directory. It is a hash of the secret in `meta`, which it does not tell. Nothing is changed or locked.
+///
+/// # Errors
+/// `meta` is damaged, or the directory cannot be read.
+pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
+    let meta = meta::find(&mut Directory::new(path)?)?;
+    Ok(meta.as_ref().map(of))
+}
+
+fn of(meta: &Meta) -> String {
+    let mut hasher = SipHasher13::new_with_key(&meta.secret);
+    // Apart from the hashes that the same secret keys elsewhere.
+    hasher.write(b"identity of the directory");
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs_disk::FsDisk;
+    use crate::options::StoreOptions;
+
+    #[test]
+    fn a_directory_keeps_its_identity_and_another_one_has_another() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let made = |name: &str, secret| {
+            let path = dir.path().join(name);
+            let mut disk = FsDisk::new(&path).expect("made");
+            let made = meta::create(&mut disk, &StoreOptions::new(secret)).expect("made");
+            let first = identity(&path).expect("readable");
+            // Its first log file changes `meta`.
+            meta::write(&mut disk, Meta { has_log: true, ..made }).expect("written");
+            assert_eq!(identity(&path).expect("readable"), first);
+            first.expect("there is one")
+        };
+        let (one, other) = (made("one", [1; 16]), made("other", [2; 16]));
+        assert!(one != other && one.len() == 16, "{one} {other}");
+        std::fs::create_dir(dir.path().join("empty")).expect("made");
+        assert_eq!(identity(&dir.path().join("empty")).expect("readable"), None);
+        identity(&dir.path().join("absent")).expect_err("it is not there");
+        std::fs::write(dir.path().join("one/meta"), b"?").expect("harmed");
+        identity(&dir.path().join("one")).expect_err("it is damaged");
+    }
+}
