@@ -92,7 +92,7 @@ pub struct BackupBody {
     pub files: u64,
     /// Bytes of them; 0 until they are known.
     pub bytes: u64,
-    /// How many of them its phase is through with; all of them once it is whole.
+    /// Bytes that the current phase has processed; equal to `bytes` once the backup is whole.
     pub bytes_done: u64,
     /// Live tasks in it, once it is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,8 +109,11 @@ pub struct BackupBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupsBody {
     /// The one under way, the whole ones, and those of the last ones since the start of the server that failed or were stopped; the newest
-    /// first.
+    /// first. Of those in the directory up to 100 are shown.
     pub backups: Vec<BackupBody>,
+    /// How many older directories with names of backups there are that are not shown; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older: Option<u64>,
 }
 
 #[cfg(test)]

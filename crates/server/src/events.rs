@@ -98,6 +98,10 @@ events! {
     BACKUP_PART_REMOVED = "backup_part_removed";
     /// An old backup, or such a part, cannot be removed.
     BACKUP_NOT_REMOVED = "backup_not_removed";
+    /// The directory of backups has whole ones of another data directory, and none of this one.
+    BACKUPS_OF_ANOTHER = "backups_of_another";
+    /// The directory of backups was made anew, and its lock was taken again.
+    BACKUP_DIR_TAKEN_AGAIN = "backup_dir_taken_again";
 
     /// New tasks are refused from now on.
     DRAIN_BEGUN = "drain_begun";

@@ -100,7 +100,8 @@ struct Figures {
     deliveries: DeliveryLateness,
     refusals: Vec<(&'static str, u64)>,
     beanstalk: Arc<beanstalk::Counters>,
-    backups: BackupFigures,
+    /// `None`: there is no place for backups, so an old one is no reason to worry.
+    backups: Option<BackupFigures>,
     requests: Vec<OfRoute>,
     lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
 }
@@ -263,9 +264,10 @@ impl Figures {
     }
 
     fn write_backups<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
-        let backups = &self.backups;
+        let results = self.backups.unwrap_or_default().results();
         let help = "Backups that are over, by how, and those that were due while another was under way";
-        page.counters("backups", help, "result", &backups.results())?;
+        page.counters("backups", help, "result", &results)?;
+        let Some(backups) = &self.backups else { return Ok(()) };
         let seconds = |ms: f64| ms / 1_000.0;
         let help = "When the last whole backup was finished, by the clock of the system; 0 if there is none";
         let last = seconds(backups.last_success_ms as f64);

@@ -1,7 +1,7 @@
 //! The server: binds, accepts, stops.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,7 +133,10 @@ impl Server {
             }
         };
         lifecycle::say_started(&queue, directory.as_deref()).await;
-        if let Some(warning) = directory.and_then(tickwheel_queue::warning_of_others) {
+        let data = directory.clone().unwrap_or_default();
+        let folders =
+            directory.iter().map(PathBuf::as_path).chain(backup_dir.as_ref().ok().map(BackupDir::path));
+        for warning in folders.filter_map(tickwheel_queue::warning_of_others) {
             tracing::warn!(event = events::DOUBTFUL, "{warning}");
         }
         let (stop, stopping) = stopping::signal();
@@ -142,7 +145,7 @@ impl Server {
         let plan = config.backups.as_ref();
         let keep = plan.and_then(|plan| plan.keep).map(usize::from);
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
-        let backups = Backups::new(queue.clone(), stopping.clone(), backup_dir, keep);
+        let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
         let app = Arc::new(App { lax_json: config.lax_json, backups: backups.clone(), ..app });
         let (refusals, requests) = (Arc::clone(&app.refusals), Arc::clone(&app.requests));
         let draining = app.draining.clone();
@@ -400,6 +403,21 @@ async fn open_backups(
     });
     match opening.await {
         Ok(opened) => opened.map(Ok),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Looks at the backups of before, where blocking is allowed. The data directory is there by now.
+async fn keep_backups(
+    queue: Queue,
+    stopping: Stopping,
+    place: Result<BackupDir, &'static str>,
+    keep: Option<usize>,
+    data: PathBuf,
+) -> Backups {
+    let looking = move || Backups::new(queue, stopping, place.map(|place| place.of(&data)), keep);
+    match tokio::task::spawn_blocking(looking).await {
+        Ok(backups) => backups,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

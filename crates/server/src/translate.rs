@@ -1,6 +1,7 @@
 //! The file that knows both languages, with `refused`, `settings` and `schedule`: requests of the API become commands of the queue, and what the queue
 //! answers becomes bodies and problems. It decides nothing.
 
+pub(crate) mod backup;
 pub(crate) mod exported;
 mod refused;
 

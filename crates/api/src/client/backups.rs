@@ -20,7 +20,16 @@ impl Client {
     ///
     /// As a problem: 404 if the server has no place for backups; see [`ClientError`].
     pub fn backups(&self) -> Result<Vec<BackupBody>, ClientError> {
-        Ok(self.exchange.send(Call::new("GET", "/v1/backups".to_owned()))?.body::<BackupsBody>()?.backups)
+        Ok(self.list_backups()?.backups)
+    }
+
+    /// The same, with the count of the older ones that the answer does not show.
+    ///
+    /// # Errors
+    ///
+    /// As for [`backups`](Self::backups).
+    pub fn list_backups(&self) -> Result<BackupsBody, ClientError> {
+        self.exchange.send(Call::new("GET", "/v1/backups".to_owned()))?.body()
     }
 
     /// How a backup goes.

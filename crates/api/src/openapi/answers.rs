@@ -312,7 +312,18 @@ fn leased() -> Schema {
 }
 
 fn backups() -> Schema {
-    Schema::answer("Backups", "Backups.", vec![has("backups", all(of("Backup")), "The newest first.")])
+    Schema::answer(
+        "Backups",
+        "Backups.",
+        vec![
+            has("backups", all(of("Backup")), "The newest first; of those in the directory up to 100."),
+            may(
+                "older",
+                count(),
+                "How many older directories with names of backups there are that are not shown.",
+            ),
+        ],
+    )
 }
 
 fn backup() -> Schema {
@@ -349,7 +360,11 @@ fn backup() -> Schema {
             may("ended_at", time(), "When it was over."),
             has("files", count(), "Its files; 0 until they are known."),
             has("bytes", count(), "Bytes of them; 0 until they are known."),
-            has("bytes_done", count(), "How many of them its phase is through with; all once it is whole."),
+            has(
+                "bytes_done",
+                count(),
+                "Bytes that the current phase has processed; equal to `bytes` once the backup is whole.",
+            ),
             may("tasks", count(), "Live tasks in it."),
             may("dead", count(), "Tasks in it that were given up and are kept."),
             may("error", text(65_536), "Why it is not whole."),

@@ -2,7 +2,8 @@
 
 use tickwheel_api::{BackupBody, BackupState};
 
-/// How backups went: the counts since the start of the server, the rest of the last whole one, of whatever life.
+/// How backups went. Counts begin at the start of the server. The other figures are of the last whole backup of this data directory, even one
+/// from before the start.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub(crate) struct BackupFigures {
     /// When it was whole, ms since 1970; 0 if there is none.

@@ -4,21 +4,24 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tickwheel_api::{BackupBody, BackupPhase, BackupState, Problem};
-use tickwheel_queue::backup::{BackupPhase as Phase, BackupWatch, system_now};
+use tickwheel_api::{BackupBody, BackupState, BackupsBody, Problem};
+use tickwheel_queue::backup::{BackupWatch, system_now};
 use tickwheel_queue::{BackupError, BackupReport, Queue, Timestamp};
 use tokio::sync::watch;
 
 use super::figures::BackupFigures;
 use super::name::name_of;
-use super::place::{BackupDir, with_report};
-use super::schedule;
-use crate::events;
+use super::place::BackupDir;
+use super::whole::Found;
+use super::{schedule, told};
 use crate::problem::Refusal;
 use crate::stopping::Stopping;
+use crate::translate::backup as body;
 
 /// Backups that failed or were stopped, and can still be looked at.
 const OVER_MAX: usize = 20;
+/// Backups of the directory that one answer shows, the newest.
+const SHOWN_MAX: usize = 100;
 /// The thread that waits for a backup and sees to what comes after it.
 const KEEPER_THREAD: &str = "tickwheel-backups";
 
@@ -39,7 +42,7 @@ struct Inner {
     /// How many whole ones stay; `None`: all.
     keep: Option<usize>,
     state: Mutex<State>,
-    /// Whether one is under way, for those that wait for its end.
+    /// Whether one is under way, for those that wait for its end. It changes while `state` is locked, and with it.
     running: watch::Sender<bool>,
 }
 
@@ -49,6 +52,8 @@ struct State {
     over: VecDeque<BackupBody>,
     /// The highest number that was given.
     last_id: u64,
+    /// When the last attempt failed; `None` once a later one is whole.
+    failed_at: Option<Timestamp>,
     figures: BackupFigures,
 }
 
@@ -68,16 +73,18 @@ pub(super) enum Begun {
 }
 
 impl Backups {
+    /// Looks at the directory: call it where that is allowed.
     pub(crate) fn new(
         queue: Queue,
         stopping: Stopping,
         place: Result<BackupDir, &'static str>,
         keep: Option<usize>,
     ) -> Self {
-        let last = place.as_ref().ok().and_then(BackupDir::newest);
+        let newest = place.as_ref().ok().and_then(BackupDir::newest).map(shown_found);
         let last_id = place.as_ref().ok().and_then(|place| place.ids().last().copied()).unwrap_or_default();
-        let figures = BackupFigures::of_earlier(last.as_ref());
-        let state = Mutex::new(State { under_way: None, over: VecDeque::new(), last_id, figures });
+        let figures = BackupFigures::of_earlier(newest.as_ref());
+        let state = State { under_way: None, over: VecDeque::new(), last_id, failed_at: None, figures };
+        let state = Mutex::new(state);
         Self(Arc::new(Inner { queue, stopping, place, keep, state, running: watch::Sender::new(false) }))
     }
 
@@ -95,23 +102,11 @@ impl Backups {
             return Err(Problem::stopping().into());
         }
         let taken = place.ids().last().copied().unwrap_or_default();
-        let (body, watch) = {
-            let mut state = self.state();
-            if let Some(under_way) = &state.under_way {
-                return Ok(Begun::UnderWay(under_way.id));
-            }
-            let begun_at = system_now();
-            // By the clock, but never a number that was given before: the clock may have been set back.
-            let id = begun_at.as_tick().max(state.last_id.max(taken) + 1);
-            state.last_id = id;
-            let watch = BackupWatch::new();
-            let under_way = UnderWay { id, begun_at, watch: watch.clone() };
-            let body = shown(&under_way);
-            state.under_way = Some(under_way);
-            (body, watch)
+        let (shown, watch) = match self.take_turn(taken) {
+            Ok(taken) => taken,
+            Err(under_way) => return Ok(Begun::UnderWay(under_way)),
         };
-        let id = body.id;
-        self.0.running.send_replace(true);
+        let id = shown.id;
         let backups = self.clone();
         let work = move || {
             // Also if it panics, the next one can begin.
@@ -119,12 +114,30 @@ impl Backups {
             let made = backups.make(id, &watch);
             end.with(made);
         };
-        tracing::info!(event = events::BACKUP_BEGUN, id, name = body.name, "a backup is begun");
+        told::begun(id, &shown.name);
         if let Err(error) = std::thread::Builder::new().name(KEEPER_THREAD.to_owned()).spawn(work) {
             self.over(id, Err(BackupError::Thread(error)));
             return Err(Problem::internal("the system gives no thread for a backup").into());
         }
-        Ok(Begun::Now(body))
+        Ok(Begun::Now(shown))
+    }
+
+    /// Makes one the one under way, with a number above `taken`; `Err`: another one is, with this number.
+    fn take_turn(&self, taken: u64) -> Result<(BackupBody, BackupWatch), u64> {
+        let mut state = self.state();
+        if let Some(under_way) = &state.under_way {
+            return Err(under_way.id);
+        }
+        let begun_at = system_now();
+        // By the clock, but never a number that was given before: the clock may have been set back.
+        let id = begun_at.as_tick().max(state.last_id.max(taken) + 1);
+        state.last_id = id;
+        let watch = BackupWatch::new();
+        let under_way = UnderWay { id, begun_at, watch: watch.clone() };
+        let shown = shown(&under_way);
+        state.under_way = Some(under_way);
+        self.0.running.send_replace(true);
+        Ok((shown, watch))
     }
 
     /// Begins one because it is due. What becomes of it stands in the log.
@@ -133,22 +146,18 @@ impl Backups {
             Ok(Begun::Now(_)) => {}
             Ok(Begun::UnderWay(id)) => {
                 self.state().figures.leave_out();
-                tracing::warn!(
-                    event = events::BACKUP_LEFT_OUT,
-                    under_way = id,
-                    "a backup was due and is left out, for another is under way"
-                );
+                told::left_out(id);
             }
             Err(refusal) => {
-                let problem = Problem::from(refusal);
-                tracing::error!(event = events::BACKUP_FAILED, %problem, "a backup was due and cannot be begun");
+                self.state().failed_at = Some(system_now());
+                told::not_begun(&Problem::from(refusal));
             }
         }
     }
 
     fn make(&self, id: u64, watch: &BackupWatch) -> Result<BackupReport, BackupError> {
         let Ok(place) = &self.0.place else { return Err(BackupError::InMemory) };
-        place.clear();
+        place.clear()?;
         let report = self.0.queue.backup_gently(place.target(id), watch)?;
         if let Some(keep) = self.0.keep {
             place.keep(keep);
@@ -158,64 +167,35 @@ impl Backups {
 
     /// It is over, and told of.
     fn over(&self, id: u64, made: Result<BackupReport, BackupError>) {
-        let mut state = self.state();
-        let Some(under_way) = state.under_way.take_if(|under_way| under_way.id == id) else { return };
-        let ended_at_ms = Some(system_now().as_ms());
-        let body = BackupBody { ended_at_ms, phase: None, ..shown(&under_way) };
-        let body = match made {
-            Ok(report) => with_report(BackupBody { state: BackupState::Done, ..body }, &report),
-            Err(BackupError::Stopped) => BackupBody { state: BackupState::Stopped, ..body },
-            // The queue closes because the server stops.
-            Err(BackupError::Unavailable(_)) if self.0.stopping.is_given() => {
-                BackupBody { state: BackupState::Stopped, ..body }
-            }
-            Err(error) => BackupBody { state: BackupState::Failed, error: Some(error.to_string()), ..body },
+        let body = {
+            let mut state = self.state();
+            let Some(under_way) = state.under_way.take_if(|under_way| under_way.id == id) else { return };
+            let ended_at = system_now();
+            let body = body::over(shown(&under_way), ended_at, made, self.0.stopping.is_given());
+            state.note(&body, ended_at);
+            self.0.running.send_replace(false);
+            body
         };
-        state.figures.add(&body);
-        let BackupBody { name, bytes, files, tasks, error, .. } = &body;
-        let took_ms = ms_of(&body);
-        match body.state {
-            BackupState::Done => tracing::info!(
-                event = events::BACKUP_WHOLE,
-                id,
-                name,
-                bytes,
-                files,
-                tasks,
-                took_ms,
-                "a backup is whole"
-            ),
-            BackupState::Failed => {
-                tracing::error!(event = events::BACKUP_FAILED, id, name, error, took_ms, "a backup failed")
-            }
-            BackupState::Running | BackupState::Stopped => {
-                tracing::warn!(event = events::BACKUP_STOPPED, id, name, took_ms, "a backup was stopped");
-            }
-        }
-        if body.state != BackupState::Done {
-            state.over.push_back(body);
-            while state.over.len() > OVER_MAX {
-                state.over.pop_front();
-            }
-        }
-        drop(state);
-        self.0.running.send_replace(false);
+        told::over(&body);
     }
 
-    /// All that are known, the newest first.
+    /// All that are known, the newest first; of those in the directory the newest ones.
     ///
     /// # Errors
     /// There is no place for them.
-    pub(super) fn all(&self) -> Result<Vec<BackupBody>, Refusal> {
+    pub(super) fn all(&self) -> Result<BackupsBody, Refusal> {
         let place = self.place()?;
-        let mut all: Vec<BackupBody> = {
+        let mut backups: Vec<BackupBody> = {
             let state = self.state();
             state.under_way.iter().map(shown).chain(state.over.iter().cloned()).collect()
         };
-        let known: Vec<u64> = all.iter().map(|backup| backup.id).collect();
-        all.extend(place.ids().into_iter().filter(|id| !known.contains(id)).filter_map(|id| place.find(id)));
-        all.sort_unstable_by_key(|backup| std::cmp::Reverse(backup.id));
-        Ok(all)
+        let mut ids = place.ids();
+        ids.retain(|id| backups.iter().all(|backup| backup.id != *id));
+        let newest = ids.split_off(ids.len().saturating_sub(SHOWN_MAX));
+        backups.extend(newest.into_iter().filter_map(|id| place.find(id)).map(shown_found));
+        backups.sort_unstable_by_key(|backup| std::cmp::Reverse(backup.id));
+        let older = Some(ids.len() as u64).filter(|count| *count > 0);
+        Ok(BackupsBody { backups, older })
     }
 
     /// The one with this number.
@@ -230,7 +210,7 @@ impl Backups {
             let under_way = state.under_way.iter().filter(|under_way| under_way.id == id).map(shown);
             under_way.chain(state.over.iter().filter(|body| body.id == id).cloned()).next()
         };
-        Ok(known.or_else(|| place.find(id)))
+        Ok(known.or_else(|| place.find(id).map(shown_found)))
     }
 
     /// Tells the one with this number to stop. Whether it is under way.
@@ -259,14 +239,19 @@ impl Backups {
         schedule::keep_up(self, every).await;
     }
 
-    /// When the newest whole one was begun.
+    /// When the newest whole one of this data directory was begun.
     pub(super) fn newest_begun(&self) -> Option<Timestamp> {
-        let newest = self.0.place.as_ref().ok()?.newest()?;
-        Timestamp::from_ms(newest.begun_at_ms)
+        self.0.place.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
     }
 
-    pub(crate) fn figures(&self) -> BackupFigures {
-        self.state().figures
+    /// When the last attempt failed, if no later one is whole.
+    pub(super) fn failed_at(&self) -> Option<Timestamp> {
+        self.state().failed_at
+    }
+
+    /// How they went; `None`: there is no place for them.
+    pub(crate) fn figures(&self) -> Option<BackupFigures> {
+        self.0.place.as_ref().ok().map(|_| self.state().figures)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -295,36 +280,135 @@ impl End<'_> {
 impl Drop for End<'_> {
     fn drop(&mut self) {
         // Nothing happens if it is over.
-        let panicked = std::io::Error::other("it panicked");
-        self.0.over(self.1, Err(BackupError::Thread(panicked)));
+        self.0.over(self.1, Err(BackupError::Panicked));
+    }
+}
+
+impl State {
+    /// Keeps what is known of one that is over.
+    fn note(&mut self, body: &BackupBody, ended_at: Timestamp) {
+        self.figures.add(body);
+        match body.state {
+            BackupState::Done => self.failed_at = None,
+            BackupState::Failed => self.failed_at = Some(ended_at),
+            BackupState::Running | BackupState::Stopped => {}
+        }
+        if body.state != BackupState::Done {
+            self.over.push_back(body.clone());
+            while self.over.len() > OVER_MAX {
+                self.over.pop_front();
+            }
+        }
     }
 }
 
 /// How one goes that is under way.
 fn shown(under_way: &UnderWay) -> BackupBody {
-    let progress = under_way.watch.progress();
-    let (phase, bytes_done) = match progress.phase {
-        Phase::Copying => (BackupPhase::Copying, progress.copied),
-        Phase::Checking => (BackupPhase::Checking, progress.checked),
-    };
-    BackupBody {
-        id: under_way.id,
-        name: name_of(under_way.id),
-        state: BackupState::Running,
-        phase: Some(phase),
-        begun_at_ms: under_way.begun_at.as_ms(),
-        as_of_ms: progress.as_of.map(Timestamp::as_ms),
-        ended_at_ms: None,
-        files: progress.files,
-        bytes: progress.bytes,
-        bytes_done,
-        tasks: None,
-        dead: None,
-        error: None,
-    }
+    let UnderWay { id, begun_at, watch } = under_way;
+    body::running(*id, name_of(*id), *begun_at, watch.progress())
 }
 
-/// How long one took that is over, ms.
-fn ms_of(body: &BackupBody) -> u64 {
-    body.ended_at_ms.map_or(0, |ended| u64::try_from(ended - body.begun_at_ms).unwrap_or_default())
+fn shown_found(found: Found) -> BackupBody {
+    body::found(found.id, name_of(found.id), found.manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Two backups of the queue in `dir`, of which one is to stay, and the keeper of them.
+    fn keeper(dir: &Path) -> (Queue, Backups, impl Sized) {
+        let data = dir.join("data");
+        let queue = Queue::options().virtual_clock().open(&data).expect("it opens");
+        let place = BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data);
+        for id in [1, 2] {
+            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
+        }
+        let (stop, stopping) = crate::stopping::signal();
+        (queue.clone(), Backups::new(queue, stopping, Ok(place), Some(1)), stop)
+    }
+
+    #[test]
+    fn the_oldest_goes_once_a_newer_one_is_whole_and_not_before() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (queue, backups, _stop) = keeper(dir.path());
+        let place = backups.place().expect("there is one");
+        let watch = BackupWatch::new();
+        watch.stop();
+        assert!(matches!(backups.make(3, &watch), Err(BackupError::Stopped)));
+        assert_eq!(place.ids(), [1, 2], "there is no newer one yet");
+        backups.make(4, &BackupWatch::new()).expect("copied");
+        assert_eq!(place.ids(), [4]);
+        queue.close();
+        backups.make(5, &BackupWatch::new()).expect_err("the queue is closed");
+        assert_eq!(place.ids(), [4]);
+    }
+
+    /// The story: a stop closed the queue under a backup that had begun just when the one before it ended.
+    #[test]
+    fn one_that_begins_as_another_ends_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (_queue, backups, _stop) = keeper(dir.path());
+        let (mut shown, _) = backups.take_turn(0).expect("none is under way");
+        for round in 0..1_000 {
+            let next = std::thread::scope(|scope| {
+                scope.spawn(|| backups.over(shown.id, Err(BackupError::Stopped)));
+                loop {
+                    if let Ok((next, _)) = backups.take_turn(0) {
+                        break next;
+                    }
+                }
+            });
+            assert!(*backups.0.running.borrow(), "round {round}: nobody waits for the one under way");
+            shown = next;
+        }
+        backups.over(shown.id, Err(BackupError::Stopped));
+        assert!(!*backups.0.running.borrow());
+    }
+
+    #[test]
+    fn a_failure_is_known_until_one_is_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (_queue, backups, _stop) = keeper(dir.path());
+        let over = |made| {
+            let (shown, _) = backups.take_turn(0).expect("none is under way");
+            backups.over(shown.id, made);
+            backups.failed_at().is_some()
+        };
+        assert!(over(Err(BackupError::Panicked)));
+        assert!(over(Err(BackupError::Stopped)), "a stop changes nothing");
+        assert!(!over(Ok(BackupReport::default())));
+    }
+
+    /// The story: the clock was ten years ahead once, and from then on each start made a backup, and all were shown as of that year.
+    #[test]
+    fn after_the_clock_was_set_back_a_backup_is_of_the_instant_that_it_says() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (queue, _, _stop) = keeper(dir.path());
+        let data = dir.path().join("data");
+        // The one of the year 2036.
+        let ahead = 2_083_000_000_000;
+        let before = system_now();
+        let reopen = || {
+            let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+            Backups::new(queue.clone(), crate::stopping::signal().1, Ok(place), None)
+        };
+        let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+        queue.backup_gently(place.target(ahead), &BackupWatch::new()).expect("copied");
+        drop(place);
+        let backups = reopen();
+        let (shown, _) = backups.take_turn(ahead).expect("none is under way");
+        assert_eq!(shown.id, ahead + 1, "numbers rise");
+        backups.make(shown.id, &BackupWatch::new()).expect("copied");
+        backups.over(shown.id, Err(BackupError::Stopped));
+        drop(backups);
+        let backups = reopen();
+        let newest = backups.newest_begun().expect("there is one");
+        assert!(before <= newest && newest <= system_now(), "{newest:?} is of the number");
+        let found = backups.find(Some(ahead + 1)).ok().flatten().expect("it is there");
+        assert_eq!(found.begun_at_ms, newest.as_ms());
+        let figures = backups.figures().expect("there is a place");
+        assert!(figures.last_success_ms >= newest.as_ms(), "{figures:?}");
+    }
 }

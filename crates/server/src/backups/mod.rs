@@ -9,6 +9,8 @@ mod name;
 mod place;
 mod routes;
 mod schedule;
+mod told;
+mod whole;
 
 pub(crate) use figures::BackupFigures;
 pub(crate) use keeper::{Backups, IN_MEMORY, NO_DIR, StopBackups};

@@ -3,8 +3,6 @@
 use tickwheel_api::time;
 
 const PREFIX: &str = "backup-";
-/// What the name of a backup ends in until it is whole.
-pub(super) const UNFINISHED: &str = ".unfinished";
 
 /// The name of the backup with this number.
 pub(super) fn name_of(id: u64) -> String {

@@ -1,19 +1,16 @@
 //! [`BackupDir`]: the directory that backups go into.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tickwheel_api::{BackupBody, BackupState};
-use tickwheel_queue::backup::Manifest;
-use tickwheel_queue::{BackupReport, Timestamp};
+use tickwheel_queue::BackupError;
+use tickwheel_queue::backup::{PlaceLock, UNFINISHED};
 
-use super::name::{UNFINISHED, id_of, name_of};
+use super::name::{id_of, name_of};
 use crate::events;
-
-/// Held by the server that has the directory. It stays there when the server ends.
-const LOCK: &str = "lock";
 
 /// Why a directory cannot take backups.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +32,9 @@ pub enum BackupDirError {
         /// The data directory.
         data: PathBuf,
     },
-    /// Another server has it.
-    #[error("another running server keeps its backups there; give each server a directory of its own")]
-    InUse,
+    /// Another server has it, or its lock cannot be taken.
+    #[error(transparent)]
+    Lock(BackupError),
 }
 
 /// The directory that backups of one server go into. It is the server's own as long as this lives, by a lock.
@@ -46,43 +43,39 @@ pub enum BackupDirError {
 #[derive(Debug)]
 pub(crate) struct BackupDir {
     path: PathBuf,
-    _lock: File,
+    lock: Mutex<PlaceLock>,
+    /// The identity of the data directory. `None`: it is not known, and then no backup counts as its own.
+    pub(super) identity: Option<String>,
 }
 
 impl BackupDir {
     /// Takes the directory, which is made if it is not there, in a folder that is, and removes what a killed server left unfinished.
     ///
     /// # Errors
-    /// [`BackupDirError`].
+    /// [`BackupDirError`]. Nothing was made then.
     pub(crate) fn open(path: &Path, data: &Path) -> Result<Self, BackupDirError> {
-        let io = |op, path: &Path| {
-            let path = path.to_owned();
-            move |source| BackupDirError::Io { op, path, source }
-        };
-        match DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(io("make", path)(error));
-            }
-            _ => {}
-        }
-        let path = fs::canonicalize(path).map_err(io("find", path))?;
+        let path = real(path)?;
         // A data directory that is not there yet has nothing in it.
         if let Ok(data) = fs::canonicalize(data)
             && path.starts_with(&data)
         {
             return Err(BackupDirError::Inside { data });
         }
-        let file = path.join(LOCK);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&file);
-        let lock = opened.map_err(io("open", &file))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(BackupDirError::InUse),
-            Err(TryLockError::Error(source)) => return Err(io("lock", &file)(source)),
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(BackupDirError::Io { op: "make", path, source });
+            }
+            _ => {}
         }
-        let place = Self { path, _lock: lock };
-        place.clear();
+        let lock = Mutex::new(PlaceLock::take(&path).map_err(BackupDirError::Lock)?);
+        let place = Self { path, lock, identity: None };
+        place.clear().map_err(BackupDirError::Lock)?;
         Ok(place)
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Where the backup with this number goes.
@@ -90,8 +83,32 @@ impl BackupDir {
         self.path.join(name_of(id))
     }
 
+    /// Looks whether the directory is still this server's. Call it before anything in it is removed: somebody may have removed the
+    /// directory and made it anew, and another server may have it by now.
+    ///
+    /// # Errors
+    /// It is gone, or another server has it.
+    pub(super) fn look_at_lock(&self) -> Result<(), BackupError> {
+        if self.lock().look()? {
+            tracing::warn!(
+                event = events::BACKUP_DIR_TAKEN_AGAIN,
+                directory = %self.path.display(),
+                "the directory of backups or its file `lock` was removed and made anew; it is this server's again"
+            );
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PlaceLock> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Removes what is unfinished. Call it when no backup is under way.
-    pub(super) fn clear(&self) {
+    ///
+    /// # Errors
+    /// The directory is not this server's any more. Nothing was removed.
+    pub(super) fn clear(&self) -> Result<(), BackupError> {
+        self.look_at_lock()?;
         let unfinished =
             |name: &String| name.strip_suffix(UNFINISHED).is_some_and(|name| id_of(name).is_some());
         for name in self.names().into_iter().filter(unfinished) {
@@ -106,6 +123,7 @@ impl BackupDir {
                 }
             }
         }
+        Ok(())
     }
 
     /// The numbers of all directories with names of ours, rising.
@@ -119,80 +137,25 @@ impl BackupDir {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
-
-    /// The backup with this number, if it is there and is one: whole, or `failed` if it is damaged.
-    pub(super) fn find(&self, id: u64) -> Option<BackupBody> {
-        let path = self.target(id);
-        let manifest = match Manifest::read(&path) {
-            Ok(manifest) => Ok(manifest?),
-            Err(error) if path.is_dir() => Err(error.to_string()),
-            Err(_) => return None,
-        };
-        let body = BackupBody {
-            id,
-            name: name_of(id),
-            state: BackupState::Done,
-            phase: None,
-            begun_at_ms: i64::try_from(id).unwrap_or(i64::MAX),
-            as_of_ms: None,
-            ended_at_ms: None,
-            files: 0,
-            bytes: 0,
-            bytes_done: 0,
-            tasks: None,
-            dead: None,
-            error: None,
-        };
-        Some(match manifest {
-            Ok(manifest) => {
-                let ended_at_ms = manifest.ended_at().map(Timestamp::as_ms);
-                BackupBody { ended_at_ms, ..with_report(body, &manifest.report()) }
-            }
-            Err(error) => BackupBody { state: BackupState::Failed, error: Some(error), ..body },
-        })
-    }
-
-    /// The newest that is whole.
-    pub(super) fn newest(&self) -> Option<BackupBody> {
-        let mut found = self.ids().into_iter().rev().filter_map(|id| self.find(id));
-        found.find(|backup| backup.state == BackupState::Done)
-    }
-
-    /// Removes the oldest of the whole ones until there are so many.
-    pub(super) fn keep(&self, count: usize) {
-        let whole = |id: &u64| self.find(*id).is_some_and(|backup| backup.state == BackupState::Done);
-        let whole: Vec<u64> = self.ids().into_iter().filter(whole).collect();
-        for id in &whole[..whole.len().saturating_sub(count)] {
-            let (name, path) = (name_of(*id), self.target(*id));
-            // A removal that is cut short leaves nothing that looks whole.
-            let going = self.path.join(format!("{name}{UNFINISHED}"));
-            match fs::rename(&path, &going).and_then(|()| fs::remove_dir_all(&going)) {
-                Ok(()) => tracing::info!(
-                    event = events::BACKUP_REMOVED,
-                    name,
-                    "an old backup was removed: a newer one is whole"
-                ),
-                Err(error) => {
-                    tracing::warn!(event = events::BACKUP_NOT_REMOVED, name, %error, "an old backup cannot be removed")
-                }
-            }
-        }
-    }
 }
 
-/// With what is known of a whole copy.
-pub(super) fn with_report(body: BackupBody, report: &BackupReport) -> BackupBody {
-    let BackupReport { files, bytes, as_of, tasks, dead, .. } = *report;
-    BackupBody { files, bytes, bytes_done: bytes, as_of_ms: as_of.map(Timestamp::as_ms), tasks, dead, ..body }
+/// The path without links. The directory may be absent, and the folder that it is to be in may not.
+fn real(path: &Path) -> Result<PathBuf, BackupDirError> {
+    let failed = |source| BackupDirError::Io { op: "find", path: path.to_owned(), source };
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found.map_err(failed),
+    }
+    let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(fs::canonicalize(folder).map_err(failed)?.join(name))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use tickwheel_queue::Queue;
-    use tickwheel_queue::backup::BackupWatch;
 
-    fn names(path: &Path) -> Vec<String> {
+    pub(crate) fn names(path: &Path) -> Vec<String> {
         let entries = fs::read_dir(path).expect("there").map(|entry| entry.expect("an entry").file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().expect("UTF-8")).collect();
         names.sort();
@@ -210,11 +173,26 @@ mod tests {
         }
         let place = BackupDir::open(&path, &data).expect("it is free");
         assert_eq!(names(&path), [name_of(8), "lock".to_owned(), "monday.unfinished".to_owned()]);
-        assert_eq!(
-            (place.ids(), place.find(8), place.find(9)),
-            (vec![8], None, None),
-            "it says nothing of itself"
-        );
+        assert!(place.find(8).is_none() && place.find(9).is_none(), "it says nothing of itself");
+        assert_eq!(place.ids(), [8]);
+    }
+
+    /// The story: `rm -rf backups; mkdir backups` under a running server let a second one in, and it removed the part of the first.
+    #[test]
+    fn a_directory_that_another_server_took_meanwhile_is_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, data) = (dir.path().join("backups"), dir.path().join("data"));
+        let first = BackupDir::open(&path, &data).expect("it is made");
+        fs::remove_dir_all(&path).expect("removed");
+        fs::create_dir(&path).expect("made");
+        let second = BackupDir::open(&path, &data).expect("it is free");
+        let part = second.path.join(format!("{}{UNFINISHED}", name_of(7)));
+        fs::create_dir(&part).expect("made");
+        assert!(matches!(first.clear(), Err(BackupError::PlaceInUse { .. })));
+        assert!(part.is_dir(), "the part of the second one is left alone");
+        drop(second);
+        first.clear().expect("free again");
+        assert!(!part.exists());
     }
 
     #[test]
@@ -224,33 +202,13 @@ mod tests {
         fs::create_dir(&data).expect("made");
         let refused = |path: &Path| BackupDir::open(path, &data).expect_err("it is no place").to_string();
         assert!(refused(&data.join("backups")).contains("lies in the data directory"));
+        assert!(!data.join("backups").exists(), "a refusal makes nothing");
         assert!(refused(&dir.path().join("absent/backups")).contains("No such file"));
         fs::write(dir.path().join("file"), b"1").expect("written");
-        assert!(refused(&dir.path().join("file")).contains("Not a directory"));
+        assert!(refused(&dir.path().join("file")).contains("ot a directory"));
         let place = BackupDir::open(&path, &data).expect("free");
         assert!(refused(&path).contains("another running server"));
         drop(place);
         BackupDir::open(&path, &data).expect("free again");
-    }
-
-    #[test]
-    fn the_oldest_go_and_what_is_damaged_or_of_others_stays() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let (path, data) = (dir.path().join("backups"), dir.path().join("data"));
-        let queue = Queue::open(&data).expect("it opens");
-        let place = BackupDir::open(&path, &data).expect("free");
-        for id in 1..=5 {
-            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
-        }
-        fs::write(place.target(2).join(Manifest::FILE), b"{").expect("harmed");
-        fs::create_dir(path.join("mine")).expect("made");
-        fs::create_dir(place.target(6)).expect("made");
-        assert_eq!(place.find(2).expect("it is shown").state, BackupState::Failed);
-        assert_eq!(place.newest().expect("there is one").id, 5);
-        place.keep(2);
-        assert_eq!(place.ids(), [2, 4, 5, 6]);
-        assert!(path.join("mine").is_dir());
-        place.keep(7);
-        assert_eq!(place.ids(), [2, 4, 5, 6]);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BackupBody, BackupsBody, Problem};
+use tickwheel_api::{BackupBody, Problem};
 use tokio::time::timeout;
 
 use super::keeper::Begun;
@@ -33,11 +33,11 @@ pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response
     Ok(response)
 }
 
-/// `GET` on all: the newest first.
+/// `GET` on all: the newest first, up to a limit.
 pub(crate) async fn all(app: Shared, _: NoQuery) -> Result<Response, Refusal> {
     let backups = app.backups.clone();
     let found = aside(move || backups.all()).await??;
-    Ok(answer::json(StatusCode::OK, &BackupsBody { backups: found }))
+    Ok(answer::json(StatusCode::OK, &found))
 }
 
 /// `GET`: how it goes.

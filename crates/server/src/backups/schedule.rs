@@ -10,12 +10,19 @@ use super::keeper::Backups;
 /// The clock is looked at again after so long at most, for it may be set.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Begins a backup whenever one is due, for ever. The first is due when the newest of an earlier life is so old, and at once if there is none.
+/// After a failed backup the next attempt comes after this time, or after that between two backups if it is shorter.
+const TRY_AGAIN: Duration = Duration::from_secs(600);
+
+/// Begins a backup whenever one is due, for ever. The first backup is due `every` after the newest one in the directory, or at once if there is
+/// none. After a failed attempt the next one is due sooner.
 pub(super) async fn keep_up(backups: &Backups, every: Duration) {
     let mut last = aside(backups, Backups::newest_begun).await.flatten();
     loop {
         let now = system_now();
         let due = due_after(last, every, now);
+        let due = backups
+            .failed_at()
+            .map_or(due, |failed| due.min(due_after(Some(failed), every.min(TRY_AGAIN), now)));
         if now < due {
             let wait = Duration::from_millis(due.ms_since(now));
             tokio::time::sleep(wait.min(LOOK_AGAIN)).await;

@@ -179,6 +179,8 @@ fn a_server_without_a_place_for_backups_says_what_it_lacks() {
     let place = Place::new();
     let served = Served::start(Config { backups: None, ..place.config() }).expect("started");
     assert!(served.call("GET", "/v1/backups", "").text().contains("without a place"));
+    let page = served.call("GET", "/metrics", "").text();
+    assert!(!page.contains("tickwheel_backup_last_success"), "an alert on its age would never end: {page}");
     let served = place_of(&place, "other").expect("started");
     served.call("GET", "/v1/backups/7", "").assert_problem(404, "no-backup", "");
     served.call("GET", "/v1/backups/seven", "").assert_problem(404, "no-backup", "");
@@ -204,4 +206,25 @@ fn a_damaged_backup_is_shown_as_such() {
     let shown = served.expect(200, "GET", &at(&whole), "");
     assert_eq!(shown["state"], "failed");
     assert!(shown["error"].as_str().is_some_and(|error| error.contains("damaged")), "{shown}");
+}
+
+#[test]
+fn of_many_backups_the_newest_are_listed_and_the_rest_counted() {
+    let place = Place::new();
+    let served = place.start();
+    // What is damaged is listed, too.
+    for n in 100..209 {
+        let old = place.backups().join(format!("backup-20251125T100000.{n}Z"));
+        fs::create_dir(&old).expect("made");
+        fs::write(old.join(Manifest::FILE), b"{}").expect("written");
+    }
+    let all = served.expect(200, "GET", "/v1/backups", "");
+    let shown = all["backups"].as_array().expect("a list");
+    assert_eq!((shown.len(), &all["older"]), (100, &9.into()));
+    assert_eq!(
+        (&shown[0]["name"], &shown[99]["name"]),
+        (&"backup-20251125T100000.208Z".into(), &"backup-20251125T100000.109Z".into())
+    );
+    let older = served.expect(200, "GET", "/v1/backups/1764064800100", "");
+    assert_eq!(older["name"], "backup-20251125T100000.100Z", "each one can be looked at");
 }

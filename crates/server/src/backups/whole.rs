@@ -1,0 +1,192 @@
+//! Which backups in the directory are whole, which are of this server's data directory, and which may go.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use tickwheel_queue::backup::{Manifest, UNFINISHED, identity};
+
+use super::name::name_of;
+use super::place::BackupDir;
+use crate::events;
+
+/// So many manifests are read at once at most, those of the newest backups.
+const MANIFESTS_MAX: usize = 1_000;
+
+/// A directory with the name of a backup.
+pub(crate) struct Found {
+    pub(crate) id: u64,
+    /// What it says of itself, or what is wrong with that.
+    pub(crate) manifest: Result<Manifest, String>,
+}
+
+impl BackupDir {
+    /// With the identity of the data directory. Writes a line into the log if there are whole backups, and none of them is of this directory.
+    pub(crate) fn of(mut self, data: &Path) -> Self {
+        let identity = identity(data).unwrap_or_else(|error| {
+            tracing::error!(event = events::DOUBTFUL, %error, "the identity of the data directory cannot be read, so no old backup is removed");
+            None
+        });
+        self.identity = identity;
+        let others = self.whole().filter(|(_, manifest)| manifest.directory().is_some()).count();
+        if others > 0 && self.newest().is_none() {
+            tracing::error!(
+                event = events::BACKUPS_OF_ANOTHER,
+                directory = %self.path().display(),
+                backups = others,
+                "the directory of backups has whole ones of another data directory, and none of this one: is the right disk mounted, and is \
+                 --data right? They are kept"
+            );
+        }
+        self
+    }
+
+    /// The backup with this number, if it is there: what it says of itself, or how that is damaged.
+    pub(super) fn find(&self, id: u64) -> Option<Found> {
+        let path = self.target(id);
+        let manifest = match Manifest::read(&path) {
+            Ok(manifest) => Ok(manifest?),
+            Err(error) if path.is_dir() => Err(error.to_string()),
+            Err(_) => return None,
+        };
+        Some(Found { id, manifest })
+    }
+
+    /// The whole ones of any data directory, the newest first, as far as they are looked at.
+    fn whole(&self) -> impl Iterator<Item = (u64, Manifest)> {
+        let found = self.ids().into_iter().rev().take(MANIFESTS_MAX).filter_map(|id| self.find(id));
+        found.filter_map(|Found { id, manifest }| Some((id, manifest.ok()?)))
+    }
+
+    /// The whole ones of this data directory, the newest first. One whose manifest has no identity is of an earlier version, and may be of
+    /// any directory.
+    fn own(&self) -> impl Iterator<Item = (u64, Manifest)> {
+        let own =
+            |manifest: &Manifest| self.identity.is_some() && manifest.directory() == self.identity.as_deref();
+        self.whole().filter(move |(_, manifest)| own(manifest))
+    }
+
+    /// The newest of this data directory.
+    pub(super) fn newest(&self) -> Option<Found> {
+        let (id, manifest) = self.own().next()?;
+        Some(Found { id, manifest: Ok(manifest) })
+    }
+
+    /// Removes the oldest whole ones of this data directory until there are so many.
+    pub(super) fn keep(&self, count: usize) {
+        let mut old: Vec<u64> = self.own().skip(count).map(|(id, _)| id).collect();
+        // The oldest first.
+        old.reverse();
+        if old.is_empty() {
+            return;
+        }
+        if let Err(error) = self.look_at_lock() {
+            tracing::warn!(event = events::BACKUP_NOT_REMOVED, name = name_of(old[0]), %error, "old backups are not removed");
+            return;
+        }
+        for id in old {
+            let name = name_of(id);
+            match self.remove(id) {
+                Ok(()) => tracing::info!(
+                    event = events::BACKUP_REMOVED,
+                    name,
+                    "an old backup was removed: a newer one is whole"
+                ),
+                Err(error) => {
+                    tracing::warn!(event = events::BACKUP_NOT_REMOVED, name, %error, "an old backup cannot be removed")
+                }
+            }
+        }
+    }
+
+    /// A removal that is cut short, by a power cut too, leaves nothing that looks whole: the name is durably gone first, and then the manifest.
+    fn remove(&self, id: u64) -> io::Result<()> {
+        let going = self.path().join(format!("{}{UNFINISHED}", name_of(id)));
+        fs::rename(self.target(id), &going)?;
+        File::open(self.path())?.sync_all()?;
+        fs::remove_file(going.join(Manifest::FILE))?;
+        fs::remove_dir_all(&going)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tickwheel_queue::Queue;
+    use tickwheel_queue::backup::BackupWatch;
+
+    fn open(dir: &Path) -> BackupDir {
+        let data = dir.join("data");
+        BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data)
+    }
+
+    fn copy(place: &BackupDir, queue: &Queue, ids: impl IntoIterator<Item = u64>) {
+        for id in ids {
+            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_and_what_is_damaged_or_of_others_stays() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let queue = Queue::open(dir.path().join("data")).expect("it opens");
+        let place = open(dir.path());
+        copy(&place, &queue, 1..=5);
+        fs::write(place.target(2).join(Manifest::FILE), b"{").expect("harmed");
+        fs::create_dir(place.path().join("mine")).expect("made");
+        fs::create_dir(place.target(6)).expect("made");
+        assert!(place.find(2).expect("it is shown").manifest.is_err());
+        assert_eq!(place.newest().expect("there is one").id, 5);
+        place.keep(2);
+        assert_eq!(place.ids(), [2, 4, 5, 6]);
+        assert!(place.path().join("mine").is_dir());
+        place.keep(7);
+        assert_eq!(place.ids(), [2, 4, 5, 6]);
+    }
+
+    /// The story: the disk of the data was not mounted, the server began on an empty directory beside it, and after a day of hourly backups of
+    /// nothing all good ones were gone.
+    #[test]
+    fn backups_of_another_data_directory_are_neither_counted_nor_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let data = dir.path().join("data");
+        let queue = Queue::open(&data).expect("it opens");
+        let place = open(dir.path());
+        copy(&place, &queue, 1..=3);
+        queue.close();
+        drop(place);
+        fs::rename(&data, dir.path().join("unmounted")).expect("renamed");
+        let queue = Queue::open(&data).expect("an empty one is made");
+        let place = open(dir.path());
+        assert!(place.newest().is_none(), "there is none of this directory");
+        copy(&place, &queue, 4..=6);
+        place.keep(1);
+        assert_eq!(place.ids(), [1, 2, 3, 6]);
+        assert_eq!(place.newest().expect("its own").id, 6);
+        queue.close();
+        // Back to the first one: its own are counted again, and that of the other stays.
+        drop(place);
+        fs::remove_dir_all(&data).expect("removed");
+        fs::rename(dir.path().join("unmounted"), &data).expect("renamed");
+        let place = open(dir.path());
+        assert_eq!(place.newest().expect("its own").id, 3);
+        place.keep(1);
+        assert_eq!(place.ids(), [3, 6]);
+    }
+
+    #[test]
+    fn a_removal_takes_the_name_and_then_the_manifest_first() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let queue = Queue::open(dir.path().join("data")).expect("it opens");
+        let place = open(dir.path());
+        copy(&place, &queue, 1..=1);
+        // A manifest that cannot be removed stops the removal: what is left has no name of a backup, and all of its files.
+        let manifest = place.target(1).join(Manifest::FILE);
+        let files =
+            || fs::read_dir(place.path().join(format!("{}{UNFINISHED}", name_of(1)))).map(Iterator::count);
+        fs::remove_file(&manifest).expect("removed");
+        fs::create_dir(&manifest).expect("made");
+        place.remove(1).expect_err("it is a directory");
+        assert_eq!((place.ids(), files().expect("it is there")), (vec![], 3));
+    }
+}
