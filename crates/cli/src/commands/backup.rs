@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::HumanBytes;
-use tickwheel_api::client::Client;
-use tickwheel_api::{BackupBody, BackupState, time};
-use tickwheel_queue::BackupReport;
+use tickwheel_api::client::{Client, ClientError};
+use tickwheel_api::{BackupBody, BackupState, BackupsBody, time};
 use tickwheel_queue::backup::backup;
+use tickwheel_queue::{BackupReport, Durability};
 
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
@@ -73,12 +73,15 @@ impl Backup {
         let client = self.remote.client()?;
         let shown = match (self.list, self.stop) {
             (true, _) => {
-                let all = client.backups()?;
-                if all.is_empty() {
+                let BackupsBody { backups, older, .. } = client.list_backups()?;
+                if backups.is_empty() {
                     say("there are no backups");
                     return Ok(ExitCode::SUCCESS);
                 }
-                all
+                if let Some(older) = older {
+                    say(&format!("{older} older ones are not shown; they are in the directory of backups"));
+                }
+                backups
             }
             (false, Some(id)) => vec![client.stop_backup(id)?],
             (false, None) => {
@@ -117,8 +120,7 @@ fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
         std::thread::sleep(LOOK_AGAIN);
         match client.backup(last.id) {
             Ok(shown) => (last, silent) = (shown, 0),
-            // The server says that it knows nothing of it: it was started anew.
-            Err(error) if error.problem().is_some() || silent == SILENT_LOOKS_MAX => {
+            Err(error) if is_final(&error) || silent == SILENT_LOOKS_MAX => {
                 let why =
                     format!("lost sight of backup {} ({}); `tickwheel backup --list`", last.id, last.name);
                 return Err(error).context(why);
@@ -129,6 +131,12 @@ fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
     Ok(last)
 }
 
+/// Whether another look would be answered the same: the token is not good for that (any more), or the server knows nothing of the backup, for
+/// it was started anew. A busy or stopping server (429, 503) may answer the next one.
+fn is_final(error: &ClientError) -> bool {
+    error.problem().is_some_and(|problem| matches!(problem.status, 401 | 403 | 404))
+}
+
 /// How far it is, in steps of a tenth.
 fn progress(backup: &BackupBody) -> String {
     let BackupBody { id, name, phase, bytes, bytes_done, .. } = backup;
@@ -136,8 +144,8 @@ fn progress(backup: &BackupBody) -> String {
     if *bytes == 0 {
         return format!("backup {id}: {phase} {name}");
     }
-    let tenths = bytes_done.saturating_mul(10) / bytes;
-    format!("backup {id}: {phase} {}0 % of {}", tenths, HumanBytes(*bytes))
+    let percent = bytes_done.saturating_mul(10) / bytes * 10;
+    format!("backup {id}: {phase}, {percent} % of {}", HumanBytes(*bytes))
 }
 
 impl Row for &BackupBody {
@@ -166,6 +174,22 @@ impl Row for &BackupBody {
     }
 }
 
+/// What a backup has, by its instant and by what an acknowledged call survived.
+pub(crate) fn has_since(as_of: &str, ack: Option<Durability>) -> String {
+    match ack {
+        Some(Durability::Memory) => format!(
+            "everything written before {as_of} is in it; the server acknowledged before it wrote (--ack memory), so what it acknowledged in \
+             the last moments before that may be missing"
+        ),
+        _ => format!("everything acknowledged before {as_of} is in it"),
+    }
+}
+
+/// A count with its noun.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Says it if others may change what is copied.
 pub(super) fn warn_of_others(directory: &Path) {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
@@ -175,16 +199,55 @@ pub(super) fn warn_of_others(directory: &Path) {
 
 /// What was copied, in some lines.
 pub(super) fn told(report: BackupReport, to: &Path) -> String {
-    let BackupReport { files, bytes, as_of, tasks, dead, queues, ended, checked_bytes, .. } = report;
-    let mut lines =
-        vec![format!("{files} files, {} copied to {} and checked", HumanBytes(bytes), to.display())];
+    let BackupReport { files, bytes, as_of, ack, tasks, dead, queues, ended, checked_bytes, .. } = report;
+    let files = counted(files, "file");
+    let mut lines = vec![format!("{files}, {} copied to {} and checked", HumanBytes(bytes), to.display())];
     let counts = tasks.zip(dead).zip(queues.zip(ended));
     lines.extend(counts.map(|((tasks, dead), (queues, ended))| {
-        format!("it has {tasks} live tasks and {dead} dead ones in {queues} queues, and {ended} ends that are remembered")
+        let [tasks, queues] = [counted(tasks, "live task"), counted(queues, "queue")];
+        format!("it has {tasks} and {dead} dead in {queues}, and remembers {}", counted(ended, "end"))
     }));
-    lines.extend(
-        as_of.map(|at| format!("everything acknowledged before {} is in it", time::format(at.as_ms()))),
-    );
+    lines.extend(as_of.map(|at| has_since(&time::format(at.as_ms()), ack)));
     lines.push(format!("{} of records were read and checked in the copy", HumanBytes(checked_bytes)));
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_copied_is_told_with_what_may_be_missing() {
+        let report = |ack| {
+            let mut report = BackupReport::default();
+            (report.files, report.ack, report.as_of) = (1, ack, tickwheel_queue::Timestamp::from_ms(0));
+            (report.tasks, report.dead, report.queues, report.ended) = (Some(1), Some(2), Some(1), Some(0));
+            told(report, Path::new("to"))
+        };
+        let synced = report(Some(Durability::Fsync));
+        for part in [
+            "1 file, ",
+            "1 live task and 2 dead in 1 queue, and remembers 0 ends",
+            "everything acknowledged before 1970",
+        ] {
+            assert!(synced.contains(part), "{part} is not in {synced}");
+        }
+        let memory = report(Some(Durability::Memory));
+        assert!(
+            memory.contains("everything written before 1970") && memory.contains("may be missing"),
+            "{memory}"
+        );
+    }
+
+    #[test]
+    fn the_progress_is_told_in_steps_of_ten() {
+        let text = r#"{"id":7,"name":"backup-7","state":"running","phase":"copying","begun_at":"2026-11-25T10:00:00.000Z","files":1,"bytes":1000,"bytes_done":0}"#;
+        let backup: BackupBody = serde_json::from_str(text).expect("a backup");
+        let at = |bytes_done| progress(&BackupBody { bytes_done, ..backup.clone() });
+        assert_eq!(at(0), "backup 7: copying, 0 % of 1000 B");
+        assert_eq!(
+            (at(99), at(999), at(1000)),
+            (at(0), at(0).replace(" 0 %", " 90 %"), at(0).replace(" 0 %", " 100 %"))
+        );
+    }
 }

@@ -20,12 +20,13 @@ pub(crate) struct BackupOptions {
     backup_dir: Option<PathBuf>,
     /// Make a backup this often, 1s to 366d, by the clock of the system; after a restart it goes on from the newest one
     ///
-    /// One that is due while another is under way is left out
+    /// One that is due while another is under way is left out; after a failure the next attempt comes within 10 minutes. The check of a backup
+    /// takes as much memory as a start of the server: leave that much free
     #[arg(long, value_name = "TIME", env = "TICKWHEEL_BACKUP_EVERY", value_parser = values::backup_every)]
     backup_every: Option<u64>,
-    /// Keep this many whole backups, however they were begun: the oldest goes once a newer one is whole; all stay without it
+    /// Keep this many whole backups of this data directory, however they were begun: the oldest goes once a newer one is whole; all stay without it
     ///
-    /// Only directories with names of backups are counted and removed: rename one to keep it
+    /// Only backups of this data directory are counted and removed, by their names and their backup.json: rename one to keep it
     #[arg(long, value_name = "N", env = "TICKWHEEL_BACKUP_KEEP", value_parser = values::places)]
     backup_keep: Option<usize>,
 }
@@ -58,7 +59,7 @@ impl BackupOptions {
         } else if self.backup_every.is_some() && self.backup_keep.is_none() {
             tracing::warn!(
                 event = events::DOUBTFUL,
-                "all backups stay, and fill their disk in the end; --backup-keep says how many are to stay"
+                "no backup is ever removed, so the disk fills in time; set --backup-keep N"
             );
         }
     }

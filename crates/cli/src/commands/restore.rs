@@ -13,8 +13,8 @@ use crate::output::say;
 /// Make a data directory of a backup
 ///
 /// Every record of the backup is read and checked first, and every record of the copy after. A damaged backup is refused, and so is one with
-/// links or files that are not ours. Where the backup says what it is (`backup.json`), each byte and each count is held against that. It is told
-/// what the copy has, and since when. The backup is not changed.
+/// links or files that are not ours. Where the backup says what it is (`backup.json`), each byte and each count is held against that. The command
+/// prints how many tasks the copy has, and the instant that it shows. The backup is not changed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

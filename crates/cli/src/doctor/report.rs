@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
 use tickwheel_api::time;
-use tickwheel_queue::BackupError;
 use tickwheel_queue::backup::Manifest;
+use tickwheel_queue::{BackupError, Durability};
+
+use crate::commands::backup::has_since;
 use tickwheel_queue::doctor::{Examination, Problem, Span};
 
 use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
@@ -30,6 +32,9 @@ pub(crate) struct Report {
     last_written: Option<String>,
     /// Of a backup: everything that was acknowledged before this instant is in it.
     backup_as_of: Option<String>,
+    /// What an acknowledged call survived when it was made.
+    #[serde(skip)]
+    ack: Option<Durability>,
     tasks: Option<u64>,
     dead: Option<u64>,
     ended: Option<u64>,
@@ -81,6 +86,7 @@ impl Report {
             clock: found.clock.map(|clock| clock.to_string()),
             last_written: found.last_written.map(|at| time::format(at.as_ms())),
             backup_as_of: None,
+            ack: None,
             tasks: found.tasks,
             dead: found.dead,
             ended: found.ended,
@@ -112,6 +118,7 @@ impl Report {
 
     /// With what the directory says of itself, if it is a backup, and what is another way.
     pub(crate) fn of_backup(mut self, manifest: Option<&Manifest>, differs: Option<&BackupError>) -> Self {
+        self.ack = manifest.and_then(Manifest::ack);
         self.backup_as_of = manifest.and_then(Manifest::as_of).map(|at| time::format(at.as_ms()));
         if let Some(error) = differs {
             self.in_order = false;
@@ -176,7 +183,7 @@ impl Report {
             line("last written", last_written.clone());
         }
         if let Some(as_of) = &self.backup_as_of {
-            line("backup", format!("has everything that was acknowledged before {as_of}"));
+            line("backup", has_since(as_of, self.ack));
         }
         if let (Some(tasks), Some(ended)) = (self.tasks, self.ended) {
             line("tasks", format!("{tasks} live, {ended} ended remembered"));

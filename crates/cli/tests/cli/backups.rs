@@ -4,6 +4,8 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use tickwheel_api::client::Client;
+use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery};
 
 use crate::run::run;
 use crate::server::Server;
@@ -44,7 +46,7 @@ fn a_running_server_is_backed_up_and_restored() {
     let restored = run(&["restore", text(&from), text(&back)]);
     assert_eq!(restored.code, 0, "{}", restored.err);
     let as_of = backup["as_of"].as_str().expect("a time");
-    for part in ["2 live tasks and 0 dead ones in 1 queues", as_of, "each byte of the backup"] {
+    for part in ["2 live tasks and 0 dead in 1 queue, and", as_of, "each byte of the backup"] {
         assert!(restored.err.contains(part), "{part} is not in {}", restored.err);
     }
     let again = Server::start(&["--data", text(&back), "--listen", "127.0.0.1:0"]);
@@ -76,11 +78,23 @@ fn a_backup_is_begun_without_waiting_listed_and_stopped() {
     let server = shop(place.path());
     let none = run(&["backup", "--list", "--server", &server.url]);
     assert!(none.code == 0 && none.err.contains("there are no backups"), "{}", none.err);
+    // So much that it is still copied when the next command comes.
+    let client = Client::new(&server.url).expect("the server's own URL");
+    for n in 0..16 {
+        let payload = PayloadBody::json(format!("\"{}\"", "x".repeat(900_000)).into_bytes());
+        let body = PutBody { due: Due::After(3_600_000), payload, ..PutBody::default() };
+        client.put("close", &format!("large:{n}"), &body, PutQuery::default(), None).expect("taken");
+    }
     let begun = run(&["backup", "--no-wait", "--server", &server.url]);
     let backup: Value = serde_json::from_str(&begun.out).expect("JSON");
     assert_eq!((begun.code, &backup["state"]), (0, &"running".into()), "{}", begun.err);
     let stopped = run(&["backup", "--stop", &backup["id"].to_string(), "--server", &server.url]);
     assert_eq!(stopped.code, 0, "{}", stopped.err);
+    let shown: Value = serde_json::from_str(&stopped.out).expect("JSON");
+    assert_eq!((&shown["id"], &shown["state"]), (&backup["id"], &"stopped".into()), "{shown}");
+    let left = std::fs::read_dir(place.path().join("backups")).expect("there");
+    let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
+    assert_eq!(left, ["lock"], "a backup that is stopped leaves nothing");
     let absent = run(&["backup", "--stop", "7", "--server", &server.url]);
     assert!(absent.code == 1 && absent.err.contains("there is no backup `7`"), "{}", absent.err);
     assert!(server.stop(Signal::TERM).success());

@@ -571,3 +571,24 @@ fn each_line_of_the_sources_names_its_event() {
         }
     }
 }
+
+#[test]
+fn a_backup_and_who_asked_for_it_are_told() {
+    let place = tempfile::tempdir().expect("a directory");
+    let server = with_tokens(&["--backup-dir", place.path().to_str().expect("UTF-8")]);
+    assert_eq!(server.call("POST", "/v1/backups", Some(ADMIN), ""), 202);
+    server.wait_for(&["\"event\":\"backup_whole\""]);
+    assert_eq!(server.call("DELETE", "/v1/backups/7", Some(ADMIN), ""), 404);
+    let lines = json(&server.stop());
+    let of = |event: &str| {
+        lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("no {event}"))
+    };
+    let (begun, whole) = (of("backup_begun"), of("backup_whole"));
+    assert_eq!((&begun["id"], &begun["name"]), (&whole["id"], &whole["name"]));
+    assert!(whole["bytes"].as_u64() > Some(0) && whole["tasks"] == 0 && whole["took_ms"].is_u64(), "{whole}");
+    let acts = lines.iter().filter(|line| line["event"] == "admin_act");
+    let acts: Vec<_> =
+        acts.map(|act| (act["method"].as_str(), act["route"].as_str(), act["token"].as_str())).collect();
+    let by_ops = |method, route| (Some(method), Some(route), Some("ops"));
+    assert_eq!(acts, [by_ops("POST", "/v1/backups"), by_ops("DELETE", "/v1/backups/{id}")]);
+}
