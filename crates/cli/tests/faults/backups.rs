@@ -1,6 +1,6 @@
 //! Backups of a server under load, some of them cut short by SIGKILL, each whole one restored and held against what was acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -9,7 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tickwheel_api::client::{Client, ClientError};
-use tickwheel_api::{BackupBody, BackupState, Due, ListQuery, PayloadBody, PutBody, PutQuery};
+use tickwheel_api::{
+    BackupBody, BackupState, CadenceBody, Due, LeaseBody, LeasedTask, ListQuery, NackBody, PayloadBody,
+    PutBody, PutQuery, RetryBody, ScheduleSpec, SchedulesQuery, SettingsBody, TasksPage, Terms, TokenResult,
+};
 
 use crate::history::wall_ms;
 use crate::needs::{number, say};
@@ -17,6 +20,14 @@ use crate::random::Random;
 use crate::server::{Home, Server};
 
 const QUEUE: &str = "backups";
+/// The queue of the tasks that are leased, acked and given up.
+const WORKED: &str = "worked";
+/// Leases are longer than the test lives: a task that is kept stays leased until a kill.
+const LEASE_MS: u64 = 12 * 3_600_000;
+/// Every so many tasks there, a schedule and a setting change.
+const RULES_EVERY: u64 = 10;
+/// So many kills in a row may miss the half of a copy.
+const KILLS_MAX: u32 = 30;
 const WRITERS: u64 = 3;
 /// Tasks are due later than the test lives.
 const FAR_MS: i64 = 86_400_000;
@@ -34,14 +45,30 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// A backup of these directories takes some seconds; this long is for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a client was told of a key: when, and whether it is there since then.
-type Told = BTreeMap<String, (i64, bool)>;
+/// What a client was told, last, of each name: when, and what is true since then.
+type Told = BTreeMap<String, (i64, Fact)>;
+
+/// What is true of a task, a schedule or a setting once a call was answered.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Fact {
+    /// The task is live: scheduled, ready or leased.
+    Live,
+    /// The task was given up, and is kept.
+    Dead,
+    /// The task was cancelled or acked, or the schedule was deleted.
+    Gone,
+    /// The schedule is there.
+    Scheduled,
+    /// The limit of the queue of this name.
+    Limit(u64),
+}
 
 #[derive(Debug, Default)]
 struct Totals {
     restored: u64,
     killed: u64,
-    half_way: u64,
+    /// Kills that came too early or too late to count, and were tried again.
+    missed: u64,
     acknowledged: usize,
     checked: usize,
     tasks: u64,
@@ -75,17 +102,27 @@ fn a_backup_under_load_has_everything_acknowledged_before_its_instant() {
         prove(directory.path(), &backups, &backup, &told, round, &mut totals);
     }
     say(&format!(
-        "backups: seed {seed}: {} restored, {} killed under way ({} of them with bytes copied), {} keys acknowledged, {} held \
+        "backups: seed {seed}: {} restored, {} killed half way ({} more kills came too early or too late), {} facts acknowledged, {} held \
          against a backup, the last one of {} tasks and {} bytes; no loss",
         totals.restored,
         totals.killed,
-        totals.half_way,
+        totals.missed,
         totals.acknowledged,
         totals.checked,
         totals.tasks,
         totals.bytes
     ));
-    assert!(totals.half_way >= totals.killed.div_ceil(2), "too few kills met a copy: no test of it");
+    let kinds = |fact: fn(&Fact) -> bool| {
+        told.lock().expect("no panic").values().filter(|(_, told)| fact(told)).count()
+    };
+    let met = [
+        kinds(|fact| *fact == Fact::Live),
+        kinds(|fact| *fact == Fact::Dead),
+        kinds(|fact| *fact == Fact::Gone),
+        kinds(|fact| *fact == Fact::Scheduled),
+        kinds(|fact| matches!(fact, Fact::Limit(_))),
+    ];
+    assert!(met.iter().all(|count| *count > 0), "live, dead, gone, schedules, settings: {met:?}");
 }
 
 fn start(home: &Home, backups: &Path) -> Server {
@@ -107,7 +144,7 @@ fn fill(server: &Server, told: &Mutex<Told>) {
                 for n in (part..BEFORE).step_by(8) {
                     let key = format!("before-{n}");
                     put(&client, &key, LARGE).expect("a healthy server");
-                    told.lock().expect("no panic").insert(key, (wall_ms(), true));
+                    told.lock().expect("no panic").insert(key, (wall_ms(), Fact::Live));
                 }
             });
         }
@@ -132,15 +169,63 @@ fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnO
                             break;
                         }
                     }
-                    told.lock().expect("no panic").insert(key, (wall_ms(), n % CANCEL_EVERY != 0));
+                    let fact = if n % CANCEL_EVERY == 0 { Fact::Gone } else { Fact::Live };
+                    told.lock().expect("no panic").insert(key, (wall_ms(), fact));
                     thread::sleep(PAUSE);
                 }
             });
         }
+        let (client, ended) = (Client::new(&server.url).expect("the server's own URL"), &ended);
+        scope.spawn(move || {
+            for n in 0.. {
+                if ended.load(Ordering::Relaxed) || work_once(&client, told, round, n).is_err() {
+                    break;
+                }
+                thread::sleep(PAUSE);
+            }
+        });
         let done = work();
         ended.store(true, Ordering::Relaxed);
         done
     })
+}
+
+/// Puts a task that is due now, leases one, and acks it, gives it up, or keeps it; now and then a schedule and a setting change, too. One
+/// client does this, so a task that it leased is nobody else's, and what it was told last is true until its next call.
+fn work_once(client: &Client, told: &Mutex<Told>, round: u64, n: u64) -> Result<(), ClientError> {
+    let tell = |name: String, fact| {
+        told.lock().expect("no panic").insert(name, (wall_ms(), fact));
+    };
+    let key = format!("worked-{round}-{n}");
+    let retry = RetryBody { max_attempts: Some(1), ..RetryBody::default() };
+    let terms = Terms { retry: Some(retry), ..Terms::default() };
+    client.put(WORKED, &key, &PutBody { terms, ..PutBody::default() }, PutQuery::default(), None)?;
+    tell(key, Fact::Live);
+    let lease = LeaseBody { lease_ms: Some(LEASE_MS), wait_ms: 1_000, ..LeaseBody::default() };
+    for LeasedTask { key, token, .. } in client.lease(WORKED, &lease)? {
+        let (results, fact) = match n % 3 {
+            0 => (client.ack(WORKED, vec![token])?, Fact::Gone),
+            1 => (
+                client.nack(WORKED, &NackBody { tokens: vec![token], delay_ms: None, reason: None })?,
+                Fact::Dead,
+            ),
+            _ => continue,
+        };
+        assert!(matches!(results[..], [TokenResult::Acked | TokenResult::Nacked]), "{key}: {results:?}");
+        tell(key, fact);
+    }
+    if n.is_multiple_of(RULES_EVERY) {
+        let name = format!("schedule-{round}-{n}");
+        client.put_schedule(WORKED, &name, &ScheduleSpec::new(CadenceBody::Every(FAR_MS as u64)), None)?;
+        if n.is_multiple_of(2 * RULES_EVERY) {
+            client.delete_schedule(WORKED, &name, None)?;
+        }
+        tell(name, if n.is_multiple_of(2 * RULES_EVERY) { Fact::Gone } else { Fact::Scheduled });
+        let (queue, limit) = (format!("limits-{round}-{n}"), n + 1);
+        client.configure(&queue, &SettingsBody { max_backlog: Some(limit), ..SettingsBody::default() })?;
+        tell(queue, Fact::Limit(limit));
+    }
+    Ok(())
 }
 
 /// Has the server make a backup and waits until it is whole.
@@ -157,21 +242,40 @@ fn whole(server: &Server) -> BackupBody {
     backup
 }
 
-/// SIGKILL in the middle of a copy: nothing that looks whole is left, and the next start removes the part.
+/// SIGKILL in the middle of a copy: nothing that looks whole is left, and the next start removes the part. A kill counts if the part on the disk
+/// has at least half of the bytes and not all of them; else it is tried again.
 fn kill_half_way(
-    server: Server,
+    mut server: Server,
     home: &Home,
     backups: &Path,
     told: &Mutex<Told>,
     round: u64,
     totals: &mut Totals,
 ) -> Server {
+    for attempt in 0..KILLS_MAX {
+        let is_half_way = kill_once(server, backups, &format!("{round}-{attempt}"));
+        server = start(home, backups);
+        let left = names(backups);
+        assert!(left.iter().all(|name| !name.ends_with(".unfinished")), "round {round}: {left:?} was left");
+        let found = Found::of(&server);
+        for (name, (_, fact)) in told.lock().expect("no panic").iter() {
+            assert!(found.has(name, *fact), "round {round}: LOST after the kill: {name} was {fact:?}");
+        }
+        if is_half_way {
+            totals.killed += 1;
+            return server;
+        }
+        totals.missed += 1;
+    }
+    panic!("round {round}: none of {KILLS_MAX} kills met a copy half way: no test of it");
+}
+
+/// Kills the server once its backup seems to be half way. Returns whether it was.
+fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     let before = names(backups);
     let client = Client::new(&server.url).expect("the server's own URL");
     let url = server.url.clone();
-    let mut victim = Some(server);
-    let copied = thread::scope(|scope| {
-        let (ended, client) = (AtomicBool::new(false), &client);
+    let backup = thread::scope(|scope| {
         let load = scope.spawn(move || {
             // Keys of their own, of which nobody was told that they are there.
             let client = Client::new(&url).expect("the server's own URL");
@@ -179,28 +283,37 @@ fn kill_half_way(
         });
         let mut backup = client.begin_backup().expect("it is begun");
         let half = |backup: &BackupBody| backup.bytes > 0 && backup.bytes_done * 2 >= backup.bytes;
-        while backup.state == BackupState::Running && !half(&backup) && !ended.load(Ordering::Relaxed) {
+        while backup.state == BackupState::Running && !half(&backup) {
             thread::sleep(Duration::from_millis(1));
             backup = client.backup(backup.id).expect("a healthy server");
         }
-        victim.take().expect("killed once").kill();
+        server.kill();
         load.join().expect("no panic");
-        (backup.state == BackupState::Running).then_some(backup.bytes_done)
+        backup
     });
-    totals.killed += 1;
-    totals.half_way += u64::from(copied.is_some_and(|bytes| bytes > 0));
     let left: Vec<String> = names(backups).into_iter().filter(|name| !before.contains(name)).collect();
-    if copied.is_some() {
-        assert!(left.iter().all(|name| name.ends_with(".unfinished")), "round {round}: {left:?} looks whole");
+    let part = format!("{}.unfinished", backup.name);
+    if !left.contains(&part) {
+        // It came too late. What is there is whole, as it says.
+        assert!(left.iter().all(|name| *name == backup.name), "round {round}: {left:?} is neither");
+        for name in left {
+            std::fs::remove_dir_all(backups.join(name)).expect("removed");
+        }
+        return false;
     }
-    let server = start(home, backups);
-    let left = names(backups);
-    assert!(left.iter().all(|name| !name.ends_with(".unfinished")), "round {round}: {left:?} was left");
-    let found = listed(&server);
-    for (key, (_, lives)) in told.lock().expect("no panic").iter() {
-        assert_eq!(found.contains_key(key), *lives, "round {round}: LOST after the kill: {key}");
-    }
-    server
+    assert_eq!(left, [part.as_str()], "round {round}: something looks whole");
+    let copied = bytes_below(&backups.join(&part));
+    backup.bytes > 0 && copied * 2 >= backup.bytes && copied < backup.bytes
+}
+
+/// The bytes of all files in a directory and in its folders.
+fn bytes_below(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).expect("it is there").map(|entry| entry.expect("an entry"));
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata().expect("it is there") {
+        found if found.is_dir() => bytes_below(&entry.path()),
+        found => found.len(),
+    };
+    entries.map(bytes).sum()
 }
 
 fn names(backups: &Path) -> Vec<String> {
@@ -218,40 +331,78 @@ fn prove(place: &Path, backups: &Path, backup: &BackupBody, told: &Told, round: 
     let said = String::from_utf8_lossy(&restored.stderr).into_owned();
     assert!(restored.status.success(), "round {round}: {said}");
     let server = back.start();
-    let found = listed(&server);
+    let found = Found::of(&server);
     let as_of_ms = backup.as_of_ms.expect("it is whole");
     let before = told.iter().filter(|(_, (at_ms, _))| *at_ms < as_of_ms);
     let mut checked = 0;
-    for (key, (at_ms, lives)) in before {
+    for (name, (at_ms, fact)) in before {
         checked += 1;
-        let there = found.contains_key(key);
-        assert_eq!(
-            there, *lives,
-            "round {round}: LOST: {key} was acknowledged at {at_ms}, before {as_of_ms}; {said}"
+        assert!(
+            found.has(name, *fact),
+            "round {round}: LOST: {name} was acknowledged as {fact:?} at {at_ms}, before {as_of_ms}; {said}"
         );
     }
     assert!(checked >= BEFORE as usize, "round {round}: {checked} keys are too few for a test");
-    assert_eq!(backup.tasks, Some(found.len() as u64), "round {round}: it says how many it has");
+    let counts = (Some(found.live.len() as u64), Some(found.dead.len() as u64));
+    assert_eq!((backup.tasks, backup.dead), counts, "round {round}: it says how many it has");
     server.kill();
     totals.restored += 1;
     totals.checked += checked;
-    (totals.tasks, totals.bytes) = (found.len() as u64, backup.bytes);
+    (totals.tasks, totals.bytes) = (found.live.len() as u64, backup.bytes);
     for path in [&back.data, &from] {
         std::fs::remove_dir_all(path).expect("removed");
     }
 }
 
-/// The live tasks, by key.
-fn listed(server: &Server) -> BTreeMap<String, ()> {
-    let client = Client::new(&server.url).expect("the server's own URL");
-    let mut found = BTreeMap::new();
-    let mut query = ListQuery { limit: 1_000, ..ListQuery::default() };
-    loop {
-        let page = client.list(QUEUE, &query).expect("a healthy server lists");
-        found.extend(page.tasks.into_iter().map(|task| (task.key, ())));
-        match page.next_cursor {
-            Some(cursor) => query.cursor = Some(cursor),
-            None => return found,
+/// What a server has.
+struct Found {
+    client: Client,
+    live: BTreeSet<String>,
+    dead: BTreeSet<String>,
+    schedules: BTreeSet<String>,
+}
+
+impl Found {
+    fn of(server: &Server) -> Self {
+        let client = Client::new(&server.url).expect("the server's own URL");
+        let keys = |list: &dyn Fn(&ListQuery) -> Result<TasksPage, ClientError>| {
+            let mut keys = BTreeSet::new();
+            let mut query = ListQuery { limit: 1_000, ..ListQuery::default() };
+            loop {
+                let page = list(&query).expect("a healthy server lists");
+                keys.extend(page.tasks.into_iter().map(|task| task.key));
+                match page.next_cursor {
+                    Some(cursor) => query.cursor = Some(cursor),
+                    None => return keys,
+                }
+            }
+        };
+        let mut live = keys(&|query| client.list(QUEUE, query));
+        live.extend(keys(&|query| client.list(WORKED, query)));
+        let dead = keys(&|query| client.dead(WORKED, query));
+        let mut schedules = BTreeSet::new();
+        let mut query = SchedulesQuery::default();
+        loop {
+            let page = client.schedules(WORKED, &query).expect("a healthy server lists");
+            schedules.extend(page.schedules.into_iter().map(|schedule| schedule.name));
+            match page.next_cursor {
+                Some(cursor) => query.cursor = Some(cursor),
+                None => break,
+            }
+        }
+        Self { client, live, dead, schedules }
+    }
+
+    fn has(&self, name: &str, fact: Fact) -> bool {
+        let there = (self.live.contains(name), self.dead.contains(name), self.schedules.contains(name));
+        match fact {
+            Fact::Live => there == (true, false, false),
+            Fact::Dead => there == (false, true, false),
+            Fact::Gone => there == (false, false, false),
+            Fact::Scheduled => there == (false, false, true),
+            Fact::Limit(limit) => {
+                self.client.queue(name).expect("a healthy server").settings.max_backlog == Some(limit)
+            }
         }
     }
 }
