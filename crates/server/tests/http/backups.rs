@@ -52,6 +52,13 @@ impl Place {
     }
 }
 
+/// A server with a place for backups, and the directory that it lives in.
+pub(crate) fn with_place() -> (tempfile::TempDir, Served) {
+    let place = Place::new();
+    let served = Served::start(place.config()).expect("started");
+    (place.0, served)
+}
+
 fn begin(served: &Served) -> Value {
     served.expect(202, "POST", "/v1/backups", "")
 }

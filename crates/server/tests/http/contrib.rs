@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::backups::with_place;
 use crate::metrics::{busy, promtool};
+use crate::served::Served;
 
 /// What Prometheus adds to each series, and what a query makes itself.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
@@ -23,7 +25,10 @@ type Values = BTreeMap<String, BTreeSet<String>>;
 
 /// The names of all series of a page, each with its labels.
 fn series() -> BTreeMap<String, Values> {
-    let page = busy().call_with("GET", "/metrics", &[("Accept", "text/plain")], "").text();
+    let page_of =
+        |served: &Served| served.call_with("GET", "/metrics", &[("Accept", "text/plain")], "").text();
+    let (_place, of_backups) = with_place();
+    let page = page_of(&busy()) + &page_of(&of_backups);
     let mut all: BTreeMap<String, Values> = BTreeMap::new();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let (series, _) = line.rsplit_once(' ').expect("a value");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::backups::with_place;
 use crate::served::Served;
 
 #[test]
@@ -149,7 +150,7 @@ fn metrics_follow_what_happened() {
 /// `docs/metrics.md` names each figure of the page with its kind and its labels, and no other.
 #[test]
 fn the_figures_are_those_that_are_described() {
-    let served = Served::memory();
+    let (_place, served) = with_place();
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "{}");
     let page = served.call("GET", "/metrics", "").text();
     let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
