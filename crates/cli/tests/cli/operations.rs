@@ -86,6 +86,20 @@ fn prepare(unit: &Unit) {
 /// The trouble that a section is about. `false`: this machine does not let us make it.
 fn trouble(section: &str, unit: &mut Unit) -> bool {
     match section {
+        "Down" => {
+            unit.does("kill -9 $(cat pid); while systemctl is-active tickwheel; do sleep 0.02; done");
+        }
+        "Restarts" => {
+            // It was started twice already, before and after the backup.
+            unit.does(
+                "for n in 1 2 3; do
+                     kill -9 $(cat pid)
+                     while systemctl is-active tickwheel; do sleep 0.02; done
+                     systemctl start tickwheel
+                 done
+                 until [ $(grep -c event=.started. log) -ge 5 ]; do sleep 0.05; done",
+            );
+        }
         "Late" => {
             unit.does("tickwheel queues pause mail; tickwheel queues set mail --max-in-flight 1 --rate 1/m");
         }
