@@ -16,12 +16,11 @@ const WITH_LOSSES: u8 = 3;
 
 /// Make a new data directory of everything that can still be read of a damaged one
 ///
-/// Use it where no backup is as good: `tickwheel restore` brings back everything that a backup has, and salvage what is newer than the backup too,
-/// but not what is damaged. Everything that has a right checksum is saved, with its id, version, attempts and history. Each loss is told: the
-/// file, the bytes, and the tasks in it, by key where any other record tells it. It is also told whether the new directory may hold tasks
-/// that had ended, because their end is lost.
+/// A restore returns everything in a backup. A salvage also returns newer tasks, but not the damaged ones. Everything that has a right checksum
+/// is saved, with its id, version, attempts and history. The command prints each loss: the file, the bytes, and the tasks in it, by key where
+/// a record tells the key. It also prints whether the new directory may hold tasks that had ended, because their end is lost.
 ///
-/// DIR is not changed, and no server may be running on it. The new directory is synced, and every record of it is read and checked before it
+/// DIR is not changed. No server can run on it, nor start meanwhile. The new directory is synced, and every record of it is read and checked before it
 /// gets its name; until then it is called OUT.unfinished. The exit code is 0 if nothing is lost, 3 if OUT is whole and something is lost, and
 /// 1 if there is no OUT.
 #[derive(Args, Debug)]

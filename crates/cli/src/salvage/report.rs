@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
-use tickwheel_queue::backup::{Loss, LostTask, MayHoldEnded, SalvageReport};
+use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, SalvageReport, Superseded};
 
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
@@ -32,6 +32,8 @@ pub(crate) struct Report {
     /// `null` if that cannot be told.
     ended_tasks_max: Option<u64>,
     superseded_tasks: u64,
+    /// Those tasks, at most 10,000.
+    superseded: Vec<SupersededRow>,
     mended: Vec<Mended>,
     unreadable: Vec<Unreadable>,
     losses: Vec<LossRow>,
@@ -78,6 +80,26 @@ struct LossRow {
     tasks_max: Option<u64>,
     ended_tasks_max: Option<u64>,
     tasks: Vec<TaskRow>,
+    rules: Vec<RuleRow>,
+    rules_may_be_older: bool,
+    ends_may_be_forgotten: bool,
+}
+
+#[derive(Serialize)]
+struct RuleRow {
+    queue: String,
+    /// `null`: it is about the settings of the queue.
+    schedule: Option<String>,
+    fate: &'static str,
+}
+
+#[derive(Serialize)]
+struct SupersededRow {
+    id: u64,
+    queue: String,
+    key: String,
+    /// The task that has the key.
+    by: u64,
 }
 
 #[derive(Serialize)]
@@ -123,6 +145,7 @@ impl Report {
             may_hold_ended_tasks,
             ended_tasks_max,
             superseded_tasks: report.superseded,
+            superseded: report.superseded_tasks.iter().map(SupersededRow::from).collect(),
             mended: report
                 .read
                 .mended
@@ -162,6 +185,13 @@ impl Report {
     }
 
     fn lines(&self) -> Vec<String> {
+        let mut lines = self.found();
+        lines.extend(self.told());
+        lines
+    }
+
+    /// What was read, and what the new directory has.
+    fn found(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = |name: &str, text: String| lines.push(format!("{name:<14}{text}"));
         let Self { directory, out, read, .. } = self;
@@ -172,15 +202,28 @@ impl Report {
         let Read { files, frames, records, .. } = read;
         line("read", format!("{files} files, {size}: {checkpoint}, {frames} frames, {records} records"));
         line("tasks", format!("{} live, {} dead, {} ended remembered", self.tasks, self.dead, self.ended));
-        line("rules", format!("settings of {} queues, {} schedules", self.settings, self.schedules));
+        let queues = if self.settings == 1 { "1 queue" } else { &format!("{} queues", self.settings) };
+        line("rules", format!("settings of {queues}, schedules: {}", self.schedules));
         for QueueRow { queue, tasks, dead } in self.queues.iter().take(LOSSES_MAX) {
             line("queue", format!("{queue}: {tasks} live, {dead} dead"));
         }
         if self.queues.len() > LOSSES_MAX {
             line("", format!("and {} more queues; -o json has all", self.queues.len() - LOSSES_MAX));
         }
+        lines
+    }
+
+    /// What is lost, and what comes next.
+    fn told(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |name: &str, text: String| lines.push(format!("{name:<14}{text}"));
         for Mended { file, offset } in &self.mended {
-            line("mended", format!("{file}: byte {offset} was damaged, and its checksum tells what it was"));
+            line(
+                "mended",
+                format!(
+                    "{file}: byte {offset} was damaged; its checksum tells the right value, so nothing is lost"
+                ),
+            );
         }
         for Unreadable { file, from, to } in &self.unreadable {
             let to = if *to == u64::MAX { "its end".to_owned() } else { format!("byte {to}") };
@@ -192,15 +235,25 @@ impl Report {
         line("lost", self.lost());
         for loss in self.losses.iter().take(LOSSES_MAX) {
             line("loss", loss.text());
-            for task in loss.tasks.iter().take(TASKS_MAX) {
-                line("", format!("- {}", task.text()));
+            loss.effects().into_iter().for_each(|effect| line("", effect));
+            let rules = loss.rules.iter().map(RuleRow::text);
+            let named: Vec<String> = rules.chain(loss.tasks.iter().map(TaskRow::text)).collect();
+            for text in named.iter().take(TASKS_MAX) {
+                line("", format!("- {text}"));
             }
-            if loss.tasks.len() > TASKS_MAX {
-                line("", format!("and {} more tasks; -o json has all", loss.tasks.len() - TASKS_MAX));
+            if named.len() > TASKS_MAX {
+                line("", format!("and {} more; -o json has all", named.len() - TASKS_MAX));
             }
         }
+        for task in self.superseded.iter().take(TASKS_MAX) {
+            line("left out", task.text());
+        }
+        if self.superseded_tasks > TASKS_MAX as u64 {
+            let more = self.superseded_tasks - TASKS_MAX as u64;
+            line("", format!("and {more} more tasks; -o json has all"));
+        }
         line("ended tasks", self.ended_text());
-        line("next", format!("tickwheel serve --data {out}"));
+        line("next", format!("tickwheel serve --data {}", self.out));
         lines
     }
 
@@ -209,30 +262,27 @@ impl Report {
         match (self.losses.len(), certain) {
             (0, _) => "nothing".to_owned(),
             (_, 0) => {
-                "perhaps nothing: what is below may be the rest of a write that never finished".to_owned()
+                "perhaps nothing: a crash may have cut a write short that no client was told of".to_owned()
             }
-            (1, _) => "one part of the directory".to_owned(),
-            (all, _) => format!("{all} parts of the directory"),
+            (1, _) => "one part of the directory, told below".to_owned(),
+            (all, _) => format!("{all} parts of the directory, told below"),
         }
     }
 
     fn ended_text(&self) -> String {
-        let superseded = match self.superseded_tasks {
-            0 => String::new(),
-            count => format!("; {count} more were left out, for a later task has their key"),
-        };
-        let most = match (self.may_hold_ended_tasks, self.ended_tasks_max) {
-            (false, _) => "none came back".to_owned(),
-            (true, Some(most)) => format!(
-                "{} may hold tasks that had ended: at most {most}, whose end was in what is lost",
-                self.out
-            ),
+        let out = &self.out;
+        match (self.may_hold_ended_tasks, self.ended_tasks_max) {
+            (false, _) => format!("none of them is in {out}"),
+            (true, Some(1)) => format!("{out} may hold 1 task that had ended: its end was in what is lost"),
+            (true, Some(most)) => {
+                format!(
+                    "{out} may hold tasks that had ended, at most {most}: their ends were in what is lost"
+                )
+            }
             (true, None) => format!(
-                "{} may hold tasks that had ended, and how many cannot be told: their end was in what is lost",
-                self.out
+                "{out} may hold tasks that had ended: their ends were in what is lost, and how many cannot be told"
             ),
-        };
-        most + &superseded
+        }
     }
 }
 
@@ -248,7 +298,27 @@ impl From<&Loss> for LossRow {
             tasks_max: loss.tasks_max,
             ended_tasks_max: loss.ended_max,
             tasks: loss.tasks.iter().map(TaskRow::from).collect(),
+            rules: loss.rules.iter().map(RuleRow::from).collect(),
+            rules_may_be_older: loss.rules_may_be_older,
+            ends_may_be_forgotten: loss.ends_may_be_forgotten,
         }
+    }
+}
+
+impl From<&LostRule> for RuleRow {
+    fn from(rule: &LostRule) -> Self {
+        Self {
+            queue: rule.queue.as_str().to_owned(),
+            schedule: rule.schedule.as_ref().map(|schedule| schedule.as_str().to_owned()),
+            fate: rule.fate.words(),
+        }
+    }
+}
+
+impl From<&Superseded> for SupersededRow {
+    fn from(task: &Superseded) -> Self {
+        let Superseded { id, queue, key, by, .. } = task;
+        Self { id: *id, queue: queue.as_str().to_owned(), key: key.as_str().to_owned(), by: *by }
     }
 }
 
@@ -267,13 +337,46 @@ impl LossRow {
     fn text(&self) -> String {
         let Self { file, from, unit, what, .. } = self;
         let to = self.to.map_or_else(|| "on".to_owned(), |to| format!("to {to}"));
+        format!("{file}, bytes {from} {to} ({unit}): {what}")
+    }
+
+    /// What the loss means, a sentence each.
+    fn effects(&self) -> Vec<String> {
         let tasks = match self.tasks_max {
-            Some(0) => "no task is lost with it".to_owned(),
-            Some(1) => "at most 1 task".to_owned(),
-            Some(most) => format!("at most {most} tasks"),
-            None => "how many tasks cannot be told".to_owned(),
+            Some(0) => "no task is lost here".to_owned(),
+            Some(1) => "at most 1 task is lost or older".to_owned(),
+            Some(most) => format!("at most {most} tasks are lost or older"),
+            None => "how many tasks are lost or older cannot be told".to_owned(),
         };
-        format!("{file}, bytes {from} {to} ({unit}): {what}; {tasks}")
+        let mut effects = vec![tasks];
+        if self.rules_may_be_older {
+            effects.push(
+                "settings and schedules may be older ones: compare them with what you have set".to_owned(),
+            );
+        }
+        if self.ends_may_be_forgotten {
+            let text = "ends of tasks may be forgotten: such a key is answered `not_found`, not `done` or `cancelled`";
+            effects.push(text.to_owned());
+        }
+        effects
+    }
+}
+
+impl RuleRow {
+    fn text(&self) -> String {
+        match &self.schedule {
+            Some(schedule) => format!("schedule {schedule} of queue {}: {}", self.queue, self.fate),
+            None => format!("settings of queue {}: {}", self.queue, self.fate),
+        }
+    }
+}
+
+impl SupersededRow {
+    fn text(&self) -> String {
+        let Self { id, queue, key, by } = self;
+        format!(
+            "{queue} {key} (task {id}): task {by} has its key since, so it had ended, or was dead and is lost"
+        )
     }
 }
 

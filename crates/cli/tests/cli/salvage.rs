@@ -72,8 +72,10 @@ fn a_damaged_directory_is_refused_examined_salvaged_and_served_again() {
         "9 live, 0 dead",
         "one part of the directory",
         "(frame)",
-        "at most 1 task",
-        "may hold tasks that had ended",
+        "at most 1 task is lost or older",
+        "settings and schedules may be older ones",
+        "such a key is answered `not_found`",
+        "may hold 1 task that had ended",
     ] {
         assert!(saved.out.contains(part), "{part} is not in {}", saved.out);
     }
@@ -132,5 +134,6 @@ fn what_is_no_place_for_it_is_refused() {
     refused(&place.path().join("empty"), &out, "is no data directory");
     fs::remove_file(data.join("meta")).expect("removed");
     refused(&data, &out, "no file can be read without the secret");
+    refused(&data, &out, "put the `meta` of a backup into the copy");
     assert!(!out.exists() && !place.path().join("out.unfinished").exists(), "nothing is left");
 }

@@ -21,8 +21,8 @@ pub use salvage::{SalvageError, salvage};
 pub use stopped::{backup, restore};
 pub use tickwheel_store::identity;
 pub use tickwheel_store::salvage::{
-    Fate, Loss, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, Superseded, Unit,
-    WrittenReport,
+    Fate, Loss, LostRule, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, RuleFate,
+    Superseded, Unit, WrittenReport,
 };
 pub use watch::{BackupPhase, BackupProgress, BackupWatch};
 

@@ -132,13 +132,18 @@ fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u
     })
 }
 
+/// What a hole had if it had ended tasks and nothing else.
+pub(crate) const ENDED_TASKS: &str = "ended tasks";
+/// What a hole had if it may have had all blocks.
+pub(crate) const ALL_BLOCKS: &str = "the list of segments and what follows it";
+
 /// What blocks between these two may have had. The list of segments is the first, then come rules, then ended tasks.
 fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
     match (before, behind) {
         (None, Some(BlockKind::Rules)) => "the list of segments",
-        (None, _) => "the list of segments and what follows it",
+        (None, _) => ALL_BLOCKS,
         (_, Some(BlockKind::Rules)) => "settings and schedules",
-        (Some(BlockKind::Ended), Some(_)) => "ended tasks",
+        (Some(BlockKind::Ended), Some(_)) => ENDED_TASKS,
         (Some(BlockKind::Ended), None) => "ended tasks or the end with the counters",
         (_, Some(_)) => "settings, schedules or ended tasks",
         (_, None) => "settings, schedules, ended tasks or the end with the counters",

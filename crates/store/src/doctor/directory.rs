@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::FsDisk;
 use crate::fs_disk::read_all_at;
+use crate::layout::SHARD;
 
 /// A directory that is looked at: whatever would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are opened for
 /// reading, so it takes no more than the right to read them.
@@ -16,6 +18,12 @@ use crate::fs_disk::read_all_at;
 pub struct Directory {
     root: PathBuf,
     open: BTreeMap<String, File>,
+}
+
+/// A directory that no process takes. See [`Directory::pin`].
+#[derive(Debug)]
+pub struct DirectoryPin {
+    _files: Vec<File>,
 }
 
 impl Directory {
@@ -38,13 +46,46 @@ impl Directory {
         &self.root
     }
 
-    /// Whether a running process has it. The lock is asked for and let go of at once, and not made if it is not there.
+    /// Whether a running process has it. The lock is asked for and let go of at once.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        let is_locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        self.pin().is_none()
+    }
+
+    /// Keeps every process from taking the directory until the value is dropped. `None`: a running process has it. The lock file is not made
+    /// if it is not there, and nothing is held on a file system without locks.
+    #[must_use]
+    pub fn pin(&self) -> Option<DirectoryPin> {
+        let mut held = Vec::new();
         // The lock file may have been removed under the process.
-        open_file(&self.root.join(FsDisk::LOCK_FILE)).is_ok_and(is_locked)
-            || File::open(&self.root).is_ok_and(is_locked)
+        for file in [open_file(&self.root.join(FsDisk::LOCK_FILE)), File::open(&self.root)] {
+            let Ok(file) = file else { continue };
+            match file.try_lock_shared() {
+                Ok(()) => held.push(file),
+                Err(TryLockError::WouldBlock) => return None,
+                Err(TryLockError::Error(_)) => {}
+            }
+        }
+        Some(DirectoryPin { _files: held })
+    }
+
+    /// The size and the time of the last change of each file, to tell whether something was changed meanwhile.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn stamps(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
+        let mut stamps = BTreeMap::new();
+        for folder in ["", SHARD] {
+            for name in self.list(folder)? {
+                let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                let found = fs::symlink_metadata(self.root.join(&name));
+                let found = found.map_err(|e| DiskError::new(DiskOp::Open, &*name, e))?;
+                if found.is_file() {
+                    stamps.insert(name, (found.len(), found.modified().ok()));
+                }
+            }
+        }
+        Ok(stamps)
     }
 
     /// The first entry that is neither a plain file nor a folder: a link, most likely.

@@ -9,7 +9,7 @@ mod problem;
 mod records;
 mod segments;
 
-pub use directory::Directory;
+pub use directory::{Directory, DirectoryPin};
 pub use examination::{CheckpointFile, Examination, LogFile, Needed, SegmentFile, Span};
 pub use examine::{BACKUP_MANIFEST, Depth, examine, examine_dir};
 pub use problem::Problem;

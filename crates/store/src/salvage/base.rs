@@ -7,7 +7,7 @@ use super::mend::{Mended, read_mended};
 use super::read::{Listing, Reading};
 use super::report::{Loss, Unit};
 use super::source::Source;
-use crate::checkpoint::{Pieces, Start, read_pieces, read_start};
+use crate::checkpoint::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, Start, read_pieces, read_start};
 use crate::disk::Disk;
 use crate::layout::{HEADER_BYTES, checkpoint_file};
 use crate::newest::Newest;
@@ -17,6 +17,8 @@ pub(super) struct Base {
     pub(super) number: u64,
     pub(super) start: Option<Start>,
     pub(super) pieces: Pieces,
+    /// The bytes of each hole.
+    holes: Vec<Vec<u8>>,
 }
 
 impl Reading {
@@ -44,7 +46,7 @@ impl Reading {
             }
             damaged = damaged.or(Some(base));
         }
-        // The first checkpoint there ever was may have been met by a crash before the log was let go of.
+        // A crash may have come right after the first checkpoint. Then the log still has everything.
         let from_the_start = order(logs, Floor::default(), newest);
         let begins = from_the_start.frames.first().is_some_and(|(_, frame)| frame.head.number == 1);
         if let Some(base) = &damaged
@@ -72,16 +74,15 @@ impl Reading {
         if let Some(Mended::At(_, at)) = start {
             self.found.report.read.mended.push((file.to_string(), at as u64));
         }
-        Base {
-            number,
-            start: start.map(Mended::into_inner),
-            pieces: read_pieces(&bytes, number, &self.seeds),
-        }
+        let pieces = read_pieces(&bytes, number, &self.seeds);
+        let holes = pieces.holes.iter().map(|hole| bytes[hole.from as usize..hole.to as usize].to_vec());
+        let holes = holes.collect();
+        Base { number, start: start.map(Mended::into_inner), pieces, holes }
     }
 
     /// Takes in what the checkpoint has beside the segments.
     pub(super) fn take_base(&mut self, base: Option<&Base>) {
-        let Some(Base { number, start, pieces }) = base else { return };
+        let Some(Base { number, start, pieces, holes }) = base else { return };
         let file = checkpoint_file(*number);
         self.found.report.read.checkpoint = Some(file.to_string());
         self.found.report.read.records += pieces.records;
@@ -103,21 +104,28 @@ impl Reading {
             None => self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL }),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
-        for hole in &pieces.holes {
-            let what = match (hole.held, known) {
-                (held @ "ended tasks", Some(count)) => {
-                    format!("a block with {held} does not check out: {count} of them are not remembered")
-                }
-                (held, _) => format!("a block does not check out; it had {held}"),
-            };
-            let mut loss = Loss::new(&*file, hole.from, Some(hole.to), Unit::Block, what);
-            // No task is in it: the segments have them.
-            (loss.tasks_max, loss.ended_max) = (Some(0), Some(0));
-            if pieces.segments.is_none() {
-                loss.ended_max = None;
-            }
-            self.found.report.losses.push(loss);
+        for (hole, bytes) in pieces.holes.iter().zip(holes) {
+            self.lose_block(&file, hole, known, pieces.segments.is_none());
+            self.hear_block(self.found.report.losses.len() - 1, bytes);
         }
+    }
+
+    /// A block that does not check out. `known`: how many ended tasks are missing.
+    fn lose_block(&mut self, file: &str, hole: &Hole, known: Option<u64>, without_list: bool) {
+        let held = hole.held;
+        let (has_rules, has_ends) = (held.contains("schedules"), held.contains("ended tasks"));
+        let has_ends = has_ends || held == ALL_BLOCKS;
+        let has_rules = has_rules || held == ALL_BLOCKS;
+        let what = match known.filter(|_| held == ENDED_TASKS) {
+            Some(count) => format!("a block does not check out; it had {count} {held}"),
+            None => format!("a block does not check out; it had {held}"),
+        };
+        let mut loss = Loss::new(file, hole.from, Some(hole.to), Unit::Block, what);
+        // No task is in it: the segments have them.
+        (loss.tasks_max, loss.ended_max) = (Some(0), (!without_list).then_some(0));
+        (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (has_rules, has_ends);
+        self.traces.wants_names |= has_rules;
+        self.found.report.losses.push(loss);
     }
 
     /// The checkpoint does not say where the log goes on: a task that only old frames have may have ended long ago.

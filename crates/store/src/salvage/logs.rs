@@ -123,7 +123,10 @@ pub(super) struct Gap {
 impl Gap {
     /// At most so many changes were in it.
     pub(super) fn changes_max(&self) -> Option<u64> {
-        self.changes.1.map(|last| last.saturating_sub(self.changes.0))
+        let (first, last) = self.numbers;
+        // Where frames that were taken back stand before it, the changes before it are not what they should be.
+        let is_told = last.is_some_and(|last| first <= last);
+        self.changes.1.filter(|_| is_told).and_then(|last| last.checked_sub(self.changes.0))
     }
 }
 
@@ -162,14 +165,25 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     let mut before: Option<(usize, FrameAt)> = None;
     for (index, frame) in &frames {
         let head = &frame.head;
-        let follows = head.number == last.0 + 1 || (before.is_none() && floor.unknown);
+        // As in a recovery. Frames that a later owner took back come to the front where its own first frames are damaged: then the
+        // numbers go on, and the changes do not.
+        let follows = head.number == last.0 + 1 && head.prev_seq.0 == last.1;
+        let follows = follows || (before.is_none() && floor.unknown);
         if !follows {
             let place = gap_place(files, &used, before, Some((*index, *frame)));
             let numbers = (last.0 + 1, Some(head.number - 1));
+            let what = if head.number == last.0 + 1 {
+                format!(
+                    "frame {} follows other frames than those before it, which its owner took back",
+                    head.number
+                )
+            } else {
+                missing(files, floor, newest, place, &frames_text(numbers))
+            };
             gaps.push(Gap {
-                what: missing(files, floor, newest, place, &frames_text(numbers)),
+                what,
                 place,
-                changes: (last.1, Some(head.prev_seq.0)),
+                changes: (changes_from(&frames, before, head, last.1), Some(head.prev_seq.0)),
                 numbers,
                 certain: proven > last.0,
             });
@@ -179,6 +193,21 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     }
     end_of(files, &used, floor, newest, before, last, reach, &mut gaps);
     Ordered { frames, gaps }
+}
+
+/// The change from which on something may be missing before `behind`.
+fn changes_from(
+    frames: &[(usize, FrameAt)],
+    before: Option<(usize, FrameAt)>,
+    behind: &FrameHead,
+    last: u64,
+) -> u64 {
+    let Some((_, before)) = before.filter(|(_, before)| before.head.epoch != behind.epoch) else {
+        return last;
+    };
+    // The first frame of the next owner is missing, and it may have taken back what was not known to be synced.
+    let synced = frames.iter().find(|(_, frame)| frame.head.number == before.head.durable);
+    synced.map_or(before.head.prev_seq.0, |(_, frame)| frame.head.seq.0).min(last)
 }
 
 /// The frames behind `floor` that no later owner took back.
@@ -308,4 +337,59 @@ fn end_of(
         ),
     };
     gaps.push(Gap { place, changes: (last.1, None), numbers: (last.0 + 1, None), certain, what });
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_engine::{Epoch, Seq, Timestamp};
+
+    use super::*;
+    use crate::log::stamp;
+
+    /// A file with frames of one owner: numbers, and the changes before and in them.
+    fn file(name: &str, generation: u64, epoch: u32, frames: &[(u64, u64, u64)], seeds: &Seeds) -> LogFile {
+        let header = LogHeader { generation, len: 1 << 16, fresh: true, before: None };
+        let mut bytes = header.to_bytes(seeds).to_vec();
+        bytes.resize(FRAMES_AT as usize, 0);
+        for (number, prev, seq) in frames {
+            let head = FrameHead {
+                generation,
+                epoch: Epoch(epoch),
+                number: *number,
+                durable: number - 1,
+                prev_seq: Seq(*prev),
+                seq: Seq(*seq),
+                wall: Timestamp::EPOCH,
+            };
+            let mut frame = vec![0; HEAD_BYTES];
+            stamp(&mut frame, head, seeds);
+            bytes.extend_from_slice(&frame);
+        }
+        bytes.resize(1 << 13, 0);
+        LogFile::of_bytes(name.into(), &bytes, seeds)
+    }
+
+    /// The story: an owner took back the last frames of its predecessor, and its own first frames are damaged. The frames that were taken back
+    /// stood in for those, and no gap was told.
+    #[test]
+    fn frames_that_were_taken_back_do_not_hide_those_that_are_missing() {
+        let seeds = Seeds::new([3; 16]);
+        let first = file("log-1", 1, 1, &[(1, 0, 2), (2, 2, 4), (3, 4, 6)], &seeds);
+        let whole = file("log-2", 2, 2, &[(2, 2, 4), (3, 4, 9), (4, 9, 12)], &seeds);
+        let numbers = |files: &[LogFile]| {
+            let ordered = order(files, Floor::default(), None);
+            let frames = ordered.frames.iter().map(|(_, frame)| (frame.head.number, frame.head.epoch.0));
+            (frames.collect::<Vec<_>>(), ordered.gaps)
+        };
+        let (frames, gaps) = numbers(&[first, whole]);
+        assert_eq!((frames, gaps), (vec![(1, 1), (2, 2), (3, 2), (4, 2)], vec![]));
+
+        let first = file("log-1", 1, 1, &[(1, 0, 2), (2, 2, 4), (3, 4, 6)], &seeds);
+        let damaged = file("log-2", 2, 2, &[(4, 9, 12)], &seeds);
+        let (frames, gaps) = numbers(&[first, damaged]);
+        assert_eq!(frames, [(1, 1), (2, 1), (3, 1), (4, 2)]);
+        assert_eq!(gaps.len(), 1, "{gaps:?}");
+        assert_eq!(gaps[0].changes_max(), None, "{gaps:?}");
+        assert!(gaps[0].what.contains("took back"), "{gaps:?}");
+    }
 }

@@ -27,6 +27,7 @@ impl Reading {
         let mut loss = Loss::new(file.clone(), from, to, unit, gap.what.clone());
         loss.certain = gap.certain;
         (loss.tasks_max, loss.ended_max) = (gap.changes_max(), gap.changes_max());
+        (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (true, true);
         self.found.log_is_torn |= gap.changes.1.is_none() || gap.place.is_none();
         let index = self.found.report.losses.len();
         self.found.report.losses.push(loss);
@@ -34,8 +35,15 @@ impl Reading {
         if let (Some(_), Some(to)) = (gap.place, to) {
             let bytes = source.read(&file, from, to - from);
             let said = said(bytes.get(HEAD_BYTES..).unwrap_or(&[]), &mut self.names);
-            self.named.extend(said.into_iter().map(|op| (index, op)));
+            let frame = gap.numbers.1.unwrap_or(u64::MAX);
+            self.said.extend(said.into_iter().map(|op| Said { loss: index, frame, op }));
         }
+    }
+
+    /// Rules and ends in a damaged block of the checkpoint: what its bytes say. Each frame of the log comes behind it.
+    pub(super) fn hear_block(&mut self, loss: usize, bytes: &[u8]) {
+        let said = said(bytes, &mut self.names);
+        self.said.extend(said.into_iter().map(|op| Said { loss, frame: 0, op }));
     }
 
     /// Now that everything is read, it can be told which tasks the losses are about.
@@ -48,11 +56,15 @@ impl Reading {
             }
             self.lose_record(&file, suspect);
         }
-        for (loss, op) in std::mem::take(&mut self.named) {
-            if let Some(task) = self.fate_of(&op) {
+        for Said { loss, frame, op } in std::mem::take(&mut self.said) {
+            if let Op::Rule(effect) = &op {
+                let rule = self.traces.fate(effect, frame, &self.found.rules);
+                rule.into_iter().for_each(|rule| self.found.report.losses[loss].name_rule(rule));
+            } else if let Some(task) = self.fate_of(&op) {
                 self.found.report.losses[loss].name(task);
             }
         }
+        self.lose_schedules();
         self.lose_bodies();
         name_tasks(source, logs, &self.seeds, &mut self.found.report.losses);
         // What is about no task, no end and no setting is none.
@@ -89,9 +101,18 @@ impl Reading {
             (false, false) => Fate::PerhapsLost,
             (true, false) => Fate::PerhapsOlder,
             (true, true) => Fate::PerhapsEnded,
-            (false, true) => return None,
+            (false, true) => Fate::EndForgotten,
         };
         Some(LostTask { id, queue: Some(queue.clone()), key: Some(key.clone()), fate })
+    }
+
+    /// Schedules that a lost block of the checkpoint had, by the tasks that are named after them.
+    fn lose_schedules(&mut self) {
+        let Reading { found, traces, .. } = self;
+        let block = |loss: &&mut Loss| loss.unit == Unit::Block && loss.rules_may_be_older;
+        if let Some(loss) = found.report.losses.iter_mut().find(block) {
+            traces.missed(&found.rules).for_each(|rule| loss.name_rule(rule));
+        }
     }
 
     /// Tasks whose record counts on a body that is in a missing frame.
@@ -122,6 +143,15 @@ impl Reading {
             loss.name(LostTask { id, queue: None, key: None, fate: Fate::OlderPayload });
         }
     }
+}
+
+/// What damaged bytes say.
+pub(super) struct Said {
+    /// The place of the loss among all.
+    pub(super) loss: usize,
+    /// Frames behind this one are later.
+    pub(super) frame: u64,
+    pub(super) op: Op,
 }
 
 /// The records that damaged bytes seem to have. Behind something that is none, the next is looked for byte by byte.

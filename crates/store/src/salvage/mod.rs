@@ -13,12 +13,16 @@ mod mend;
 mod names;
 mod read;
 mod report;
+mod rules;
 mod segments;
 mod source;
 mod write;
 
 pub use read::{Found, Progress, read};
-pub use report::{Fate, Loss, LostTask, MayHoldEnded, ReadReport, Report, Superseded, Unit, WrittenReport};
+pub use report::{
+    Fate, Loss, LostRule, LostTask, MayHoldEnded, ReadReport, Report, RuleFate, Superseded, Unit,
+    WrittenReport,
+};
 #[doc(hidden)]
 pub use write::write_as;
 pub use write::{WriteError, write};

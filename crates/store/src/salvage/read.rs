@@ -8,8 +8,10 @@ use super::base::{Base, floor_of};
 use super::fetch::op_sum;
 use super::index::{Index, Spot};
 use super::logs::{FrameAt, LogFile, Ordered, order};
+use super::losses::Said;
 use super::mend::{Mended, read_mended};
 use super::report::{Loss, ReadReport, Report, Unit};
+use super::rules::RuleTraces;
 use super::segments::{Outcome, Suspect, Wanted, read_segment};
 use super::source::Source;
 use crate::checkpoint::Listed;
@@ -98,7 +100,8 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
         naming: Naming::new(found.meta.secret),
         names: Names::new(),
         suspects: Vec::new(),
-        named: Vec::new(),
+        said: Vec::new(),
+        traces: RuleTraces::default(),
         done: 0,
         total: listing.bytes,
         found,
@@ -122,7 +125,7 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>),
         return Err(OpenError::corrupt(
             META,
             0,
-            "it is missing, and no file can be read without the secret in it",
+            format!("it is missing, and no file can be read without the secret in it; {META_ELSEWHERE}"),
         ));
     }
     let bytes = source.read(META, 0, HEADER_BYTES as u64);
@@ -137,10 +140,15 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>),
         None => Err(OpenError::corrupt(
             META,
             0,
-            "more than one byte of it is damaged, and no file can be read without the secret in it",
+            format!(
+                "more than one byte of it is damaged, and no file can be read without the secret in it; {META_ELSEWHERE}"
+            ),
         )),
     }
 }
+
+/// Where there is another `meta` with the same secret.
+const META_ELSEWHERE: &str = "it is the same in each backup of this directory: copy the directory, put the `meta` of a backup into the copy, and salvage that";
 
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
     let mut listing = Listing::default();
@@ -169,8 +177,8 @@ pub(super) struct Reading {
     pub(super) names: Names,
     /// Damaged records whose task is known, with their files.
     pub(super) suspects: Vec<(Arc<str>, Suspect)>,
-    /// What damaged bytes say, by the place of the loss.
-    pub(super) named: Vec<(usize, Op)>,
+    pub(super) said: Vec<Said>,
+    pub(super) traces: RuleTraces,
     pub(super) done: u64,
     pub(super) total: u64,
 }
@@ -233,7 +241,7 @@ impl Reading {
                 Some(newest)
             }
             None => {
-                let what = "it does not say which log file is the newest, so nobody would miss that file";
+                let what = "the note of the newest log file is damaged; if that log file is missing, this cannot be seen";
                 let mut loss = Loss::new(&*file, 0, None, Unit::Frames, what);
                 loss.certain = false;
                 self.found.log_is_torn = true;
@@ -335,10 +343,11 @@ impl Reading {
         let seed = self.seeds.of(Use::Segment(generation));
         let number = self.file(file, Some(seed));
         let mut buried = Vec::new();
-        let Self { found: Found { index, .. }, names, .. } = self;
+        let Self { found: Found { index, .. }, names, traces, .. } = self;
         let wanted = Wanted { file, seed, listed };
         let mut take = |offset: u64, task: Task, is_dead: bool| {
             if !is_dead {
+                traces.task(&task);
                 index.store(&task, Spot { file: number, offset, sum: 0 }, false);
             } else if listed.is_none() {
                 buried.push((task.id, task.seq));
@@ -350,7 +359,9 @@ impl Reading {
         self.found.report.read.records += records;
         self.found.report.read.mended.extend(mended.into_iter().map(|at| (file.to_string(), at)));
         let first = self.found.report.losses.len();
-        self.named.extend(named.into_iter().map(|(loss, task)| (first + loss, Op::Stored(task))));
+        let said = named.into_iter();
+        let said = said.map(|(loss, task)| Said { loss: first + loss, frame: 0, op: Op::Stored(task) });
+        self.said.extend(said);
         self.found.report.losses.extend(losses);
         self.suspects.extend(suspects.into_iter().map(|suspect| (Arc::clone(file), suspect)));
         buried
@@ -405,7 +416,7 @@ impl Reading {
             let offset = ops_at + record.at as u64;
             let spot = Spot { file, offset, sum: op_sum(&ops[record.at..read]) };
             match record.op {
-                Ok(op) => self.take_op(op, spot),
+                Ok(op) => self.take_op(op, spot, frame.head.number),
                 Err(error) => {
                     let what = format!("a record of frame {}: {error}", frame.head.number);
                     let to = offset + record.bytes as u64;
@@ -430,6 +441,7 @@ impl Reading {
         let mut loss = Loss::new(&*log.name, frame.at, Some(frame.end()), Unit::Frame, what);
         let changes = seq.0.saturating_sub(prev_seq.0);
         (loss.tasks_max, loss.ended_max) = (Some(changes), Some(changes));
+        (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (true, true);
         self.found.report.losses.push(loss);
         self.found.index.miss(prev_seq.0, seq.0);
         self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
@@ -443,8 +455,13 @@ impl Reading {
         self.found.wall = self.found.wall.max(head.wall);
     }
 
-    fn take_op(&mut self, op: Op, spot: Spot) {
+    fn take_op(&mut self, op: Op, spot: Spot, frame: u64) {
         self.found.report.read.records += 1;
+        match &op {
+            Op::Stored(task) | Op::StoredBodyKnown(task) => self.traces.task(task),
+            Op::Rule((name, _)) => self.traces.said(name, frame),
+            Op::Ended(_) | Op::Counters(_) => {}
+        }
         match op {
             Op::Stored(task) => self.found.index.store(&task, spot, true),
             Op::StoredBodyKnown(task) => self.found.index.store_bodiless(task, spot),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{Key, Population, QueueName};
+use tickwheel_engine::{Key, Population, QueueName, ScheduleName};
 
 /// Tasks of one loss that are named; the others are counted.
 pub(super) const NAMED_MAX: usize = 10_000;
@@ -108,6 +108,48 @@ pub struct Loss {
     pub tasks_max: Option<u64>,
     /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
     pub ended_max: Option<u64>,
+    /// The settings and schedules it is about, as far as they can be told: at most 10,000.
+    pub rules: Vec<LostRule>,
+    /// Whether settings and schedules of the new directory may be older ones, for changes of them may be lost here.
+    pub rules_may_be_older: bool,
+    /// Whether the ends of tasks may be forgotten here: their keys are answered `not_found` from now on, and not `done` or `cancelled`.
+    pub ends_may_be_forgotten: bool,
+}
+
+/// The settings of a queue, or a schedule, that a loss is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LostRule {
+    /// The queue.
+    pub queue: QueueName,
+    /// The schedule; `None`: it is about the settings of the queue.
+    pub schedule: Option<ScheduleName>,
+    /// What became of it.
+    pub fate: RuleFate,
+}
+
+/// What became of settings or a schedule.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum RuleFate {
+    /// The new directory does not have it.
+    PerhapsLost,
+    /// The new directory has it, perhaps in an older state.
+    PerhapsOlder,
+    /// The new directory has it, and damaged bytes say that it was removed.
+    PerhapsRemoved,
+}
+
+impl RuleFate {
+    /// As words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::PerhapsLost => "perhaps lost",
+            Self::PerhapsOlder => "saved, perhaps in an older state",
+            Self::PerhapsRemoved => "saved, and perhaps it had been removed",
+        }
+    }
 }
 
 /// What one checksum covers.
@@ -177,6 +219,8 @@ pub enum Fate {
     PerhapsOlder,
     /// Damaged bytes say that it ended: the new directory has it, and perhaps should not.
     PerhapsEnded,
+    /// Damaged bytes say that it ended, and nothing else tells of it: its key is answered `not_found` from now on.
+    EndForgotten,
 }
 
 impl Fate {
@@ -189,6 +233,7 @@ impl Fate {
             Self::PerhapsLost => "perhaps lost",
             Self::PerhapsOlder => "saved, perhaps in an older state",
             Self::PerhapsEnded => "saved, and perhaps it had ended",
+            Self::EndForgotten => "ended, and that is forgotten: its key is answered `not_found`",
         }
     }
 }
@@ -259,6 +304,18 @@ impl Loss {
             tasks: Vec::new(),
             tasks_max: None,
             ended_max: Some(0),
+            rules: Vec::new(),
+            rules_may_be_older: false,
+            ends_may_be_forgotten: false,
+        }
+    }
+
+    /// Names settings or a schedule, up to a bound.
+    pub(super) fn name_rule(&mut self, rule: LostRule) {
+        let of = |known: &LostRule| known.queue == rule.queue && known.schedule == rule.schedule;
+        self.rules.retain(|known| !of(known));
+        if self.rules.len() < NAMED_MAX {
+            self.rules.push(rule);
         }
     }
 

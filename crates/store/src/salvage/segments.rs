@@ -20,6 +20,13 @@ use crate::segment::{
 /// The tag of the only kind of record that a segment has.
 const STORED: u8 = 1;
 
+/// Each byte of a segment is looked at this often, on average, where its records are looked for byte by byte.
+const LOOKS_MAX: u64 = 256;
+/// Records of this length are always looked at.
+const SHORT_BYTES: u64 = 4_096;
+/// Bytes without a record that are read to name a task in them.
+const NAMED_BYTES_MAX: u64 = 4 << 20;
+
 /// What is known of a segment before it is read.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Wanted<'a> {
@@ -67,7 +74,8 @@ pub(super) fn read_segment<D: Disk>(
 ) -> Outcome {
     let there = source.len(wanted.file).unwrap_or(0);
     let len = wanted.listed.map_or(there, |(len, _)| len.min(there));
-    let mut walk = Walk { source, wanted, names, take, found: Outcome::default() };
+    let spare_bytes = len.saturating_mul(LOOKS_MAX);
+    let mut walk = Walk { source, wanted, names, take, found: Outcome::default(), spare_bytes };
     let (sections, known_from) = walk.sections_from_end(len);
     let more = walk.sections_by_magic(known_from);
     let sections: Vec<Section> = more.into_iter().chain(sections).collect();
@@ -97,6 +105,8 @@ struct Walk<'w, 'd, D> {
     names: &'w mut Names,
     take: &'w mut dyn FnMut(u64, Task, bool),
     found: Outcome,
+    /// Bytes of records that are still looked at where they are looked for byte by byte.
+    spare_bytes: u64,
 }
 
 impl<D: Disk> Walk<'_, '_, D> {
@@ -185,9 +195,9 @@ impl<D: Disk> Walk<'_, '_, D> {
                 let (before, losses) = (self.found.records, self.found.losses.len());
                 self.scan(tail.start, tail.footer_at);
                 // The footer itself is no loss: the records tell all that it says.
-                let mut lost = tail.count.saturating_sub(self.found.records - before);
+                let lost = tail.count.saturating_sub(self.found.records - before);
                 for loss in &mut self.found.losses[losses..] {
-                    loss.tasks_max = Some(std::mem::take(&mut lost));
+                    loss.tasks_max = Some(records_max(loss, lost));
                 }
             }
         }
@@ -273,6 +283,8 @@ impl<D: Disk> Walk<'_, '_, D> {
             return None;
         }
         let bytes = record_bytes(head).filter(|bytes| *bytes <= to - at)?;
+        // A payload can look like the heads of many long records. What is none costs its length.
+        self.spare_bytes = self.spare_bytes.checked_sub(bytes).or((bytes <= SHORT_BYTES).then_some(0))?;
         let record = self.source.next(self.wanted.file, at, bytes);
         let (task, _) = read_record(record, at, self.wanted.seed, self.names).ok()?;
         Some((task, bytes))
@@ -283,7 +295,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         let index = self.found.losses.len();
         let loss = Loss::new(self.wanted.file, from, Some(to), Unit::Records, "no record here checks out");
         // What is named is one task; there may be more.
-        let bytes = self.source.read(self.wanted.file, from, to - from);
+        let bytes = self.source.read(self.wanted.file, from, (to - from).min(NAMED_BYTES_MAX));
         if let Some(task) = says(&bytes, self.names) {
             self.found.named.push((index, task));
         }
@@ -311,21 +323,25 @@ impl<D: Disk> Walk<'_, '_, D> {
             let inside = |section: &Section| section.tail.start <= loss.from && loss.from < section.tail_at;
             loss.unit == Unit::Records && !sections.iter().any(inside)
         };
-        let mut first = true;
         for loss in self.found.losses.iter_mut().filter(|loss| covers(loss)) {
-            loss.tasks_max = if first { missing } else { Some(0) };
+            loss.tasks_max = missing.map(|missing| records_max(loss, missing));
             // Tombstones may have stood there.
             loss.ended_max = None;
-            first = false;
         }
         if cut {
             let what = format!("the file ends here, and it had {listed_len} bytes");
             let mut loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
-            loss.tasks_max = if first { missing } else { Some(0) };
+            loss.tasks_max = missing.map(|missing| records_max(&loss, missing));
             loss.ended_max = None;
             self.found.losses.push(loss);
         }
     }
+}
+
+/// How many of the records that are missing these bytes can have had.
+fn records_max(loss: &Loss, missing: u64) -> u64 {
+    let bytes = loss.to.map_or(u64::MAX, |to| to.saturating_sub(loss.from));
+    missing.min(bytes.div_ceil(RECORD_HEAD_BYTES as u64))
 }
 
 /// What the bytes of a damaged record say, as far as they are a record at all.

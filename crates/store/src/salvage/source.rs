@@ -121,7 +121,8 @@ impl<'d, D: Disk> Source<'d, D> {
                 // A directory may have thousands of files, and a process not as many descriptors.
                 self.disk.close(&self.window.file);
             }
-            let bytes = self.read(file, from, len.max(WINDOW_BYTES));
+            // Where records are looked for byte by byte, the next one may begin a byte later.
+            let bytes = self.read(file, from, len.saturating_mul(2).max(WINDOW_BYTES));
             self.window = Window { file: file.to_owned(), at: from, bytes };
         }
         let at = usize::try_from(from - self.window.at).expect("a window fits the memory");

@@ -27,9 +27,11 @@ use crate::table::record_bytes;
 const COMMIT_BYTES: u64 = 1 << 20;
 const COMMIT_EFFECTS: usize = 4_096;
 
-/// Where frames are missing, numbers may have been given out that no record tells of. So many are passed over: ids and changes, and owners.
-const NUMBERS_PASSED: u64 = 1 << 20;
-const EPOCHS_PASSED: u32 = 1_000;
+/// Where frames are missing, ids and changes may have been given out that no record tells of, so these are passed over: more than the
+/// largest disk has frames for. There are 2^53 of either, for JSON counts that far.
+const NUMBERS_PASSED: u64 = 1 << 32;
+/// The same of owners. There are 2^32.
+const EPOCHS_PASSED: u32 = 1 << 20;
 
 /// Polls without an answer on a full disk, after which it is given up.
 const FULL_POLLS_MAX: u32 = 64;

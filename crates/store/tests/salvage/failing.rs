@@ -1,10 +1,16 @@
 //! A disk that gives some bytes once and not again.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tickwheel_engine::{Batch, Body, Reply, Request, Seq, TaskEffect, Timestamp};
+use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{Disk, DiskError, DiskOp};
 
 use crate::disk::Image;
-use crate::history::directory;
+use crate::history::{directory, open};
 use crate::honest::{contents, salvage_of};
+use crate::shared::Shared;
 
 /// What becomes of a read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -21,7 +27,17 @@ struct Failing {
     reads: u64,
     from: u64,
     to: u64,
+    /// Others that fail.
+    fails: BTreeSet<u64>,
     how: How,
+}
+
+impl Failing {
+    /// One that does not fail.
+    fn sound(image: &Image) -> Self {
+        let (from, to) = (u64::MAX, u64::MAX);
+        Self { image: image.clone(), reads: 0, from, to, fails: BTreeSet::new(), how: How::Error }
+    }
 }
 
 impl Disk for Failing {
@@ -44,7 +60,7 @@ impl Disk for Failing {
         self.image.len(file)
     }
     fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        let fails = (self.from..self.to).contains(&self.reads);
+        let fails = (self.from..self.to).contains(&self.reads) || self.fails.contains(&self.reads);
         self.reads += 1;
         let len = into.len();
         match (fails, self.how) {
@@ -95,8 +111,8 @@ fn a_disk_that_fails_from_some_read_on_loses_nothing_in_silence() {
     for seed in [2, 5] {
         let image = directory(seed);
         let whole = contents(&image);
-        let disk = |from, to, how| Failing { image: image.clone(), reads: 0, from, to, how };
-        let mut sound = disk(u64::MAX, u64::MAX, How::Error);
+        let disk = |from, to, how| Failing { from, to, how, ..Failing::sound(&image) };
+        let mut sound = Failing::sound(&image);
         let outcome = salvage_of(&mut sound, &whole, "no failure").expect("it can be read");
         assert!(outcome.report.is_whole() && outcome.is_equal);
         for from in 0..sound.reads {
@@ -118,4 +134,43 @@ fn a_disk_that_fails_from_some_read_on_loses_nothing_in_silence() {
         }
     }
     assert!(outcomes.iter().all(|count| *count > 0), "refused, saved whole, saved with losses: {outcomes:?}");
+}
+
+/// The same with a payload of several blocks, of which one is not read: the record around it looks as it did.
+#[test]
+fn a_block_in_the_middle_of_a_payload_is_not_taken_for_zeroes() {
+    let image = large();
+    let whole = contents(&image);
+    let disk = |fails: BTreeSet<u64>| Failing { fails, ..Failing::sound(&image) };
+    let mut sound = Failing::sound(&image);
+    assert!(salvage_of(&mut sound, &whole, "no failure").expect("it can be read").is_equal);
+    let (mut equal, mut lossy) = (0, 0);
+    for from in 0..sound.reads {
+        for block in 1..14 {
+            for again in [0, 14] {
+                let story = format!("read {from} and block {block} of it, and {again} reads later once more");
+                let fails = [from, from + block, from + again, from + again + block];
+                let outcome = salvage_of(&mut disk(fails.into()), &whole, &story);
+                let Ok(outcome) = outcome else { continue };
+                equal += u32::from(outcome.is_equal);
+                lossy += u32::from(!outcome.is_equal);
+            }
+        }
+    }
+    assert!(equal > 0 && lossy > 0, "{equal} saved whole, {lossy} with losses");
+}
+
+/// A directory whose log has one task with a payload of 40,000 bytes.
+fn large() -> Image {
+    let shared = Shared::default();
+    let mut owner = Owner::acquire(open(shared.clone()));
+    let mut task = sample_task(1, 1, "q", "large", 1_800_000_000_000);
+    task.body = Arc::new(Body::bytes(vec![b'x'; 40_000]));
+    let effects = vec![TaskEffect::Stored { task: task.into(), body_known: false }];
+    let batch = Batch { effects, ..Batch::default() };
+    let wall = Timestamp::from_ms(1_700_000_000_000).expect("after 1970");
+    let reply = owner.ask(Request::Commit { guard: owner.acquired.guard, seq: Seq(1), wall, batch });
+    assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
+    drop(owner);
+    shared.image()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tickwheel_engine::Task;
+use tickwheel_engine::{QueueName, RuleName, ScheduleName, Task};
 use tickwheel_store::salvage::{Fate, Loss, MayHoldEnded, Report, read, write_as};
 use tickwheel_store::{Disk, OpenError, Table, conformance};
 
@@ -27,7 +27,20 @@ pub(crate) struct Outcome {
     pub(crate) changed: BTreeSet<u64>,
     /// In the new directory only: they had ended.
     pub(crate) back: BTreeSet<u64>,
+    /// Queues and schedules whose rules are not what they were.
+    pub(crate) rules_changed: BTreeSet<(QueueName, Option<ScheduleName>)>,
     pub(crate) is_equal: bool,
+}
+
+fn differing_rules(old: &Table, new: &Table) -> BTreeSet<(QueueName, Option<ScheduleName>)> {
+    let (old, new) = (old.rules(), new.rules());
+    let differs =
+        old.iter().filter(|rule| !new.contains(rule)).chain(new.iter().filter(|rule| !old.contains(rule)));
+    let names = differs.map(|(name, _)| match name {
+        RuleName::Queue(queue) => (queue.clone(), None),
+        RuleName::Schedule(queue, schedule) => (queue.clone(), Some(schedule.clone())),
+    });
+    names.collect()
 }
 
 /// Salvages it, and holds what the report says against what was there.
@@ -57,6 +70,7 @@ pub(crate) fn salvage_of<D: Disk>(damaged: &mut D, whole: &Table, story: &str) -
         lost: &old - &new,
         changed: (&old & &new).into_iter().filter(|id| !same(id)).collect(),
         back: &new - &old,
+        rules_changed: differing_rules(whole, &now),
         is_equal: now == *whole,
         report,
         image,
@@ -84,6 +98,8 @@ impl Outcome {
             MayHoldEnded::AtMost(most) => assert!(back.len() as u64 <= most, "{story}: {back:?} of {most}"),
             MayHoldEnded::Unknown => {}
         }
+        let are_told = report.losses.iter().any(|loss| loss.rules_may_be_older);
+        assert!(are_told || self.rules_changed.is_empty(), "{story}: {:?} changed", self.rules_changed);
         let Report { superseded, superseded_tasks, .. } = report;
         assert_eq!(
             *superseded,
@@ -107,6 +123,13 @@ impl Outcome {
         let named: BTreeSet<u64> = named.chain(left_out).collect();
         let all = self.lost.iter().chain(&self.changed).chain(&self.back);
         all.filter(|id| !named.contains(id)).copied().collect()
+    }
+
+    /// Settings and schedules that are not what they were, and that the report does not name.
+    pub(crate) fn unnamed_rules(&self) -> usize {
+        let named = self.report.losses.iter().flat_map(|loss| &loss.rules);
+        let named: BTreeSet<_> = named.map(|rule| (rule.queue.clone(), rule.schedule.clone())).collect();
+        self.rules_changed.iter().filter(|rule| !named.contains(rule)).count()
     }
 
     /// Tasks that the report says are lost for certain, and that are there.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Batch, Overlap};
 use tickwheel_engine::{
-    Body, Cadence, Dead, Death, Ended, LeaseNo, Outcome, QueueName, Reply, Request, Rule, RuleName, Schedule,
-    ScheduleName, ScheduleRecord, Seq, Task, TaskEffect, Timestamp,
+    Body, Cadence, Dead, Death, Ended, LeaseNo, Outcome, QueueName, QueueRecord, Reply, Request, Rule,
+    RuleName, Schedule, ScheduleName, ScheduleRecord, Seq, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
-use tickwheel_store::salvage::{Fate, Unit};
+use tickwheel_store::salvage::{Fate, RuleFate, Unit};
 use tickwheel_store::{DiskStore, InlineIo, Table};
 
 use crate::disk::Image;
@@ -70,6 +70,11 @@ impl Life {
 
     /// The directory, all it had, and the same without the frame of this commit.
     fn without(self, commit: usize) -> (Image, Table) {
+        self.without_byte(commit, 75)
+    }
+
+    /// The same with this byte of the frame damaged.
+    fn without_byte(self, commit: usize, byte: usize) -> (Image, Table) {
         drop(self.owner);
         let image = self.disk.image();
         let whole = contents(&image);
@@ -77,7 +82,7 @@ impl Life {
         let from = (self.commits[commit] - 16).next_multiple_of(8);
         let bytes = damaged.files.get_mut(LOG).expect("there");
         let at = (from..).step_by(8).find(|at| bytes[*at..].starts_with(b"TWfr")).expect("a frame");
-        bytes[at + 75] ^= 1;
+        bytes[at + byte] ^= 1;
         (damaged, whole)
     }
 }
@@ -251,4 +256,71 @@ fn a_schedule_does_not_wait_for_a_task_that_is_lost() {
     assert_eq!((of(0).running, of(1).running), (None, Some(2)));
     assert!(of(0).next.is_some(), "it goes on");
     assert!(outcome.report.notes.iter().any(|note| note.contains("delayed")), "{:?}", outcome.report.notes);
+}
+
+/// The settings of a queue.
+fn settings(queue: &str, draining: Option<bool>) -> Batch {
+    let record = |draining| Arc::new(Rule::Queue(QueueRecord { draining, ..QueueRecord::default() }));
+    let name = RuleName::Queue(QueueName::new(queue).expect("a name"));
+    Batch { rules: vec![(name, draining.map(record))], ..Batch::default() }
+}
+
+/// The story: a frame with the removal of a schedule or with `pause` was lost. The schedule came back and made tasks for ever, and nothing
+/// was told but "at most 1 task".
+#[test]
+fn lost_changes_of_settings_are_told_by_name() {
+    let of = |before: Option<bool>, lost: Option<bool>, behind: Option<Option<bool>>| {
+        let mut life = Life::begin();
+        life.seq += 1;
+        life.commit(settings("q", before));
+        life.seq += 1;
+        let frame = life.commit(settings("q", lost));
+        if let Some(behind) = behind {
+            life.seq += 1;
+            life.commit(settings("q", behind));
+        }
+        life.put(1, "order");
+        let (mut damaged, whole) = life.without_byte(frame, 1);
+        let outcome = salvage(&mut damaged, &whole, "a rule").expect("it can be read");
+        let loss = outcome.loss();
+        assert!(loss.rules_may_be_older && loss.ends_may_be_forgotten, "{loss:?}");
+        assert_eq!(outcome.unnamed_rules(), 0, "{loss:?}");
+        loss.rules.iter().map(|rule| (rule.queue.as_str().to_owned(), rule.fate)).collect::<Vec<_>>()
+    };
+    let told = |fate| vec![("q".to_owned(), fate)];
+    assert_eq!(of(Some(false), Some(true), None), told(RuleFate::PerhapsOlder));
+    assert_eq!(of(Some(false), None, None), told(RuleFate::PerhapsRemoved));
+    assert_eq!(of(None, Some(true), None), told(RuleFate::PerhapsLost));
+    // A later frame makes up for it, or nothing is different.
+    assert_eq!(of(Some(false), Some(true), Some(Some(false))), []);
+    assert_eq!(of(Some(true), Some(true), None), []);
+}
+
+/// The block of a checkpoint with the schedules is zeroes: tasks `name@instant` say which there were.
+#[test]
+fn schedules_of_a_lost_block_are_named_by_their_tasks() {
+    let mut life = Life::begin();
+    let queue = QueueName::new("q").expect("a name");
+    let at = Timestamp::from_ms(DUE_MS).expect("after 1970");
+    let record = ScheduleRecord::new(Arc::new(Schedule::new(Cadence::Every { ms: 5_000 })), Seq(1), at, at);
+    let name = ScheduleName::new("nightly").expect("a name");
+    life.seq += 1;
+    let rule = Some(Arc::new(Rule::Schedule(record)));
+    life.commit(Batch { rules: vec![(RuleName::Schedule(queue, name), rule)], ..Batch::default() });
+    life.put(1, "nightly@2027-01-15T08:00:00.000Z");
+    life.put(2, "somebody@example.com");
+    (0..300).for_each(|id| drop(life.put(10 + id, &format!("order {id}"))));
+    drop(life.owner);
+    let image = life.disk.image();
+    let whole = contents(&image);
+    let checkpoint = image.first("shard-0000/checkpoint-");
+    let mut damaged = image.clone();
+    let bytes = damaged.files.get_mut(&checkpoint).expect("there");
+    let at = bytes.windows(7).position(|bytes| bytes == b"nightly").expect("it has the schedule");
+    bytes[at - 20..at + 20].fill(0);
+    let outcome = salvage(&mut damaged, &whole, "a block of schedules").expect("it can be read");
+    let loss = outcome.loss();
+    assert_eq!((loss.unit, loss.rules.len(), loss.rules_may_be_older), (Unit::Block, 1, true), "{loss:?}");
+    assert_eq!(loss.rules[0].schedule.as_ref().map(|name| name.as_str()), Some("nightly"));
+    assert_eq!((loss.rules[0].fate, outcome.unnamed_rules()), (RuleFate::PerhapsLost, 0));
 }

@@ -272,6 +272,68 @@ fn numbers_go_on_where_they_ended() {
     damaged.flip(&log, frames[1] + 80, 1);
     let outcome = salvage(&mut damaged, &whole, "a frame").expect("it can be read");
     let counters = contents(&outcome.image).counters();
-    assert!(counters.ids_reserved > last + 1_000_000, "{counters:?} after task {last}");
+    assert!(counters.ids_reserved >= last + (1 << 32), "{counters:?} after task {last}");
+    assert!(counters.ids_reserved < 1 << 53, "JSON counts no further");
     assert!(counters.own_numbers.has(12_345), "any number may be somebody's key now");
+}
+
+/// The story: a log has more changes than were passed over where its end was lost, and their numbers were given out again.
+#[test]
+fn where_the_end_of_the_log_is_lost_changes_and_owners_are_passed_over() {
+    let image = directory(7);
+    let whole = contents(&image);
+    let owner = |image: &Image| Owner::acquire(open(Shared::of(image.clone()))).acquired.guard;
+    let before = owner(&image);
+    let mut damaged = image.clone();
+    for (log, frames) in logs(&image).into_iter().filter(|(_, frames)| !frames.is_empty()) {
+        damaged.files.get_mut(&log).expect("there")[frames[0]..].fill(0xa5);
+    }
+    let outcome = salvage(&mut damaged, &whole, "no log").expect("it can be read");
+    let after = owner(&outcome.image);
+    assert!(after.last_seq.0 >= before.last_seq.0 - 400 + (1 << 32), "{after:?} after {before:?}");
+    assert!(after.last_seq.0 < 1 << 53, "JSON counts no further");
+    assert!(after.epoch.0 >= before.epoch.0 + (1 << 20) - 1, "{after:?} after {before:?}");
+}
+
+/// Two holes in the records of a run whose footer is damaged too: each is told with its bytes, and neither is said to be without a task.
+#[test]
+fn each_hole_of_a_run_without_a_footer_is_told() {
+    let mut seen = 0;
+    for seed in 1..9 {
+        let image = directory(seed);
+        let whole = contents(&image);
+        for segment in image.files.keys().filter(|name| name.contains("/segment-")) {
+            let bytes = &image.files[segment];
+            let tail = bytes.len() - 64;
+            // How long the record at a place is, or what looks like one there.
+            let record = |at: usize| {
+                let length = bytes
+                    .get(at + 5..at + 9)
+                    .map_or(0, |length| u32::from_le_bytes(length.try_into().expect("four bytes")) as usize);
+                9 + length.min(bytes.len())
+            };
+            let (first, second) = (64, 64 + record(64));
+            let third = second + record(second);
+            if bytes[tail + 12] != 1 || third + record(third) + 400 > tail {
+                continue;
+            }
+            let mut damaged = image.clone();
+            // The payloads of the first and of the third record, and the footer.
+            for at in [second - 3, third + record(third) - 3, tail - 5] {
+                damaged.flip(segment, at, 1);
+            }
+            let outcome = salvage(&mut damaged, &whole, segment).expect("it can be read");
+            let holes: Vec<_> =
+                outcome.report.losses.iter().filter(|loss| loss.unit == Unit::Records).collect();
+            // Else the records are of a run before the last one, whose own footer is whole.
+            if outcome.lost.len() == 2 && !holes.is_empty() {
+                assert_eq!(holes.len(), 2, "{holes:#?}");
+                assert!(holes.iter().all(|hole| hole.tasks_max == Some(2)), "{holes:#?}");
+                assert_eq!((holes[0].from, holes[0].to), (first as u64, Some(second as u64)));
+                assert_eq!(holes[1].from, third as u64);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 2, "{seen}");
 }

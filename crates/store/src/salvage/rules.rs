@@ -1,0 +1,68 @@
+//! Settings and schedules of which something is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickwheel_engine::{RuleEffect, RuleName, ScheduleName, Task};
+
+use super::report::{LostRule, NAMED_MAX, RuleFate};
+use crate::rules::Rules;
+
+/// What the files tell of settings and schedules beside what these say.
+#[derive(Debug, Default)]
+pub(super) struct RuleTraces {
+    /// The last frame that says what became of a rule.
+    said_at: BTreeMap<RuleName, u64>,
+    /// Whether names are taken from tasks: the checkpoint lost some rules.
+    pub(super) wants_names: bool,
+    /// Schedules that tasks are named after.
+    of_tasks: BTreeSet<RuleName>,
+}
+
+impl RuleTraces {
+    /// A frame says what became of a rule.
+    pub(super) fn said(&mut self, name: &RuleName, frame: u64) {
+        self.said_at.insert(name.clone(), frame);
+    }
+
+    /// A task was read. If a schedule made it, its key is `name@instant`.
+    pub(super) fn task(&mut self, task: &Task) {
+        if !self.wants_names || self.of_tasks.len() >= NAMED_MAX {
+            return;
+        }
+        let Some((name, instant)) = task.key.as_str().rsplit_once('@') else { return };
+        let is_instant = instant.len() >= 20 && instant.ends_with('Z') && instant.as_bytes()[10] == b'T';
+        if let Some(name) = is_instant.then(|| ScheduleName::new(name).ok()).flatten() {
+            self.of_tasks.insert(RuleName::Schedule(task.queue.clone(), name));
+        }
+    }
+
+    /// What became of a rule of which damaged bytes speak. They stood before frames behind `frame`. `None`: nothing is lost of it.
+    pub(super) fn fate(&self, (name, rule): &RuleEffect, frame: u64, rules: &Rules) -> Option<LostRule> {
+        if self.said_at.get(name).is_some_and(|said| *said > frame) {
+            return None;
+        }
+        let fate = match (rules.by_name().get(name), rule) {
+            (Some(saved), Some(said)) if saved == said => return None,
+            (Some(_), Some(_)) => RuleFate::PerhapsOlder,
+            (Some(_), None) => RuleFate::PerhapsRemoved,
+            (None, Some(_)) => RuleFate::PerhapsLost,
+            (None, None) => return None,
+        };
+        Some(lost(name, fate))
+    }
+
+    /// Schedules that tasks are named after, and that are not there.
+    pub(super) fn missed(&self, rules: &Rules) -> impl Iterator<Item = LostRule> {
+        let missed = self.of_tasks.iter().filter(|name| !rules.by_name().contains_key(*name));
+        missed.map(|name| lost(name, RuleFate::PerhapsLost))
+    }
+}
+
+fn lost(name: &RuleName, fate: RuleFate) -> LostRule {
+    match name {
+        RuleName::Queue(queue) => LostRule { queue: queue.clone(), schedule: None, fate },
+        RuleName::Schedule(queue, schedule) => {
+            LostRule { queue: queue.clone(), schedule: Some(schedule.clone()), fate }
+        }
+    }
+}
