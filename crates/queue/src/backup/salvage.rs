@@ -1,5 +1,6 @@
 //! A new directory of what can still be read of a damaged one.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,14 @@ pub enum SalvageError {
     InUse {
         /// The directory.
         path: PathBuf,
+    },
+    /// Something in the damaged directory changed while it was read, so what was read may not belong together.
+    #[error("{} changed while it was read: {file}; see that no server and no other tool writes to it, and salvage again", path.display())]
+    Changed {
+        /// The directory.
+        path: PathBuf,
+        /// A file that is not as it was.
+        file: String,
     },
     /// It is no data directory.
     #[error("{} is no data directory; give one, such as that of `serve --data`, damaged as it is", path.display())]
@@ -57,7 +66,7 @@ pub enum SalvageError {
 
 /// Makes `to`, which must be absent or empty, a data directory with everything that can still be read of `from`, and tells what is lost.
 ///
-/// `from` is not changed in any way, and nobody may have it open. The new directory is synced, every record of it is read and checked, and
+/// `from` is not changed in any way, and no process may have it open: its lock is held, shared, until the end. The new directory is synced, every record of it is read and checked, and
 /// only then it gets its name: until then it is called `<to>.unfinished`. Ids, versions, attempts, dead tasks, settings, schedules and what
 /// is remembered of ended tasks are kept.
 ///
@@ -76,14 +85,14 @@ pub enum SalvageError {
 pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Report, SalvageError> {
     let look = |error: DiskError| hopeless(from, io::Error::new(error.source.kind(), error.to_string()));
     let mut directory = Directory::new(from).map_err(look)?;
-    if directory.is_in_use() {
-        return Err(SalvageError::InUse { path: from.to_owned() });
-    }
+    // Until the end, so that no server starts meanwhile and changes files under it.
+    let Some(pin) = directory.pin() else { return Err(SalvageError::InUse { path: from.to_owned() }) };
     let names = directory.list("").map_err(look)?;
     if !names.iter().any(|name| name == "meta" || name == "shard-0000") {
         return Err(SalvageError::NotOurs { path: from.to_owned() });
     }
     let copy = Copy::begin(from, to)?;
+    let before = directory.stamps().unwrap_or_default();
     let found = read(&mut directory, progress).map_err(|error| hopeless(from, error))?;
     let failed = |source: WriteError| SalvageError::Write { path: to.to_owned(), source };
     let target = FsDisk::new(copy.path()).map_err(|error| failed(WriteError::Failed(error.to_string())))?;
@@ -94,10 +103,61 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     if !checked.is_in_order() {
         return Err(SalvageError::BadCopy { path: to.to_owned(), problems: checked.problems });
     }
+    // Some file systems have no locks.
+    let after = directory.stamps().unwrap_or_default();
+    if let Some(file) = changed(&before, &after) {
+        return Err(SalvageError::Changed { path: from.to_owned(), file });
+    }
     copy.finish()?;
+    drop(pin);
     Ok(report)
+}
+
+/// The first file that is not as it was.
+fn changed<V: PartialEq>(before: &BTreeMap<String, V>, after: &BTreeMap<String, V>) -> Option<String> {
+    let differs = |(name, stamp): &(&String, &V)| before.get(*name) != Some(*stamp);
+    let gone = before.keys().find(|name| !after.contains_key(*name));
+    after.iter().find(differs).map(|(name, _)| name).or(gone).cloned()
 }
 
 fn hopeless(path: &Path, source: impl std::error::Error + Send + Sync + 'static) -> SalvageError {
     SalvageError::Hopeless { path: path.to_owned(), source: Box::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Queue;
+
+    /// The story: systemd restarted the server during a salvage. Files changed under it, and the new directory mixed two states.
+    #[test]
+    fn no_server_starts_on_a_directory_that_is_being_salvaged() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (data, out) = (place.path().join("data"), place.path().join("out"));
+        drop(Queue::open(&data).expect("it opens"));
+        let mut refused = 0;
+        let report = salvage(&data, &out, &mut |_| {
+            refused += u32::from(Queue::open(&data).is_err());
+        });
+        assert!(report.expect("it is whole").is_whole());
+        assert!(refused > 0, "it was opened meanwhile");
+        drop(Queue::open(&data).expect("it is free again"));
+    }
+
+    /// A file system without locks: what was changed is seen at the end.
+    #[test]
+    fn what_changes_during_a_salvage_is_told() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (data, out) = (place.path().join("data"), place.path().join("out"));
+        drop(Queue::open(&data).expect("it opens"));
+        let mut done = false;
+        let error = salvage(&data, &out, &mut |_| {
+            if !std::mem::replace(&mut done, true) {
+                std::fs::write(data.join("shard-0000/log-00000009"), "another").expect("written");
+            }
+        });
+        let text = error.expect_err("it changed").to_string();
+        assert!(text.contains("shard-0000/log-00000009") && text.contains("salvage again"), "{text}");
+        assert!(!out.exists());
+    }
 }
