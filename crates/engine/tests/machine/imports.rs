@@ -378,6 +378,43 @@ fn a_key_that_is_a_number_is_nobody_elses() {
     assert_ne!(taken, next);
     let other = world.put(Put::without_key(&queue("q"))).expect("stored").task;
     assert_ne!(other.key, key(&next.to_string()));
+    // Also if the task keeps an id of its own.
+    let mut fresh = World::new();
+    let own = IDS_OF_ITS_OWN.to_string();
+    assert_eq!(outcomes(&mut fresh, Existing::Refuse, vec![task(&own, 5, 100)]), [NEW]);
+    assert_ne!(fresh.put(Put::without_key(&queue("q"))).expect("stored").task.key, key(&own));
+    assert_eq!(fresh.get(&own).expect("it stays").id, 5);
+}
+
+/// An id alone says nothing: a dead task without a key is known by its id, queue, key and put together.
+#[test]
+fn a_task_of_somebody_else_with_the_same_id_is_another() {
+    let mut world = World::new();
+    let other = ImportTask { queue: queue("other"), ..dead("b", 5, false) };
+    outcomes(&mut world, Existing::Refuse, vec![other]);
+    assert_eq!(outcomes(&mut world, Existing::Refuse, vec![dead("a", 5, true)]), [RENAMED]);
+    assert_eq!(
+        outcomes(&mut world, Existing::Skip, vec![dead("c", 5, true)]),
+        [skipped(Present::Keyless)],
+        "nobody can tell"
+    );
+}
+
+/// An end that is not durable yet is an end.
+#[test]
+fn what_ends_in_the_same_moment_is_not_made_again_by_skip() {
+    let mut world = World::new();
+    outcomes(&mut world, Existing::Refuse, vec![task("a", 1, 5_000)]);
+    let cancel = Cancel { queue: queue("q"), key: key("a"), if_version: None, on_lease: OnLease::Refuse };
+    let (existing, on_lease) = (Existing::Skip, OnLease::Refuse);
+    let again = ImportTasks { tasks: vec![task("a", 1, 5_000)], existing, on_lease, ids_below: None };
+    world.hold_commits = true;
+    let cancelled = world.send(Command::Cancel(cancel));
+    let imported = world.send(Command::Import(again));
+    world.release();
+    assert_eq!(world.answer(cancelled), Some(Answer::Cancel(Ok(Cancelled::Cancelled))));
+    let expected = Imported { outcomes: vec![skipped(Present::Ended)], refused: None };
+    assert_eq!(world.answer(imported), Some(Answer::Import(Ok(expected))));
 }
 
 #[test]
@@ -410,6 +447,15 @@ fn what_expired_on_the_way_is_given_up() {
     late.extra.expire_at = Some(ms(-1));
     outcomes(&mut world, Existing::Refuse, vec![late]);
     assert_eq!(world.get("a").map(|task| task.dead.map(|dead| dead.why)), Ok(Some(Death::Expired)));
+    // Nor does a worker get it that waits for a task.
+    let mut world = World::new();
+    let lease = Lease { wait: true, ..Lease::new(&queue("q")) };
+    let waiting = world.send(Command::Lease(lease));
+    let mut late = task("a", 1, -5);
+    late.extra.expire_at = Some(ms(-1));
+    outcomes(&mut world, Existing::Refuse, vec![late]);
+    assert_eq!(world.answer(waiting), None, "it still waits");
+    assert_eq!(world.get("a").map(|task| task.state), Ok(State::Dead));
 }
 
 /// Other calls on the same keys come while an import waits for its look-up.
@@ -500,6 +546,16 @@ fn a_schedule_goes_on_where_it_stood() {
         Ok(skipped(Present::Schedule)),
         "it says the same"
     );
+    let stats = |world: &mut World| {
+        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+            panic!("another answer")
+        };
+        (stats.made_total, stats.skipped_total)
+    };
+    assert_eq!(stats(&mut world), (2, 0), "what was made elsewhere was not made here");
+    for leased in world.lease(9, 1_000) {
+        world.ack(leased.token);
+    }
     let other = schedule(Existing::Refuse, Cadence::Every { ms: 2_000 });
     assert!(matches!(bring(&mut world, other.clone()), Err(ScheduleError::Exists { .. })));
     assert_eq!(
@@ -509,6 +565,8 @@ fn a_schedule_goes_on_where_it_stood() {
     let replaced = bring(&mut world, ImportSchedule { existing: Existing::Replace, ..other });
     assert_eq!(replaced, Ok(ImportOutcome::Replaced));
     assert_eq!(record(&mut world).next, Some(ms(2_000)), "of no instant two tasks are made");
+    assert_eq!(world.counts(), (0, 0, 0), "nor was one made just now");
+    assert_eq!(stats(&mut world), (2, 0));
 }
 
 #[test]

@@ -420,10 +420,10 @@ fn ids_are_kept_on_a_server_that_never_had_a_task() {
     );
 }
 
-/// Puts tasks that are due in an hour, with one batch.
+/// Puts tasks that are due in nine hours, with one batch.
 fn fill(served: &Served, queue: &str, tasks: usize) {
     let lines: String =
-        (0..tasks).map(|n| format!("{{\"op\":\"put\",\"key\":\"k{n:05}\",\"delay\":\"1h\"}}\n")).collect();
+        (0..tasks).map(|n| format!("{{\"op\":\"put\",\"key\":\"k{n:05}\",\"delay\":\"9h\"}}\n")).collect();
     let batch = format!("/v1/queues/{}/batch", queue.replace('/', "%2F"));
     assert_eq!(served.call("POST", &batch, &lines).lines().len(), tasks);
 }
@@ -484,7 +484,7 @@ fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
     ] {
         let source = Served::memory();
         fill(&source, "far", 1_500);
-        // The export has come behind what is due within the hour.
+        // The export comes behind what is due within nine hours, and goes on two hours later.
         source.expect(201, "PUT", "/v1/queues/s/schedules/hourly", spec);
         source.advance("90s");
         let first = export(&source);
@@ -661,4 +661,57 @@ fn lines_may_end_as_other_systems_end_them_and_say_nothing_twice() {
     let long = format!("{HEAD}{a}{{\"cursor\":\"{}\"}}\n{b}", "x".repeat(2 << 20));
     let (end, _) = import(&served, "?existing=skip", &long);
     assert_eq!((&end["next_line"], &end["problem"]["status"]), (&json!(3), &json!(413)), "{end}");
+}
+
+/// A worker has a task: its lease is not one that ended. The server's own queue is nobody's.
+#[test]
+fn what_an_export_says_of_leases_and_jobs() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/k", "{}");
+    assert_eq!(served.lease("q", 1)[0]["attempt"], 1);
+    let task = kinds(&export(&served), "task").remove(0);
+    assert_eq!((&task["state"], task.get("attempt")), (&json!("leased"), None));
+    for half in ["m", "n"] {
+        let line = |n| format!("{{\"op\":\"put\",\"key\":\"{half}{n}\",\"delay\":\"1h\"}}\n");
+        let many: String = (0..9_000).map(line).collect();
+        assert_eq!(served.call("POST", "/v1/queues/m/batch", &many).status, 200);
+    }
+    let job = served.call("POST", "/v1/queues/m/cancel", r#"{"filter":{}}"#).json();
+    assert!(job["id"].is_u64(), "it is long enough for a job: {job}");
+    let lines = export(&served);
+    assert!(!text(&lines).contains("$jobs"), "a job is no task of a user");
+}
+
+/// Settings are not in before the tasks of the lines before them are.
+#[test]
+fn settings_wait_for_the_lines_before_them() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/b", "{}");
+    let lines = format!("{HEAD}{}{}{SETTINGS}", line("q", "a"), line("q", "b"));
+    let (end, _) = import(&served, "", &lines);
+    assert_eq!((&end["next_line"], &end["problem"]["type"]), (&json!(3), &json!("/problems/live")), "{end}");
+    assert_ne!(served.expect(200, "GET", "/v1/queues/mark", "")["draining"], true);
+}
+
+#[test]
+fn a_token_imports_no_more_tasks_than_it_may_have() {
+    let tokens = Tokens::parse(&format!("{SHOP} rights=read,admin scope=shop/ tasks=2\n")).expect("tokens");
+    let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let bearer = format!("Bearer {SHOP}");
+    let call = |lines: &str| {
+        let reply =
+            served.call_with("POST", "/v1/import?existing=skip", &[("authorization", &bearer)], lines);
+        reply.lines().pop().expect("an end")["end"].take()
+    };
+    let lines = |keys: &[&str]| -> String {
+        std::iter::once(HEAD.to_owned()).chain(keys.iter().map(|key| line("shop/q", key))).collect()
+    };
+    assert_eq!(call(&lines(&["a", "b"]))["added"], 2);
+    // The number is counted anew when it is old.
+    let mut end = Value::Null;
+    until("the tasks are counted", || {
+        end = call(&lines(&["c"]));
+        !end["problem"].is_null() || end["added"] == 0
+    });
+    assert_eq!(end["problem"]["type"], "/problems/busy", "{end}");
 }
