@@ -275,9 +275,10 @@ mod tests {
         let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
         assert_eq!(front.answer(request.expect("a request"), &standing).await.status(), 200);
         let seen = requests.seen();
-        assert_eq!(seen.len(), 1, "{seen:?}");
-        assert_eq!((seen[0].route, seen[0].class, seen[0].times.sum_us), ("/v1/queues", "2xx", 0));
-        assert_eq!(seen[0].times.counts[0], 1);
+        let called: Vec<_> = seen.iter().filter(|of| of.times.counts != [0; 8]).collect();
+        assert_eq!(called.len(), 1, "{seen:?}");
+        assert_eq!((called[0].route, called[0].class, called[0].times.sum_us), ("/v1/queues", "2xx", 0));
+        assert_eq!(called[0].times.counts[0], 1);
     }
 
     /// The story: a client that left took the future of its call with it, and the act that the queue carried out was in no line.
