@@ -1,9 +1,16 @@
 //! The log of the server, on stderr.
 
+mod backlog;
 mod floods;
 mod limiter;
+mod outlet;
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Stderr, Write};
+use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -13,13 +20,21 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use self::backlog::Importance;
 use self::limiter::Limiter;
-pub(crate) use self::limiter::{flush, tell_repeated};
+pub(crate) use self::limiter::tell_repeated;
+use self::outlet::{Lines, Outlet, WAITING_BYTES_MAX};
 use crate::output::{Told, causes};
 use crate::printable;
 
 /// What is logged unless something else is asked for. In an hour in which all is well that is a handful of lines.
 pub(crate) const FILTER_DEFAULT: &str = "info";
+
+/// The end of the process waits this long for a reader that stands still.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
+
+/// The log of this process, once it is set up.
+static OUTLET: OnceLock<Outlet> = OnceLock::new();
 
 /// The forms of a log.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,13 +152,46 @@ pub(crate) fn log_to_stderr(filter: &str, format: LogFormat, access: bool) -> Re
         LogFormat::Text => Written::Text,
         LogFormat::Json => Written::Json,
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(move || written.to_stderr());
+    let outlet = Outlet::start(io::stderr(), WAITING_BYTES_MAX).context("start the thread of the log")?;
+    let outlet = OUTLET.get_or_init(|| outlet).clone();
+    let lines = tracing_subscriber::fmt::layer().with_writer(Lines { outlet, written });
     let lines = match format {
         LogFormat::Text => lines.with_ansi(colours).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     let set_up = tracing_subscriber::registry().with(filter).with(Limiter).with(lines).try_init();
     set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
+}
+
+/// Tells all that was left out, and waits until the log is written; for a reader that stands still at most a second. Call it at the end of
+/// the process.
+pub(crate) fn flush() {
+    limiter::flush();
+    flush_lines();
+}
+
+fn flush_lines() {
+    if let Some(outlet) = OUTLET.get() {
+        let _some_are_lost = outlet.flush(FLUSH_MAX);
+    }
+}
+
+/// Writes what the standard library would write of a panic, through the log, so that no thread waits for the reader of stderr.
+/// `is_last`: the process ends with it, and it is waited for, as [`flush`] does.
+pub(crate) fn report_panic(panic: &PanicHookInfo<'_>, is_last: bool) {
+    let thread = thread::current();
+    let mut text = format!("\nthread '{}' {panic}\n", thread.name().unwrap_or("<unnamed>"));
+    let trace = Backtrace::capture();
+    if trace.status() == BacktraceStatus::Captured {
+        text.push_str(&format!("stack backtrace:\n{trace}\n"));
+    }
+    match OUTLET.get() {
+        Some(outlet) => outlet.push(Importance::High, text.into_bytes()),
+        None => drop(io::stderr().write_all(text.as_bytes())),
+    }
+    if is_last {
+        flush_lines();
+    }
 }
 
 #[cfg(test)]

@@ -126,6 +126,8 @@ events! {
     CALL_FAILED = "call_failed";
     /// A part of the server panicked.
     PANICKED = "panicked";
+    /// Lines were left out, because the log did not keep up.
+    LINES_LOST = "lines_lost";
     /// Lines like one before were left out.
     REPEATED = "repeated";
 

@@ -1,53 +1,116 @@
 //! What the queue tells, as lines of the log.
 //!
-//! The queue tells it on its own thread, which must not wait for the log. So it goes through a short list; if the log does not keep up, the
-//! rest is left out.
+//! The queue tells it on its own thread, which must not wait for the log. So it goes through a short list. If the log does not keep up, the
+//! list leaves out what later news of the same kind made stale, and counts it: the latest of each kind is always told.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tickwheel_queue::{ClockChange, Notice, Options};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::Notify;
 
 use crate::events;
 
-/// Notices that wait to be written.
+/// Notices that wait to be written. There are fewer kinds than this.
 const WAITING_MAX: usize = 256;
 
-/// Both ends of the list.
-pub(crate) struct Notices {
-    sender: Sender<Notice>,
-    receiver: Receiver<Notice>,
+/// The list that the queue's thread and the log share.
+pub(crate) struct Notices(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    came: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    notices: VecDeque<Notice>,
+    left_out: u64,
+}
+
+impl Waiting {
+    /// Takes a notice, and leaves out a stale one if there are too many: first of those that measure, then the oldest.
+    fn push(&mut self, notice: Notice) {
+        self.notices.push_back(notice);
+        if self.notices.len() <= WAITING_MAX {
+            return;
+        }
+        let kinds: Vec<Kind> = self.notices.iter().map(kind).collect();
+        let is_stale = |at: &usize| kinds[at + 1..].contains(&kinds[*at]);
+        let measures = |at: &usize| matches!(kinds[*at], Kind::CommitWaits | Kind::CommitSlow);
+        let stale: Vec<usize> = (0..kinds.len()).filter(is_stale).collect();
+        let at = stale.iter().copied().find(measures).or_else(|| stale.first().copied());
+        if at.and_then(|at| self.notices.remove(at)).is_some() {
+            self.left_out += 1;
+        }
+    }
+}
+
+/// What a notice is about: later news of one kind replaces earlier news.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Kind {
+    Clock,
+    Room,
+    ReadOnly,
+    CommitWaits,
+    CommitSlow,
+    Checkpoint,
+    Unknown,
+}
+
+fn kind(notice: &Notice) -> Kind {
+    match notice {
+        Notice::Clock(_) => Kind::Clock,
+        Notice::RoomShort { .. } | Notice::RoomAgain { .. } => Kind::Room,
+        Notice::ReadOnly { .. } => Kind::ReadOnly,
+        Notice::CommitWaits { .. } => Kind::CommitWaits,
+        Notice::CommitSlow { .. } => Kind::CommitSlow,
+        Notice::CheckpointLate { .. } | Notice::CheckpointDone => Kind::Checkpoint,
+        _ => Kind::Unknown,
+    }
 }
 
 impl Notices {
     pub(crate) fn new() -> Self {
-        let (sender, receiver) = channel(WAITING_MAX);
-        Self { sender, receiver }
+        Self(Arc::default())
     }
 
     /// Has a queue with these options tell this list.
     pub(crate) fn of(&self, options: Options) -> Options {
-        let sender = self.sender.clone();
+        let shared = Arc::clone(&self.0);
         options.on_notice(move |notice| {
-            // A log that takes nothing must not hold up the queue.
-            let _left_out = sender.try_send(notice);
+            lock(&shared).push(notice);
+            shared.came.notify_one();
         })
     }
 
     /// Writes what comes, for ever.
-    pub(crate) async fn write(&mut self) {
-        // This holds a sender itself, so the list does not end.
-        while let Some(notice) = self.receiver.recv().await {
-            write(notice);
+    pub(crate) async fn write(&self) {
+        loop {
+            self.write_rest();
+            self.0.came.notified().await;
         }
     }
 
     /// Writes what is there.
-    pub(crate) fn write_rest(&mut self) {
-        while let Ok(notice) = self.receiver.try_recv() {
-            write(notice);
+    pub(crate) fn write_rest(&self) {
+        let Waiting { notices, left_out } = std::mem::take(&mut *lock(&self.0));
+        notices.into_iter().for_each(write);
+        if left_out > 0 {
+            tracing::warn!(
+                event = events::LINES_LOST,
+                lines = left_out,
+                "the log did not keep up: lines are missing that later lines of the same kind made stale"
+            );
         }
     }
+}
+
+/// Nothing is written with the lock: the queue's thread must not wait for the log.
+fn lock(shared: &Shared) -> MutexGuard<'_, Waiting> {
+    shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write(notice: Notice) {
@@ -124,4 +187,50 @@ fn write_clock(change: ClockChange) {
 /// Whole milliseconds.
 pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slow(ms: u64) -> Notice {
+        Notice::CommitSlow { took: Duration::from_millis(ms) }
+    }
+
+    /// The story: 256 slow commits filled the list, and that the store had failed was told to no one.
+    #[test]
+    fn a_change_of_state_is_not_lost_behind_slow_commits() {
+        let mut waiting = Waiting::default();
+        waiting.push(Notice::RoomShort { room_bytes: 1 });
+        (0..300).for_each(|ms| waiting.push(slow(ms)));
+        waiting.push(Notice::ReadOnly { why: "the disk".into() });
+        waiting.push(Notice::RoomAgain { room_bytes: 9, after: Duration::ZERO });
+        (300..1_000).for_each(|ms| waiting.push(slow(ms)));
+        let Waiting { notices, left_out } = waiting;
+        assert_eq!(
+            (notices.len(), left_out),
+            (WAITING_MAX, 1_003 - WAITING_MAX as u64),
+            "the rest is counted"
+        );
+        assert_eq!(notices.front(), Some(&Notice::RoomShort { room_bytes: 1 }));
+        assert!(notices.contains(&Notice::ReadOnly { why: "the disk".into() }), "{notices:?}");
+        assert!(notices.contains(&Notice::RoomAgain { room_bytes: 9, after: Duration::ZERO }), "{notices:?}");
+        assert_eq!(notices.back(), Some(&slow(999)), "the latest wins");
+    }
+
+    #[test]
+    fn of_one_kind_of_state_the_latest_is_kept() {
+        let mut waiting = Waiting::default();
+        waiting.push(Notice::ReadOnly { why: "the disk".into() });
+        for n in 0..1_000 {
+            waiting.push(Notice::RoomShort { room_bytes: n });
+            waiting.push(Notice::RoomAgain { room_bytes: n, after: Duration::ZERO });
+        }
+        assert_eq!(waiting.notices.len(), WAITING_MAX);
+        assert_eq!(waiting.notices.front(), Some(&Notice::ReadOnly { why: "the disk".into() }));
+        assert_eq!(
+            waiting.notices.back(),
+            Some(&Notice::RoomAgain { room_bytes: 999, after: Duration::ZERO })
+        );
+    }
 }

@@ -271,7 +271,7 @@ impl Server {
                 None => std::future::pending().await,
             }
         });
-        let mut notices = std::mem::replace(&mut self.notices, Notices::new());
+        let notices = std::mem::replace(&mut self.notices, Notices::new());
         loop {
             tokio::select! {
                 () = &mut shutdown => break,

@@ -391,11 +391,11 @@ impl Serve {
             while first.elapsed() < ONE_STOP {
                 again.wait().await;
             }
-            log::flush();
             tracing::warn!(
                 event = events::STOPPED_AT_ONCE,
                 "stopped at once: leases that are not written down end with this process"
             );
+            log::flush();
             end_at_once()
         };
         let repeats = async {
@@ -427,10 +427,11 @@ fn end_at_once() -> Infallible {
 /// Ends the process when the engine panics. It no longer knows its own state then, so nothing more may be said to anybody;
 /// the next start reads what is durable.
 fn end_with_the_engine() {
-    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        if std::thread::current().name() == Some(tickwheel_queue::SHARD_THREAD) {
+        let thread = std::thread::current();
+        let is_engine = thread.name() == Some(tickwheel_queue::SHARD_THREAD);
+        log::report_panic(panic, is_engine || thread.name() == Some("main"));
+        if is_engine {
             std::process::abort();
         }
     }));

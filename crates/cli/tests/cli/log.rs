@@ -497,6 +497,83 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// The story: the reader of the log stood still, its pipe was full, and each thread that logged waited for it: the server with them.
+#[test]
+fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
+    const CALLS: usize = 6_000;
+    let mut child =
+        tickwheel(&["serve", "--listen", "127.0.0.1:0", "--memory", "--access-log", "--log-format", "json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start a server");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("its first line");
+    let address = line.trim_end().strip_prefix("listening http://").expect("an address");
+    let mut socket = TcpStream::connect(address).expect("connected");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+    let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
+    let mut call = |method: &str, target: &str| {
+        // In one piece: a second one would wait until the first is confirmed.
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
+        socket.write_all(request.as_bytes()).expect("sent");
+        status_of(&mut answers)
+    };
+    // No call is answered later than its line is handed over, so a log that waits stops at one of these.
+    for n in 0..CALLS {
+        assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
+    }
+    assert_eq!(call("PUT", "/v1/queues/q"), 400, "an act, behind all these");
+    assert_eq!(call("POST", "/v1/queues/q/pause"), 200);
+
+    // The reader goes on.
+    let mut log = BufReader::new(child.stderr.take().expect("piped"));
+    let mut lines = Vec::new();
+    let mut read_until = |event: &str| loop {
+        let mut line = String::new();
+        assert!(log.read_line(&mut line).expect("UTF-8") > 0, "no {event}");
+        let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let is_it = line["event"] == event;
+        lines.push(line);
+        if is_it {
+            break lines.clone();
+        }
+    };
+    let told = read_until("lines_lost");
+    let written = told.iter().filter(|line| line["event"] == "call").count() as u64;
+    let lost = told.last().and_then(|line| line["lines"].as_u64()).expect("a number");
+    let all = CALLS as u64 + 2;
+    assert!(
+        (all - 1..=all).contains(&(written + lost)),
+        "each line is written or counted, but the last may be under way: {written} + {lost}"
+    );
+    let acts = told.iter().filter(|line| line["event"] == "admin_act").count();
+    assert_eq!(acts, 2, "acts are written although calls are left out");
+    assert!(!told.iter().any(|line| line["target"] == "audit" && line["event"] == "lines_lost"));
+
+    // It stands still again, and the server ends all the same.
+    for n in 0..CALLS {
+        assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
+    }
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("sent");
+    assert!(child.wait().expect("its end").success());
+}
+
+/// The status of an answer of a connection that stays open.
+fn status_of(answers: &mut impl BufRead) -> u16 {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(answers.read_line(&mut head).expect("an answer") > 0, "{head:?}");
+    }
+    let bytes = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; bytes.expect("a length")];
+    answers.read_exact(&mut body).expect("its body");
+    head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{head}"))
+}
+
 /// The story: somebody tidied up the data directory, and the lock with it.
 #[test]
 fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
