@@ -23,6 +23,9 @@ pub enum OpenError {
         /// One of the files.
         name: String,
     },
+    /// A process that made it was killed before it was whole.
+    #[error("{UNFINISHED}; {DELETE_IT}")]
+    Unfinished,
     /// A later version wrote it.
     #[error(
         "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
@@ -74,6 +77,11 @@ pub enum OpenError {
     #[error(transparent)]
     Io(#[from] DiskError),
 }
+
+/// What a directory with the mark is.
+pub(crate) const UNFINISHED: &str = "the directory has the file `unfinished`: a salvage, a restore or a backup that made it did not finish, and tasks may be missing in it";
+/// What to do about it.
+pub(crate) const DELETE_IT: &str = "delete the directory, and run that command again";
 
 impl OpenError {
     pub(crate) fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
+use crate::layout::UNFINISHED_MARK;
 
 /// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
 ///
@@ -23,6 +24,8 @@ pub struct FsDisk {
     /// Counts uses, to tell which file was used longest ago.
     uses: u64,
     lock: Option<Lock>,
+    /// Whether lists leave out the mark of a directory that is being made.
+    is_maker: bool,
 }
 
 /// What says that this process owns the directory.
@@ -60,7 +63,13 @@ impl FsDisk {
             return Err(DiskError::new(DiskOp::Open, root.display().to_string(), source));
         }
         make_dirs(&root).map_err(|e| DiskError::new(DiskOp::CreateDir, root.display().to_string(), e))?;
-        Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None })
+        Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None, is_maker: false })
+    }
+
+    /// The same for the process that makes the directory: the mark of an unfinished one is not seen.
+    #[must_use]
+    pub fn of_maker(self) -> Self {
+        Self { is_maker: true, ..self }
     }
 
     /// The directory.
@@ -172,6 +181,7 @@ impl Disk for FsDisk {
                 // Names that are no UTF-8 are none of ours.
                 names.extend(entry?.file_name().into_string());
             }
+            names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));
             names.sort_unstable();
             Ok(names)
         };
@@ -239,7 +249,7 @@ impl Disk for FsDisk {
     }
 
     fn another(&self) -> Self {
-        Self { root: self.root.clone(), open: BTreeMap::new(), uses: 0, lock: None }
+        Self { root: self.root.clone(), open: BTreeMap::new(), uses: 0, lock: None, is_maker: self.is_maker }
     }
 
     fn free_bytes(&mut self) -> u64 {

@@ -15,7 +15,7 @@ use crate::meta::{self, Meta};
 /// # Errors
 /// `meta` is damaged, or the directory cannot be read.
 pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
-    let meta = meta::find(&mut Directory::new(path)?)?;
+    let meta = meta::find(&mut Directory::new(path)?.of_maker())?;
     Ok(meta.as_ref().map(of))
 }
 

@@ -10,6 +10,9 @@ pub(crate) const META: &str = "meta";
 pub(crate) const SHARD: &str = "shard-0000";
 /// The note of the newest log file, in the shard's folder.
 const NEWEST: &str = "newest-log";
+/// The mark of a directory that is being made: a file beside `meta`. It is removed when all of the directory is durable. No process opens a
+/// directory with the mark, whatever its name is.
+pub const UNFINISHED_MARK: &str = "unfinished";
 /// What the name of an unfinished file ends in.
 pub(crate) const UNFINISHED: &str = ".tmp";
 

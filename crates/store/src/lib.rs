@@ -53,6 +53,7 @@ pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
 pub use identity::identity;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
+pub use layout::UNFINISHED_MARK;
 pub use memory::MemoryStore;
 pub use meta::FORMAT;
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};

@@ -3,7 +3,9 @@
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
-use crate::layout::{HEADER_BYTES, Header, META, SHARD, header, kind_of, le_u64, read_header, unfinished};
+use crate::layout::{
+    HEADER_BYTES, Header, META, SHARD, UNFINISHED_MARK, header, kind_of, le_u64, read_header, unfinished,
+};
 use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
@@ -109,6 +111,9 @@ pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Opti
 pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if has(UNFINISHED_MARK) {
+        return Err(OpenError::Unfinished);
+    }
     match (has(META), has(SHARD)) {
         (false, false) => Ok(None),
         (false, true) => {
@@ -133,9 +138,12 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
 /// Whether the place may become a data directory, if it is none: what has other files is somebody else's, or was given by mistake.
 ///
 /// # Errors
-/// [`OpenError::Foreign`]; or the disk failed.
+/// [`OpenError::Foreign`], [`OpenError::Unfinished`]; or the disk failed.
 pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     let names = disk.list("")?;
+    if names.iter().any(|name| name == UNFINISHED_MARK) {
+        return Err(OpenError::Unfinished);
+    }
     let unfinished = unfinished(META);
     if names.iter().any(|name| name == META || name == SHARD) {
         return Ok(());

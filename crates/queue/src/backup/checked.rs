@@ -18,7 +18,7 @@ use super::report::BackupError;
 /// [`BackupError::Stopped`], or the directory cannot be looked at.
 pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError> {
     hand.watch().checks();
-    let directory = Directory::new(path).map_err(|error| of_disk(path, error))?;
+    let directory = Directory::new(path).map_err(|error| of_disk(path, error))?.of_maker();
     let mut followed = Followed { directory, hand };
     let found = examine(&mut followed, Depth::Records);
     // A stop looks like a disk that cannot be read.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tickwheel_store::open_no_link;
+use tickwheel_store::{UNFINISHED_MARK, open_no_link};
 
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
@@ -15,6 +15,10 @@ use super::report::BackupError;
 
 /// The end of a copy's name until the copy is whole.
 pub const UNFINISHED: &str = ".unfinished";
+
+/// For people who find the mark.
+const MARK_TEXT: &[u8] = b"The directory that this file is in is not whole: `tickwheel salvage`, `tickwheel restore` or a backup was making it and did not \
+finish. Delete the directory and run the command again.\n";
 
 /// The beginning of a file that belongs to a copy.
 #[derive(Clone, Debug)]
@@ -71,9 +75,17 @@ impl Copy {
             }
             made => {
                 made.map_err(|source| failed("make", &made_as, source))?;
-                Ok(Self { target: target.to_owned(), made_as, is_named: false })
+                let copy = Self { target: target.to_owned(), made_as, is_named: false };
+                copy.mark()?;
+                Ok(copy)
             }
         }
+    }
+
+    /// Puts a mark into it that every opening refuses, durably, before anything else is in it.
+    fn mark(&self) -> Result<(), BackupError> {
+        write_file(&self.made_as.join(UNFINISHED_MARK), MARK_TEXT, &mut Hand::quick())?;
+        sync_dir(&self.made_as)
     }
 
     /// Where it is now.
@@ -127,6 +139,9 @@ impl Copy {
     fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let rename =
             |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
+        let mark = self.made_as.join(UNFINISHED_MARK);
+        fs::remove_file(&mark).map_err(|source| failed("remove", &mark, source))?;
+        sync_dir(&self.made_as)?;
         // An empty directory at the target gives way.
         rename(&self.made_as, &self.target)?;
         if let Err(error) = sync(folder_of(&self.target)) {

@@ -95,10 +95,11 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     let before = directory.stamps().unwrap_or_default();
     let found = read(&mut directory, progress).map_err(|error| hopeless(from, error))?;
     let failed = |source: WriteError| SalvageError::Write { path: to.to_owned(), source };
-    let target = FsDisk::new(copy.path()).map_err(|error| failed(WriteError::Failed(error.to_string())))?;
+    let target =
+        FsDisk::new(copy.path()).map_err(|error| failed(WriteError::Failed(error.to_string())))?.of_maker();
     let report = write(found, &mut directory, target, progress).map_err(failed)?;
     progress(Progress::Checking);
-    let mut written = Directory::new(copy.path()).map_err(look)?;
+    let mut written = Directory::new(copy.path()).map_err(look)?.of_maker();
     let checked = examine(&mut written, Depth::Records);
     if !checked.is_in_order() {
         return Err(SalvageError::BadCopy { path: to.to_owned(), problems: checked.problems });
@@ -159,5 +160,49 @@ mod tests {
         let text = error.expect_err("it changed").to_string();
         assert!(text.contains("shard-0000/log-00000009") && text.contains("salvage again"), "{text}");
         assert!(!out.exists());
+    }
+
+    fn copied(from: &Path, to: &Path) {
+        std::fs::create_dir(to).expect("made");
+        for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+            let to = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                copied(&entry.path(), &to);
+            } else {
+                std::fs::copy(entry.path(), to).expect("copied");
+            }
+        }
+    }
+
+    /// The story: a salvage was killed while it wrote. `serve` started from what was there, with half of the tasks, and `doctor` found it in
+    /// order; the same after somebody gave it another name.
+    #[test]
+    fn what_a_killed_salvage_leaves_is_refused_by_all_under_any_name() {
+        let place = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| place.path().join(name);
+        drop(Queue::open(at("data")).expect("it opens"));
+        let mut killed = 0;
+        let saved = salvage(&at("data"), &at("out"), &mut |progress| {
+            if matches!(progress, Progress::Written(..) | Progress::Checking) {
+                copied(&at("out.unfinished"), &at(&format!("killed-{killed}")));
+                killed += 1;
+            }
+        });
+        assert!(saved.expect("it is whole").is_whole() && killed > 1);
+        for killed in (0..killed).map(|n| at(&format!("killed-{n}"))) {
+            let told = [
+                Queue::open(&killed).expect_err("an opening").to_string(),
+                Queue::options().virtual_clock().open(&killed).expect_err("an opening").to_string(),
+                super::super::backup(&killed, &at("backup")).expect_err("a backup").to_string(),
+                super::super::restore(&killed, &at("restored")).expect_err("a restore").to_string(),
+                salvage(&killed, &at("again"), &mut |_| {}).expect_err("a salvage").to_string(),
+                examine(&mut Directory::new(&killed).expect("there"), Depth::Opening).problems[0].to_string(),
+            ];
+            for told in told {
+                assert!(told.contains("did not finish") && told.contains("delete the directory"), "{told}");
+            }
+        }
+        drop(Queue::open(at("out")).expect("it opens"));
+        assert!(!at("out/unfinished").exists());
     }
 }

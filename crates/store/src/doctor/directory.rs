@@ -10,7 +10,7 @@ use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::FsDisk;
 use crate::fs_disk::read_all_at;
-use crate::layout::SHARD;
+use crate::layout::{SHARD, UNFINISHED_MARK};
 
 /// A directory that is looked at: whatever would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are opened for
 /// reading, so it takes no more than the right to read them.
@@ -18,6 +18,8 @@ use crate::layout::SHARD;
 pub struct Directory {
     root: PathBuf,
     open: BTreeMap<String, File>,
+    /// Whether lists leave out the mark of a directory that is being made.
+    is_maker: bool,
 }
 
 /// A directory that no process takes. See [`Directory::pin`].
@@ -37,7 +39,13 @@ impl Directory {
         if !fs::metadata(&root).map_err(error)?.is_dir() {
             return Err(error(io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { root, open: BTreeMap::new() })
+        Ok(Self { root, open: BTreeMap::new(), is_maker: false })
+    }
+
+    /// The same for the process that makes the directory: the mark of an unfinished one is not seen.
+    #[must_use]
+    pub fn of_maker(self) -> Self {
+        Self { is_maker: true, ..self }
     }
 
     /// The directory.
@@ -146,6 +154,7 @@ impl Disk for Directory {
             // A name that is no UTF-8 is none of ours, and is to be seen.
             let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
             let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
+            names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));
             names.sort_unstable();
             Ok(names)
         };
@@ -202,7 +211,7 @@ impl Disk for Directory {
     }
 
     fn another(&self) -> Self {
-        Self { root: self.root.clone(), open: BTreeMap::new() }
+        Self { root: self.root.clone(), open: BTreeMap::new(), is_maker: self.is_maker }
     }
 
     fn free_bytes(&mut self) -> u64 {

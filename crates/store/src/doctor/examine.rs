@@ -15,7 +15,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
-use crate::layout::{Kind, META, SHARD, kind_of, log_file, newest_file, unfinished};
+use crate::layout::{Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newest_file, unfinished};
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
@@ -81,8 +81,13 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     found.is_ours = has(META) || has(SHARD);
-    let own = [META, SHARD, FsDisk::LOCK_FILE, &*unfinished(META), BACKUP_MANIFEST];
+    let own = [META, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
+    if has(UNFINISHED_MARK) {
+        // Whatever else may be wrong with it: it is not to be used.
+        found.is_ours = true;
+        return Err(OpenError::Unfinished);
+    }
     if !found.is_ours {
         let empty = names.iter().all(|name| name == FsDisk::LOCK_FILE);
         let what = if empty { "it is empty" } else { "it has files, and none is of a data directory" };

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::error::OpenError;
+use crate::error::{DELETE_IT, OpenError, UNFINISHED};
 
 /// One thing that is wrong: where, what, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +61,9 @@ impl From<OpenError> for Problem {
             OpenError::OlderFormat { file, found, oldest } => {
                 let what = format!("it has format {found}, and this version reads from {oldest} on");
                 Self { file, offset: Some(8), what, to_do: OLDER }
+            }
+            OpenError::Unfinished => {
+                Self { file: String::new(), offset: None, what: UNFINISHED.to_owned(), to_do: DELETE_IT }
             }
             OpenError::Io(error) => {
                 let what = format!("failed to {} it: {}", error.op, error.source);

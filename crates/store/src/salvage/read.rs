@@ -21,7 +21,9 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
-use crate::layout::{HEADER_BYTES, Kind, META, SHARD, kind_of, log_file, newest_file, segment_file};
+use crate::layout::{
+    HEADER_BYTES, Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newest_file, segment_file,
+};
 use crate::log::{FrameHead, HEAD_BYTES, read_frame};
 use crate::meta::Meta;
 use crate::newest::{self, Newest};
@@ -118,6 +120,9 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
 fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>), OpenError> {
     let names = source.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if has(UNFINISHED_MARK) {
+        return Err(OpenError::Unfinished);
+    }
     if !has(SHARD) {
         return Err(OpenError::corrupt(SHARD, 0, "the folder is missing, and all tasks were in it"));
     }
