@@ -137,6 +137,10 @@ events! {
     REFUSED = "refused";
     /// A client of beanstalkd paused a tube.
     TUBE_PAUSED = "tube_paused";
+    /// A client of beanstalkd kicked jobs of a tube.
+    TUBE_KICKED = "tube_kicked";
+    /// A client of beanstalkd kicked one job.
+    JOB_KICKED = "job_kicked";
     /// A call.
     CALL = "call";
 }
@@ -184,7 +188,9 @@ pub const LIMITED: &[Limited] = &[
     Limited::of(ADMIN_ACT, &["method", "route", "queue", "name", "status", "result", "token", "address"])
         .share("token")
         .unless("result", CARRIED_OUT),
-    Limited::of(TUBE_PAUSED, &["queue", "pause_s"]),
+    Limited::of(TUBE_PAUSED, &["queue", "pause_s", "address"]).share("address"),
+    Limited::of(TUBE_KICKED, &["queue", "address"]).share("address"),
+    Limited::of(JOB_KICKED, &["address"]).share("address"),
     Limited::of(CALL_FAILED, &["method", "route", "status"]),
     Limited::of(ACCEPT_FAILED, &[]),
     Limited::of(CONNECTIONS_FULL, &[]),

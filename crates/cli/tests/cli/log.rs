@@ -497,6 +497,47 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// Pauses and redrives are an administrator's over HTTP, so they have audit lines at the other door, too; no secret is in them at `trace`.
+#[test]
+fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
+    let server = Logged::start(
+        &["--log-format", "json", "--log", "trace", "--access-log", "--beanstalk", "127.0.0.1:0"],
+        &[],
+    );
+    let line = json(&server.wait_for(&["\"listening\""])).swap_remove(0);
+    let door = line["beanstalk"].as_str().unwrap_or_else(|| panic!("no door: {line}"));
+    let mut socket = TcpStream::connect(door.trim_start_matches("beanstalk://")).expect("connected");
+    let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
+    let mut say = |command: &str| {
+        socket.write_all(command.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        answers.read_line(&mut answer).expect("an answer");
+        answer.trim_end().to_owned()
+    };
+    let id = say("put 1 3600 60 14\r\nmarker-payload\r\n");
+    let id = id.strip_prefix("INSERTED ").unwrap_or_else(|| panic!("{id}")).to_owned();
+    assert_eq!(say(&format!("kick-job {id}\r\n")), "KICKED");
+    assert!(say("put 1 3600 60 14\r\nmarker-payload\r\n").starts_with("INSERTED"));
+    assert_eq!(say("kick 10\r\n"), "KICKED 1");
+    assert_eq!(say("pause-tube default 60\r\n"), "PAUSED");
+    assert_eq!(say("marker-rubbish\r\n"), "UNKNOWN_COMMAND");
+    let text = server.stop();
+    let lines = json(&text);
+    let acts: Vec<_> = lines.iter().filter(|line| line["target"] == "audit").collect();
+    let shown: Vec<_> =
+        acts.iter().map(|line| ["event", "queue", "kicked", "address"].map(|name| &line[name])).collect();
+    assert_eq!(
+        serde_json::to_value(shown).expect("JSON"),
+        serde_json::json!([
+            ["job_kicked", null, null, "127.0.0.1"],
+            ["tube_kicked", "default", 1, "127.0.0.1"],
+            ["tube_paused", "default", null, "127.0.0.1"],
+        ])
+    );
+    assert_eq!(acts[0]["id"].to_string(), id);
+    assert!(!text.contains("marker"), "{text}");
+}
+
 /// The story: the reader of the log stood still, its pipe was full, and each thread that logged waited for it: the server with them.
 #[test]
 fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::desk::Desk;
-use super::session;
+use super::session::{self, From};
 use crate::addresses::Addresses;
 use crate::events;
 use crate::listen::{Came, ListenAt, Opened, keep_alive};
@@ -91,10 +91,10 @@ impl Listener {
         let tls = self.tls.clone();
         connections.spawn(async move {
             match came {
-                Came::Unix(socket) => session::serve(socket, desk).await,
+                Came::Unix(socket) => session::serve(socket, desk, From(from)).await,
                 Came::Tcp(socket, _) => {
                     keep_alive(&socket);
-                    serve(tls, socket, desk).await;
+                    serve(tls, socket, desk, From(from)).await;
                 }
             }
             drop((place, share));
@@ -102,14 +102,14 @@ impl Listener {
     }
 }
 
-async fn serve(tls: Option<Tls>, socket: TcpStream, desk: Arc<Desk>) {
-    let Some(tls) = tls else { return session::serve(socket, desk).await };
+async fn serve(tls: Option<Tls>, socket: TcpStream, desk: Arc<Desk>, from: From) {
+    let Some(tls) = tls else { return session::serve(socket, desk, from).await };
     let begun = tokio::select! {
         begun = tls.begin(socket) => begun,
         () = desk.stopping.wait() => return,
     };
     match begun {
-        Begun::Encrypted(socket) => session::serve(socket, desk).await,
+        Begun::Encrypted(socket) => session::serve(socket, desk, from).await,
         Begun::Plain(_) => tracing::debug!("a client of beanstalkd's protocol did not speak TLS"),
         Begun::Failed(error) => tracing::debug!(%error, "no handshake"),
     }

@@ -4,6 +4,8 @@ mod job;
 mod put;
 mod reserve;
 
+use std::fmt;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -32,13 +34,26 @@ const LOOK_BYTES: usize = 4;
 /// A job may be due so far ahead: the queue takes no more, and beanstalkd's 136 years are longer than anybody waits. 100 years, in milliseconds.
 const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
 
+/// Where a connection comes from, as the audit says it.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct From(pub(super) Option<IpAddr>);
+
+impl fmt::Display for From {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(from) => from.to_canonical().fmt(f),
+            None => f.write_str("unix"),
+        }
+    }
+}
+
 /// Serves one connection to its end.
-pub(super) async fn serve<S>(socket: S, desk: Arc<Desk>)
+pub(super) async fn serve<S>(socket: S, desk: Arc<Desk>, from: From)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut wire = Wire::new(socket, desk.job_bytes_max, &desk.counters);
-    let mut session = Session::new(&desk);
+    let mut session = Session::new(&desk, from);
     let served = session.run(&mut wire).await;
     drop(session);
     match served {
@@ -59,6 +74,7 @@ struct Place {
 
 struct Session<'a> {
     desk: &'a Desk,
+    from: From,
     used: Place,
     watched: Vec<Place>,
     /// Memory for them, but for the one that each connection watches at first.
@@ -74,7 +90,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(desk: &'a Desk) -> Self {
+    fn new(desk: &'a Desk, from: From) -> Self {
         let tube = Tube::new(DEFAULT.as_bytes()).expect("it is a name");
         let queue = desk.queue_of(&tube).expect("a namespace leaves room for it");
         desk.tubes.hold(&queue, Hold::Use);
@@ -83,6 +99,7 @@ impl<'a> Session<'a> {
         let used = Place { tube, queue };
         Self {
             desk,
+            from,
             watched: vec![used.clone()],
             watching: desk.watches.begin(),
             queues: [used.queue.clone()].into(),
@@ -179,11 +196,8 @@ impl<'a> Session<'a> {
             Command::Release { id, priority, delay_s } => self.release(id, priority, delay_s).await?,
             Command::Bury { id, priority } => self.bury(id, priority).await?,
             Command::Touch(id) => self.touch(id).await?,
-            Command::KickJob(id) => match self.act(id, Act::Run).await? {
-                Ok(_) => Reply::KickedOne,
-                Err(reply) => reply,
-            },
-            Command::Kick(max) => look::kick(self.desk, &self.used.queue, u64::from(max)).await?,
+            Command::KickJob(id) => self.kick_job(id).await?,
+            Command::Kick(max) => self.kick(max).await?,
             Command::PauseTube { tube, pause_s } => self.pause(&tube, pause_s).await?,
             Command::DeleteKey(key) => self.delete_key(&key).await?,
             Command::DelayKey { key, when } => self.delay_key(&key, when).await?,
@@ -252,6 +266,27 @@ impl<'a> Session<'a> {
         Reply::Watching(self.watched.len())
     }
 
+    async fn kick(&self, max: u32) -> Result<Reply<'static>, Cut> {
+        let queue = &self.used.queue;
+        let reply = look::kick(self.desk, queue, u64::from(max)).await?;
+        if let Reply::Kicked(kicked) = reply {
+            let (queue, address) = (queue.as_str(), self.from);
+            tracing::info!(target: events::AUDIT, event = events::TUBE_KICKED, queue, kicked, %address, "a client of beanstalkd kicked jobs of a tube");
+        }
+        Ok(reply)
+    }
+
+    async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
+        Ok(match self.act(id, Act::Run).await? {
+            Ok(_) => {
+                let address = self.from;
+                tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
+                Reply::KickedOne
+            }
+            Err(reply) => reply,
+        })
+    }
+
     async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, Cut> {
         let Some(queue) = self.desk.queue_of(tube) else { return Ok(Reply::NotFound) };
         match self.desk.queue.queue(&queue).await {
@@ -264,8 +299,8 @@ impl<'a> Session<'a> {
         match self.desk.queue.change_queue(ChangeQueue { queue: queue.clone(), change }).await {
             Ok(()) => {
                 self.desk.tubes.paused(&queue, pause_s, now);
-                let queue = queue.as_str();
-                tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, "a client of beanstalkd paused a tube");
+                let (queue, address) = (queue.as_str(), self.from);
+                tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, %address, "a client of beanstalkd paused a tube");
                 Ok(Reply::Paused)
             }
             Err(tickwheel_queue::QueueError::Unavailable(why)) => unavailable(&why),
