@@ -212,7 +212,9 @@ fn every_command_in_the_text_and_its_tables_is_known() {
     const OTHERS: [&str; 3] = ["timedatectl timesync-status", "chronyc tracking", "kill -9"];
     let (page, unit) = (page(), Unit::started());
     prepare(&unit);
-    let help = ["serve", "import", "cancel", "purge"].map(|of| unit.does(&format!("tickwheel {of} --help"))).concat();
+    let help = ["serve", "import", "cancel", "purge"]
+        .map(|of| unit.does(&format!("tickwheel {of} --help")))
+        .concat();
     let (mut typed, mut options) = (0, 0);
     for piece in commands_of_the_text(&page) {
         if piece.starts_with("tickwheel ") || piece.starts_with("systemctl ") {
