@@ -387,12 +387,13 @@ impl Engine {
         let running = import.running.as_ref().filter(|_| takes_turns);
         let running = running.and_then(|key| self.live(&import.queue, key));
         let mut waiting = import.waiting.clone();
-        waiting.retain(|_| takes_turns);
+        // Of no instant two tasks are made, however often the same file is imported: up to the last instant that has a task here, all are over.
+        let made_here = before.and_then(|before| before.last);
+        waiting.retain(|at| takes_turns && made_here.is_none_or(|last| *at > last));
         waiting.truncate(ScheduleRecord::WAITING_MAX);
-        // Of no instant two tasks are made.
-        let decided = before.and_then(|before| before.last).unwrap_or_default().max(import.decided);
+        let decided = made_here.unwrap_or_default().max(import.decided);
         let mut record = ScheduleRecord {
-            last: import.last,
+            last: import.last.max(made_here),
             made: import.made,
             skipped: import.skipped,
             running: running.map(|slot| self.entries.get(slot).task.id),

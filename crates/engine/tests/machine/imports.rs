@@ -569,6 +569,57 @@ fn a_schedule_goes_on_where_it_stood() {
     assert_eq!(stats(&mut world), (2, 0));
 }
 
+/// The file is older than what the server has made since, and is imported again and again.
+#[test]
+fn a_schedule_that_is_replaced_again_makes_no_instant_twice() {
+    let mut world = World::new();
+    let every = Cadence::Every { ms: 1_000 };
+    assert_eq!(bring(&mut world, schedule(Existing::Refuse, every.clone())), Ok(NEW));
+    world.pass_ms(2_500);
+    for leased in world.lease(9, 1_000) {
+        world.ack(leased.token);
+    }
+    for time in 1..=3 {
+        let again = schedule(Existing::Replace, every.clone());
+        assert_eq!(bring(&mut world, again), Ok(ImportOutcome::Replaced));
+        world.pass_ms(0);
+        let stands = record(&mut world);
+        assert_eq!((stands.last, stands.next), (Some(ms(2_000)), Some(ms(3_000))), "time {time}");
+        assert_eq!(world.counts(), (0, 0, 0), "time {time}: an instant was made again");
+    }
+    world.pass_ms(500);
+    assert_eq!(world.lease(9, 1_000).len(), 1, "it goes on");
+}
+
+/// Instants that wait in the file, and that have had their task here.
+#[test]
+fn instants_that_waited_elsewhere_are_not_made_again_where_they_had_their_turn() {
+    let mut world = World::new();
+    let turns = Schedule { overlap: Overlap::Queue, ..Schedule::new(Cadence::Every { ms: 1_000 }) };
+    let import = |existing, waiting: &[i64]| ImportSchedule {
+        schedule: Arc::new(turns.clone()),
+        decided: ms(1_000),
+        waiting: waiting.iter().map(|at| ms(*at)).collect(),
+        ..schedule(existing, Cadence::Every { ms: 1_000 })
+    };
+    assert_eq!(bring(&mut world, import(Existing::Refuse, &[0, 1_000])), Ok(NEW));
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        world.pass_ms(500);
+        for leased in world.lease(9, 1_000) {
+            made.push(leased.key.as_str().to_owned());
+            world.ack(leased.token);
+        }
+    }
+    assert_eq!(made.len(), 2, "{made:?}");
+    for time in 1..=2 {
+        assert_eq!(bring(&mut world, import(Existing::Replace, &[0, 1_000])), Ok(ImportOutcome::Replaced));
+        world.pass_ms(0);
+        assert_eq!(world.counts(), (0, 0, 0), "time {time}: an instant was made again");
+        assert_eq!(record(&mut world).waiting, [], "time {time}");
+    }
+}
+
 #[test]
 fn a_schedule_waits_for_the_task_that_runs() {
     let mut world = World::new();
