@@ -8,6 +8,8 @@ use clap::Args;
 use tickwheel_api::client::{Client, Retries, SERVER_URL_DEFAULT};
 use tickwheel_server::HASHED;
 
+use crate::portable::way_on::Words;
+
 /// Which server.
 #[derive(Args, Debug)]
 pub(crate) struct Remote {
@@ -54,6 +56,21 @@ impl Remote {
             Some(token) => client.with_token(&token),
             None => client,
         })
+    }
+
+    /// Adds what was given, so that a command that is printed goes to the same server. A token is never among it, only the name of its file.
+    pub(crate) fn add_to(&self, words: &mut Words) {
+        if !self.server.is_empty() && self.server != SERVER_URL_DEFAULT {
+            words.option("--server", &self.server);
+        }
+        for (name, path) in [("--token-file", &self.token_file), ("--ca-file", &self.ca_file)] {
+            if let Some(path) = path {
+                words.path(name, path);
+            }
+        }
+        if self.retries > 0 {
+            words.option("--retries", &self.retries.to_string());
+        }
     }
 
     fn token(&self) -> Result<Option<String>> {

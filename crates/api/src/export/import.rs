@@ -209,6 +209,11 @@ pub struct ImportCounts {
 }
 
 impl ImportCounts {
+    /// All that were dealt with, the ones that were left out among them.
+    pub fn total(self) -> u64 {
+        self.added + self.replaced + self.skipped
+    }
+
     /// Adds those of another part of the file.
     pub fn add(&mut self, other: Self) {
         let Self { added, replaced, skipped, new_ids } = other;

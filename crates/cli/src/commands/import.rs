@@ -13,6 +13,7 @@ use crate::output::{STDOUT, json_line, say, stdout};
 use crate::portable::directory::{self, Clock};
 use crate::portable::progress::Progress;
 use crate::portable::reading::Reading;
+use crate::portable::way_on::Words;
 use crate::remote::Remote;
 
 /// Lines in one request: as many as a server takes, the header not counted.
@@ -57,11 +58,11 @@ pub(crate) struct Import {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum OnExisting {
-    /// They stay as they are; it does no harm to import a file twice so
+    /// Keep them. Importing the same file again changes nothing
     Skip,
-    /// What the file says takes their place
+    /// Replace them with what the file says
     Replace,
-    /// The import stops before that line
+    /// Stop the import before that line
     Refuse,
 }
 
@@ -89,8 +90,11 @@ impl Import {
     /// # Errors
     /// What stopped it, and how to go on.
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if self.revoke && self.existing != OnExisting::Replace {
+            bail!("--revoke is for --existing replace: nothing else takes a task out of a worker's hands");
+        }
         let mut reading = Reading::open(&self.file)?;
-        let mut progress = Progress::new("imported");
+        let mut progress = Progress::new("records imported");
         let mut done = Done { next_line: self.from_line, ..Done::default() };
         let imported = match &self.data {
             Some(directory) => self.bring_into_directory(directory, &mut reading, &mut done, &mut progress),
@@ -99,7 +103,7 @@ impl Import {
         let ImportCounts { added, replaced, skipped, new_ids } = done.counts;
         say(&format!(
             "{}: {added} added ({new_ids} with new ids), {replaced} replaced, {skipped} skipped",
-            progress.told(added + replaced)
+            progress.told(done.counts.total())
         ));
         imported?;
         reading.check_whole()?;
@@ -110,10 +114,41 @@ impl Import {
     fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         anyhow::anyhow!(
-            "{}{hint}\nall lines before line {line} are in, and none after; go on with `tickwheel import {} --from-line {line}`",
+            "{}{hint}\nall lines before line {line} are in, and none after; {}",
             problem.detail,
-            self.file.display()
+            self.way_on(line, self.existing)
         )
+    }
+
+    /// How to go on with this line: all that was given, so that it goes to the same place.
+    fn way_on(&self, line: u64, existing: OnExisting) -> String {
+        let mut words = Words::new(&["tickwheel", "import"]);
+        match self.file.as_os_str() == "-" {
+            true => words = Words::new(&[]),
+            // A name that begins with a dash is no option behind a folder.
+            false if self.file.as_os_str().as_encoded_bytes().starts_with(b"-") => {
+                words.word(&format!("./{}", self.file.display()));
+            }
+            false => words.word(&self.file.display().to_string()),
+        }
+        if existing != OnExisting::Refuse {
+            words.option("--existing", Existing::from(existing).name());
+        }
+        if self.revoke {
+            words.word("--revoke");
+        }
+        if self.verbose {
+            words.word("--verbose");
+        }
+        match &self.data {
+            Some(directory) => words.path("--data", directory),
+            None => self.remote.add_to(&mut words),
+        }
+        words.option("--from-line", &line.to_string());
+        match self.file.as_os_str() == "-" {
+            true => format!("to go on, give the same input again, with {}", words.line()),
+            false => format!("go on with `{}`", words.line()),
+        }
     }
 
     /// Passes over the lines before the first.
@@ -175,8 +210,7 @@ impl Import {
                 }
             }
             self.print(&importer.rows())?;
-            let counts = importer.counts();
-            progress.at(counts.added + counts.replaced);
+            progress.at(importer.counts().total());
             next = match reading.next() {
                 Ok(next) => next,
                 // What was read goes in before it is said what is wrong.
@@ -220,7 +254,7 @@ impl Import {
                 body.push(b'\n');
             }
             self.send(client, first, body, done)?;
-            progress.at(done.counts.added + done.counts.replaced);
+            progress.at(done.counts.total());
         }
         broken.map_or(Ok(()), Err)
     }
@@ -233,10 +267,9 @@ impl Import {
             first_line: first,
         };
         let (rows, end) = client.import(query, body).map_err(|error| {
-            let told = format!(
-                "the lines from {first} on may be in or not; go on with `tickwheel import {} --from-line {first} --existing skip`",
-                self.file.display()
-            );
+            let again = if self.existing == OnExisting::Refuse { OnExisting::Skip } else { self.existing };
+            let told =
+                format!("the lines from {first} on may be in or not; {}", self.way_on(first, again));
             anyhow::Error::from(error).context(told)
         })?;
         done.counts.add(end.counts);

@@ -5,3 +5,4 @@ pub(crate) mod directory;
 pub(crate) mod progress;
 pub(crate) mod reading;
 pub(crate) mod unfinished;
+pub(crate) mod way_on;

@@ -14,7 +14,7 @@ const APART: Duration = Duration::from_secs(2);
 pub(crate) struct Progress {
     begun: Instant,
     told: Instant,
-    /// What is done with the lines, such as "exported".
+    /// What was done with what, such as "tasks exported".
     done: &'static str,
 }
 
@@ -23,7 +23,7 @@ impl Progress {
         Self { begun: Instant::now(), told: Instant::now(), done }
     }
 
-    /// So many tasks are done by now.
+    /// So many are done by now.
     pub(crate) fn at(&mut self, count: u64) {
         if self.told.elapsed() >= APART {
             self.told = Instant::now();
@@ -36,9 +36,9 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let memory = peak_bytes()
-            .map_or_else(String::new, |bytes| format!(", {} of memory at most", HumanBytes(bytes)));
+            .map_or_else(String::new, |bytes| format!(", peak memory {}", HumanBytes(bytes)));
         let (done, rate) = (self.done, HumanCount(rate as u64));
-        format!("{} tasks {done} in {seconds:.1} s, {rate}/s{memory}", HumanCount(count))
+        format!("{} {done} in {seconds:.1} s, {rate}/s{memory}", HumanCount(count))
     }
 }
 

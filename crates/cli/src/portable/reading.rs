@@ -43,7 +43,7 @@ impl Reading {
         let head = line(&mut from, 1)?;
         let header = match ExportLine::parse(&head) {
             Ok(ExportLine::Header(header)) => header,
-            Ok(_) => bail!("line 1 is no header of an export: is this the whole file?"),
+            Ok(_) => bail!("line 1 is not an export header; is the beginning of the file missing?"),
             Err(refused) => bail!("line 1: {refused}; {}", refused.hint),
         };
         Ok(Self { from, head, header, next: 2, counted: ExportEnd::default(), end: None })
@@ -100,10 +100,10 @@ impl Reading {
     /// It has no end, or not as many lines as that says.
     pub(crate) fn check_whole(&self) -> Result<()> {
         match self.end {
-            None => bail!(
-                "the file is cut: line {} should follow and at last an `end`; all that is there is in",
-                self.next
-            ),
+            None => {
+                let last = self.next - 1;
+                bail!("the file is incomplete: it has no `end` line after line {last}. Its lines up to {last} were imported")
+            }
             Some(end) if end != self.counted => {
                 bail!(
                     "the file does not have what its end says: {} and not {}",
@@ -149,7 +149,7 @@ mod tests {
         let end = "{\"end\":{\"queues\":0,\"tasks\":1,\"dead\":1,\"schedules\":0}}\n";
         for (text, numbers, whole) in [
             (format!("{HEAD}{lines}{end}"), vec![2, 4, 5, 6], None),
-            (format!("{HEAD}{lines}"), vec![2, 4, 5], Some("the file is cut: line 6 should follow")),
+            (format!("{HEAD}{lines}"), vec![2, 4, 5], Some("the file is incomplete: it has no `end` line after line 5. Its lines up to 5 were imported")),
             (format!("{HEAD}{end}"), vec![2], Some("the file does not have what its end says")),
         ] {
             let mut reading = of(text).expect("a header");
