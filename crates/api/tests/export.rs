@@ -119,8 +119,8 @@ prop_compose! {
 fn line() -> impl Strategy<Value = ExportLine> {
     let header = (instant(), text(), any::<bool>(), prop::collection::vec(text(), 0..3), 0..=1_u64 << 53)
         .prop_map(|(at_ms, release, virtual_clock, scope, ids_below)| {
-            let queue = scope.first().cloned();
-            ExportLine::Header(ExportHeader { at_ms, release, virtual_clock, scope, queue, ids_below })
+            let (queue, store) = (scope.first().cloned(), scope.last().cloned());
+            ExportLine::Header(ExportHeader { at_ms, release, virtual_clock, store, scope, queue, ids_below })
         });
     let queue = (text(), any::<bool>(), prop::option::of(instant()), any::<bool>()).prop_map(
         |(queue, paused, until, draining)| {

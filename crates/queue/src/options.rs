@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
 use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
 
-use crate::backup::{Holds, Manifest, Source};
+use crate::backup::{Holds, Manifest, Source, identity};
 use crate::driver::{Driver, Message, SHARD_THREAD};
 use crate::health::{Durability, Shared};
 use crate::notice::{Listener, Notice};
@@ -194,6 +194,7 @@ impl Options {
         // A directory that is opened is a backup no more, for it changes from now on. Where the file stays, `doctor` says that it differs.
         let _absent = std::fs::remove_file(directory.join(Manifest::FILE));
         let recovery = Some(store.recovery_report().clone());
+        let identity = identity(directory)?.unwrap_or_default();
         let time = self.time(store.last_wall());
         // The process may move to another working directory.
         let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
@@ -202,7 +203,7 @@ impl Options {
             time,
             Source::new(Some(path), durability),
             durability,
-            (recovery, begun),
+            (identity, recovery, begun),
             messages,
             inbox,
         )
@@ -216,12 +217,14 @@ impl Options {
         let (messages, inbox) = channel();
         let time = self.time(Timestamp::EPOCH);
         let store = MemoryStore::new(secret()?);
+        // Of a secret of its own, so that it tells nothing of the one that signs.
+        let identity = format!("{:016x}", u128::from_be_bytes(secret()?) >> 64);
         self.start(
             store,
             time,
             Source::new(None, Durability::Memory),
             Durability::Memory,
-            (None, Instant::now()),
+            (identity, None, Instant::now()),
             messages,
             inbox,
         )
@@ -242,7 +245,7 @@ impl Options {
         mut time: Time,
         source: Source,
         durability: Durability,
-        (recovery, begun): (Option<RecoveryReport>, Instant),
+        (identity, recovery, begun): (String, Option<RecoveryReport>, Instant),
         messages: std::sync::mpsc::Sender<Message>,
         inbox: std::sync::mpsc::Receiver<Message>,
     ) -> Result<Queue, OpenError> {
@@ -281,7 +284,7 @@ impl Options {
             .name(SHARD_THREAD.to_owned())
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
-        let opened = Opened { recovery, took: begun.elapsed() };
+        let opened = Opened { identity: identity.into(), recovery, took: begun.elapsed() };
         Ok(Queue::new(messages, time, shared, source, thread, opened))
     }
 }

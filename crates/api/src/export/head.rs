@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 const HEAD_SHAPE: Shape = Shape {
-    known: &["format", "at", "release", "virtual_clock", "scope", "queue", "ids_below"],
+    known: &["format", "at", "release", "virtual_clock", "store", "scope", "queue", "ids_below"],
     later: &[],
     elsewhere: &[],
 };
@@ -28,6 +28,8 @@ pub struct ExportHeader {
     pub release: String,
     /// Whether that clock was a virtual one.
     pub virtual_clock: bool,
+    /// Which data directory it is of: 16 hex digits that tell it from others, and nothing of what is in it. `None`: an earlier release wrote the file.
+    pub store: Option<String>,
     /// The namespaces that the export is limited to; empty: it is not.
     pub scope: Vec<String>,
     /// The one queue that the export is limited to.
@@ -60,6 +62,7 @@ impl ExportHeader {
             at_ms: instant(&members, "at")?,
             release: text(&members, "release", "0.3.0")?,
             virtual_clock: flag(&members, "virtual_clock")?,
+            store: text_option(&members, "store")?,
             scope,
             queue: text_option(&members, "queue")?,
             ids_below: count(&members, "ids_below")?,
@@ -74,6 +77,9 @@ impl Serialize for ExportHeader {
         map.serialize_entry("at", &time::format(self.at_ms))?;
         map.serialize_entry("release", &self.release)?;
         map.serialize_entry("virtual_clock", &self.virtual_clock)?;
+        if let Some(store) = &self.store {
+            map.serialize_entry("store", store)?;
+        }
         if !self.scope.is_empty() {
             map.serialize_entry("scope", &self.scope)?;
         }

@@ -103,6 +103,7 @@ fn header() -> Schema {
             has("at", time(), "When the export began, by the server's clock."),
             has("release", text(64), "The release that wrote it."),
             may("virtual_clock", boolean(), "Whether that clock was a virtual one."),
+            may("store", text(16), "Which data directory it is of: 16 hex digits that tell it from others."),
             may(
                 "scope",
                 all(text(201)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tickwheel_api::client::Client;
+use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{ExportEnd, ExportQuery};
 use tickwheel_server::transfer::Exporter;
 
@@ -16,7 +16,7 @@ use crate::portable::blocks::Blocks;
 use crate::portable::directory;
 use crate::portable::progress::Progress;
 use crate::portable::reading::told;
-use crate::portable::unfinished::Unfinished;
+use crate::portable::unfinished::{self, Unfinished};
 use crate::remote::Remote;
 use crate::values;
 
@@ -74,9 +74,11 @@ impl Export {
                 false => (Unfinished::create(&self.output)?, None),
             };
             let name = file.name().display().to_string();
-            let done = self.export(file, cursor);
-            let (end, progress, file) =
-                done.with_context(|| format!("{name} is not whole; go on with --resume"))?;
+            let (end, progress, file) = match self.export(file, cursor) {
+                Ok(done) => done,
+                Err(error) if unfinished::remove_empty(&self.output)? => return Err(error),
+                Err(error) => return Err(error.context(format!("{name} is not whole; go on with --resume"))),
+            };
             file.finish()?;
             (end, progress)
         };
@@ -85,7 +87,7 @@ impl Export {
     }
 
     fn export<W: Write>(&self, out: W, cursor: Option<String>) -> Result<(ExportEnd, String, W)> {
-        let mut progress = Progress::new("exported");
+        let mut progress = Progress::new("tasks exported");
         let mut blocks = Blocks::new(out, cursor);
         match &self.data {
             Some(directory) => self.copy_directory(directory, &mut blocks, &mut progress)?,
@@ -134,8 +136,8 @@ impl Export {
             let before = blocks.cursor().map(str::to_owned);
             let broken = match client.export(&self.query(before.as_deref())) {
                 Ok(mut answer) => read_to_end(&mut answer, blocks, progress)?,
-                // What is refused at first is so again.
-                Err(error) if before.is_none() => return Err(error.into()),
+                // What is refused at first is so again, and so is a cursor.
+                Err(error) if before.is_none() || is_for_good(&error) => return Err(error.into()),
                 Err(error) => Some(anyhow::Error::from(error)),
             };
             if blocks.end().is_some() {
@@ -151,6 +153,11 @@ impl Export {
             std::thread::sleep(TRY_AGAIN);
         }
     }
+}
+
+/// Whether the server refuses the request itself, and not only for now.
+fn is_for_good(error: &ClientError) -> bool {
+    error.problem().is_some_and(|problem| matches!(problem.status, 400..=428 | 430..=499))
 }
 
 /// Reads one answer; what broke it off, if something did.

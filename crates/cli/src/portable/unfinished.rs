@@ -25,9 +25,7 @@ impl Unfinished {
     /// One of the two names is taken; the system says no.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let unfinished = beside(path);
-        if path.exists() {
-            bail!("{} is there already; take it away, or choose another name", path.display());
-        }
+        check_free(path)?;
         let file = options().create_new(true).open(&unfinished);
         let file = match file {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
@@ -42,8 +40,9 @@ impl Unfinished {
     /// The file of an export that was interrupted, cut behind its last whole cursor line, and the text of that one.
     ///
     /// # Errors
-    /// There is no such file, or no whole cursor line in it.
+    /// There is no such file, or no whole cursor line in it; the name that it gets at last is taken.
     pub(crate) fn resume(path: &Path) -> Result<(Self, String)> {
+        check_free(path)?;
         let unfinished = beside(path);
         let mut file = options()
             .open(&unfinished)
@@ -73,6 +72,7 @@ impl Unfinished {
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = || format!("failed to finish {}", self.path.display());
         self.file.flush().and_then(|()| self.file.get_ref().sync_all()).with_context(failed)?;
+        check_free(&self.path)?;
         fs::rename(&self.unfinished, &self.path).with_context(failed)?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
@@ -88,6 +88,28 @@ impl Write for Unfinished {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Removes what an export left that had nothing to write, so that the next one begins anew; whether there was such a file.
+///
+/// # Errors
+/// The system says no.
+pub(crate) fn remove_empty(path: &Path) -> Result<bool> {
+    let unfinished = beside(path);
+    let is_empty = fs::metadata(&unfinished).is_ok_and(|found| found.len() == 0);
+    if is_empty {
+        fs::remove_file(&unfinished)
+            .with_context(|| format!("failed to remove {}, which is empty", unfinished.display()))?;
+    }
+    Ok(is_empty)
+}
+
+/// Nothing is written over.
+fn check_free(path: &Path) -> Result<()> {
+    if path.exists() {
+        bail!("{} is there already; take it away, or choose another name", path.display());
+    }
+    Ok(())
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -188,5 +210,15 @@ mod tests {
         assert_eq!(cursor, "a");
         assert_eq!(fs::read(&path).expect("there"), b"{\"cursor\":\"a\"}\n{\"end\":{}}\n");
         assert!(Unfinished::create(&path).is_err(), "nothing is written over");
+        fs::write(beside(&path), "{\"cursor\":\"b\"}\n").expect("written");
+        let told = Unfinished::resume(&path).expect_err("nothing is written over").to_string();
+        assert!(told.contains("is there already"), "{told}");
+        assert!(!remove_empty(&path).expect("left alone") && beside(&path).exists(), "it is not empty");
+        // It came while the export was under way.
+        fs::remove_file(&path).expect("removed");
+        let (file, _) = Unfinished::resume(&path).expect("resumed");
+        fs::write(&path, "another").expect("written");
+        file.finish().expect_err("nothing is written over");
+        assert_eq!(fs::read(&path).expect("there"), b"another");
     }
 }

@@ -56,6 +56,12 @@ fn fill(server: &Server, tasks: usize, bytes: usize) {
     client.configure("close", &settings).expect("configured");
 }
 
+/// The words of the command that an import prints, behind the name of the program.
+fn way_on(told: &str) -> Vec<String> {
+    let command = told.split("go on with `tickwheel ").nth(1).and_then(|rest| rest.split('`').next());
+    command.expect("a command").split(' ').map(str::to_owned).collect()
+}
+
 /// The lines without the header and the cursors, in an order of their own.
 fn plain(path: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(path).expect("a file");
@@ -125,7 +131,8 @@ fn what_goes_out_comes_in_over_http_and_offline_and_crosswise() {
     // A second time: each choice.
     let refused = fails(&["import", &a, "--server", &target.url, "--from-line", "4"]);
     assert!(refused.contains("line 4: queue `close` has a live task with the key `k0`"), "{refused}");
-    assert!(refused.contains(&format!("go on with `tickwheel import {a} --from-line 4`")), "{refused}");
+    let way_on = format!("go on with `tickwheel import {a} --server {} --from-line 4`", target.url);
+    assert!(refused.contains(&way_on), "{refused}");
     let skipped = succeeds(&["import", &a, "--server", &target.url, "--existing", "skip", "-v"]);
     assert!(
         told(&skipped).contains("0 added (0 with new ids), 0 replaced, 2501 skipped"),
@@ -166,8 +173,11 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         assert!(refused.contains("line 501: the body: is not JSON"), "{refused}");
         assert!(refused.contains("all lines before line 501 are in, and none after"), "{refused}");
         assert!(refused.contains("498 added"), "{refused}");
-        let done = succeeds(&["import", &all, to[0], to[1], "--from-line", "501"]);
+        // The way on that is printed goes to the same place; the bad line was mended meanwhile.
+        fs::write(&bad, &text).expect("written");
+        let done = succeeds(&way_on(&refused).iter().map(String::as_str).collect::<Vec<_>>());
         assert!(told(&done).contains("203 added"), "{}", told(&done));
+        fs::write(&bad, lines.join("\n") + "\n").expect("written");
         drop(running);
         let again = folder.text(&format!("again-{is_server}.ndjson"));
         succeeds(&["export", "--data", &target, "-o", &again]);
@@ -178,15 +188,53 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         fs::write(&cut, &text[..at]).expect("written");
         let target = folder.text(&format!("cut-{missing}"));
         let told = fails(&["import", &cut, "--data", &target]);
-        let expected = if missing == 0 { "the file is cut" } else { "is not JSON" };
+        let expected = if missing == 0 { "the file is incomplete: it has no `end` line" } else { "is not JSON" };
         assert!(told.contains(expected), "{told}");
     }
     assert!(fails(&["import", &source, "--data", &folder.text("t3")]).contains("line 1"));
     fs::write(&cut, "{\"cursor\":\"a\"}\n").expect("written");
     assert!(
-        fails(&["import", &cut, "--data", &folder.text("t3")]).contains("line 1 is no header of an export")
+        fails(&["import", &cut, "--data", &folder.text("t3")]).contains("line 1 is not an export header")
     );
     assert!(!folder.path("t3").exists(), "nothing is made of what is no export");
+}
+
+/// Each option that decides what goes where is in the command that goes on, and a token is in none.
+#[test]
+fn the_way_on_has_all_that_was_given() {
+    let folder = Folder::new();
+    let [bad, target, token] = ["bad.ndjson", "target", "token"].map(|name| folder.text(name));
+    fs::write(&token, "a-canary-of-a-token\n").expect("written");
+    fs::write(&bad, "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n{\"tusk\":1}\n")
+        .expect("written");
+    let told = fails(&["import", &bad, "--data", &target, "--existing", "replace", "--revoke", "-v"]);
+    let whole = format!(
+        "go on with `tickwheel import {bad} --existing replace --revoke --verbose --data {target} --from-line 2`"
+    );
+    assert!(told.contains(&whole), "{told}");
+    let server = serve(&folder.path("source"));
+    let told =
+        fails(&["import", &bad, "--server", &server.url, "--token-file", &token, "--existing", "skip"]);
+    let whole = format!(
+        "go on with `tickwheel import {bad} --existing skip --server {} --token-file {token} --from-line 2`",
+        server.url
+    );
+    assert!(told.contains(&whole) && !told.contains("canary"), "{told}");
+    let lost = fails(&["import", &bad, "--server", "http://127.0.0.1:1"]);
+    let whole =
+        format!("go on with `tickwheel import {bad} --existing skip --server http://127.0.0.1:1 --from-line 2`");
+    assert!(lost.contains(&whole), "{lost}");
+    let stdin = tickwheel(&["import", "-", "--data", &target])
+        .stdin(fs::File::open(&bad).expect("a file"))
+        .output()
+        .expect("run it");
+    let stdin = String::from_utf8_lossy(&stdin.stderr).into_owned();
+    assert!(
+        stdin.contains(&format!("give the same input again, with --data {target} --from-line 2")),
+        "{stdin}"
+    );
+    assert!(!stdin.contains("`tickwheel import"), "{stdin}");
+    assert!(fails(&["import", &bad, "--data", &target, "--revoke"]).contains("--existing replace"));
 }
 
 #[test]
@@ -213,6 +261,19 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
         assert!(fs::read(&other).expect("a file") == text, "cut at {part} eighths");
         fs::remove_file(&other).expect("removed");
     }
+    // A part of one server is not made whole with the rest of another.
+    let stranger = serve(&folder.path("stranger"));
+    fs::write(&unfinished, &text[..text.len() / 2]).expect("written");
+    let begun = fs::read(&unfinished).expect("a file");
+    let told = fails(&["export", "-o", &other, "--resume", "--server", &stranger.url]);
+    assert!(told.contains("another server or data directory"), "{told}");
+    assert!(!told.contains("going on behind"), "what is refused is not asked for again: {told}");
+    assert!(!Path::new(&other).exists() && begun.starts_with(&fs::read(&unfinished).expect("a file")));
+    // An export that had nothing to write leaves nothing.
+    let nothing = folder.text("nothing.ndjson");
+    let told = fails(&["export", "-o", &nothing, "--server", "http://127.0.0.1:1"]);
+    assert!(told.contains("no server answers") && !told.contains("--resume"), "{told}");
+    assert!(!folder.path("nothing.ndjson.unfinished").exists());
     // Without a server it goes on, too, from the same file.
     fs::write(&unfinished, &text[..text.len() / 2]).expect("written");
     server.kill();
@@ -259,9 +320,8 @@ fn an_import_whose_server_was_killed_is_run_again_with_skip() {
 }
 
 fn peak_mib(told: &str) -> f64 {
-    let text =
-        told.split(" of memory at most").next().and_then(|text| text.rsplit(", ").next()).expect("memory");
-    let (number, unit) = text.split_once(' ').expect("a unit");
+    let mut words = told.split("peak memory ").nth(1).expect("memory").split([' ', ':', ';', '\n']);
+    let (number, unit) = (words.next().expect("a number"), words.next().expect("a unit"));
     assert_eq!(unit, "MiB", "{told}");
     number.parse().expect("a number")
 }

@@ -9,7 +9,7 @@ use tickwheel_queue::{
     SCHEDULES_PAGE_MAX, TaskPage, TaskView, Timestamp, Unavailable,
 };
 
-use super::position::Position;
+use super::position::{Foreign, Position};
 use crate::aside::Steps;
 use crate::job;
 use crate::queue_pages::QueuePages;
@@ -76,8 +76,8 @@ impl Exporter {
             return Err(Problem::out_of_scope(only.as_str()).into());
         }
         let position = query.cursor.as_deref().map(|text| {
-            Position::read(text, only.as_ref())
-                .ok_or_else(|| Box::new(Problem::bad_request(&foreign_cursor())))
+            Position::read(text, &queue.opened().identity, only.as_ref())
+                .map_err(|foreign| Box::new(Problem::bad_request(&foreign_cursor(foreign))))
         });
         let (begun, written, stage) = match position.transpose()? {
             Some(Position { begun, after, written }) => (begun, written, Stage::Resumed(after)),
@@ -147,6 +147,7 @@ impl Exporter {
             at_ms: self.begun.as_ms(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             virtual_clock: self.queue.health().virtual_clock,
+            store: Some(self.queue.opened().identity.to_string()),
             scope,
             queue: self.only.as_ref().map(|only| only.as_str().to_owned()),
             // Some may be put while the export goes on.
@@ -178,7 +179,7 @@ impl Exporter {
     /// Writes a cursor line that leads behind this place.
     fn write_cursor(&self, after: Place, out: &mut Vec<u8>) {
         let position = Position { begun: self.begun, after, written: self.written };
-        ExportLine::Cursor(position.to_text(self.only.as_ref())).write(out);
+        ExportLine::Cursor(position.to_text(&self.queue.opened().identity, self.only.as_ref())).write(out);
     }
 
     fn ask(&mut self, after: Place) {
@@ -267,7 +268,16 @@ const IDS_AHEAD: u64 = 1_000_000;
 /// 1 MiB: so much of schedules is written at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-fn foreign_cursor() -> BadRequest {
-    let hint = "send the text of the last whole cursor line of the export, with the same queue";
-    BadRequest::parameter("cursor", "is not a cursor of this export", hint)
+fn foreign_cursor(foreign: Foreign) -> BadRequest {
+    let (what, hint) = match foreign {
+        Foreign::Store => (
+            "is of an export of another server or data directory",
+            "go on at the one where the export began, or begin anew here",
+        ),
+        Foreign::Other => (
+            "is not a cursor of this export",
+            "send the text of the last whole cursor line of the export, with the same queue",
+        ),
+    };
+    BadRequest::parameter("cursor", what, hint)
 }

@@ -7,7 +7,7 @@ use crate::cursor::fnv1a;
 
 /// Where an export goes on: behind this place, with the lines that were written so far.
 ///
-/// As text it is `1-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 1 is the version of this form. The check covers all of it and the
+/// As text it is `2-<store>-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 2 is the version of this form. The check covers all of it and the
 /// queue that the export is limited to, so that a cursor of another export is refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Position {
@@ -17,41 +17,58 @@ pub(super) struct Position {
     pub(super) written: ExportEnd,
 }
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+
+/// Why a cursor is none of this export.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Foreign {
+    /// Another data directory made it.
+    Store,
+    /// It was made for another queue or for all, or it was changed.
+    Other,
+}
 
 impl Position {
-    pub(super) fn to_text(self, queue: Option<&QueueName>) -> String {
+    pub(super) fn to_text(self, store: &str, queue: Option<&QueueName>) -> String {
         let Self { begun, after: Place { due_at, put_seq }, written } = self;
         let ExportEnd { queues, tasks, dead, .. } = written;
         let begun = begun.as_ms();
         let text =
-            format!("{VERSION}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}", due_at.as_ms(), put_seq.0);
+            format!("{VERSION}-{store}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}", due_at.as_ms(), put_seq.0);
         let of = queue.map_or("", QueueName::as_str);
         let check = fnv1a([text.as_bytes(), b"?", of.as_bytes()].concat());
         format!("{text}-{check:016x}")
     }
 
-    /// Reads a text; `None` unless [`to_text`](Self::to_text) made it for the same queue.
-    pub(super) fn read(text: &str, queue: Option<&QueueName>) -> Option<Self> {
-        let mut parts = text.split('-');
-        if parts.next()? != VERSION {
-            return None;
+    /// Reads a text that [`to_text`](Self::to_text) made for the same store and queue.
+    pub(super) fn read(text: &str, store: &str, queue: Option<&QueueName>) -> Result<Self, Foreign> {
+        let Some((VERSION, rest)) = text.split_once('-') else { return Err(Foreign::Other) };
+        let Some((of, rest)) = rest.split_once('-') else { return Err(Foreign::Other) };
+        let position = Self::numbers(rest).filter(|position| position.to_text(of, queue) == text);
+        // Comparing the whole text leaves each cursor one spelling.
+        match position {
+            Some(_) if of != store => Err(Foreign::Store),
+            position => position.ok_or(Foreign::Other),
         }
+    }
+
+    fn numbers(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
         let (begun, due_at, put_seq) = (number()?, number()?, number()?);
         let (queues, tasks, dead) = (number()?, number()?, number()?);
         let instant = |ms| Timestamp::from_ms(i64::try_from(ms).ok()?);
         let (begun, due_at) = (instant(begun)?, instant(due_at)?);
         let written = ExportEnd { queues, tasks, dead, schedules: 0 };
-        let position = Self { begun, after: Place { due_at, put_seq: Seq(put_seq) }, written };
-        // Comparing the whole text leaves each cursor one spelling.
-        (position.to_text(queue) == text).then_some(position)
+        Some(Self { begun, after: Place { due_at, put_seq: Seq(put_seq) }, written })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const STORE: &str = "0123456789abcdef";
 
     #[test]
     fn a_cursor_is_read_back_by_its_own_export_only() {
@@ -60,20 +77,21 @@ mod tests {
         let written = ExportEnd { queues: 1, tasks: 1_000, dead: 2, schedules: 0 };
         for after in [Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) }] {
             let position = Position { begun: Timestamp::MAX, after, written };
-            let text = position.to_text(Some(&close));
+            let text = position.to_text(STORE, Some(&close));
             assert!(text.len() <= tickwheel_api::EXPORT_CURSOR_BYTES_MAX, "{text}");
-            assert_eq!(Position::read(&text, Some(&close)), Some(position));
-            assert_eq!(Position::read(&text, Some(&other)), None);
-            assert_eq!(Position::read(&text, None), None);
+            assert_eq!(Position::read(&text, STORE, Some(&close)), Ok(position));
+            assert_eq!(Position::read(&text, STORE, Some(&other)), Err(Foreign::Other));
+            assert_eq!(Position::read(&text, STORE, None), Err(Foreign::Other));
+            assert_eq!(Position::read(&text, "fedcba9876543210", Some(&close)), Err(Foreign::Store));
             for at in 0..text.len() {
                 let mut bad = text.clone().into_bytes();
                 bad[at] = if bad[at] == b'7' { b'8' } else { b'7' };
                 let bad = String::from_utf8(bad).expect("ASCII");
-                assert_eq!(Position::read(&bad, Some(&close)), None, "{bad}");
+                assert_eq!(Position::read(&bad, STORE, Some(&close)), Err(Foreign::Other), "{bad}");
             }
         }
-        for bad in ["", "1", "1-1-1-1-1-1-1", "1-1-1-1-1-1-1-1-1", "2-0-0-0-0-0-0-0"] {
-            assert_eq!(Position::read(bad, None), None, "{bad}");
+        for bad in ["", "2", "2-1-1-1-1-1-1-1", "2-1-1-1-1-1-1-1-1-1", "1-0-0-0-0-0-0-0"] {
+            assert_eq!(Position::read(bad, STORE, None), Err(Foreign::Other), "{bad}");
         }
     }
 }

@@ -304,6 +304,18 @@ fn an_export_goes_on_from_each_of_its_cursor_lines() {
     }
 }
 
+/// Two halves of two stores are no export, though the counts of the last line would agree.
+#[test]
+fn a_cursor_of_another_server_is_refused_by_name() {
+    let (one, other) = (full(), full());
+    let lines = export(&one);
+    assert_ne!(lines[0]["export"]["store"], export(&other)[0]["export"]["store"]);
+    let cursor = kinds(&lines, "cursor").pop().expect("a cursor");
+    let target = format!("/v1/export?cursor={}", cursor.as_str().expect("text"));
+    other.call("GET", &target, "").assert_problem(400, "bad-request", "another server or data directory");
+    assert_eq!(one.call("GET", &target, "").status, 200);
+}
+
 #[test]
 fn an_export_of_one_queue_has_that_alone() {
     let lines = exported(full().call("GET", "/v1/export?queue=shop%2Fclose", ""));
@@ -461,7 +473,7 @@ fn a_cursor_tells_a_token_nothing_of_tasks_beyond_its_scope() {
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.get("cursor").is_some()) {
         let text = line["cursor"].as_str().expect("text");
         let place: Vec<&str> = text.split('-').collect();
-        let due_ms = u64::from_str_radix(place[2], 16).expect("a number");
+        let due_ms = u64::from_str_radix(place[3], 16).expect("a number");
         let before = lines[..at].iter().rev().find_map(|line| line.get("task"));
         let shown = before.map_or(0, |task| {
             let key = task["key"].as_str().expect("a key");
