@@ -9,7 +9,7 @@ use crate::backups::{Backups, NO_DIR};
 use crate::beanstalk;
 use crate::deliveries::Deliveries;
 use crate::drain::Drain;
-use crate::export::EXPORTS_MAX;
+use crate::export_places::ExportPlaces;
 use crate::front;
 use crate::jobs::Jobs;
 use crate::limits::{Limits, Slots};
@@ -39,7 +39,7 @@ pub(crate) struct App {
     /// Held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// A place for each export that is under way.
-    pub(crate) exports: Arc<tokio::sync::Semaphore>,
+    pub(crate) exports: ExportPlaces,
     /// What a delay level stands for.
     pub(crate) levels: Levels,
     /// Payloads are taken that not all readers of JSON take.
@@ -71,7 +71,7 @@ impl App {
             beanstalk: Arc::default(),
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
-            exports: Arc::new(tokio::sync::Semaphore::new(EXPORTS_MAX)),
+            exports: ExportPlaces::default(),
             levels,
             lax_json: false,
             spans,

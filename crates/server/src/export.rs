@@ -10,32 +10,34 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use hyper::body::Frame;
-use tickwheel_api::{BATCH_CONTENT_TYPE, ExportQuery, Problem};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tickwheel_api::{BATCH_CONTENT_TYPE, ExportQuery};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::app::{App, Shared};
+use crate::caller::Caller;
 use crate::events;
+use crate::export_places::{ExportPlace, STANDS_STILL};
 use crate::problem::Refusal;
 use crate::query::QueryText;
 use crate::rows::CutShort;
-use crate::tokens::Grant;
+use crate::tokens::{Grant, Right};
 use crate::transfer::Exporter;
 
-/// Exports under way at one time: each reads the store as fast as its client takes it.
-pub(crate) const EXPORTS_MAX: usize = 4;
 /// Pages that are written ahead of the client.
 const PAGES_AHEAD: usize = 1;
 
 /// `GET`: NDJSON, page by page as the client takes it. Where it cannot go on the connection breaks off: only an export with its last line is whole.
 pub(crate) async fn export(
     app: Shared,
+    caller: Caller,
     Extension(grant): Extension<Grant>,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
+    let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(&query)?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
-    let place = Arc::clone(&app.exports).try_acquire_owned();
-    let place = place.map_err(|_| Refusal::from(too_many()))?;
+    let place = app.exports.enter(producer, is_admin)?;
     // What is wrong from the beginning is told by the status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
@@ -45,43 +47,61 @@ pub(crate) async fn export(
     Ok(response)
 }
 
-fn too_many() -> Problem {
-    Problem::busy(format!("{EXPORTS_MAX} exports are under way, as many as may be"), 5)
-        .with_hint("try again when one of them is over")
-}
-
 /// What goes from the exporter to the answer.
 type Piece = Option<Bytes>;
 
-async fn write(
-    app: Arc<App>,
-    mut exporter: Exporter,
-    pieces: mpsc::Sender<Piece>,
-    place: OwnedSemaphorePermit,
-) {
-    let _place = place;
+async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece>, place: ExportPlace) {
     loop {
         let next = tokio::select! {
             next = exporter.next() => next,
             () = pieces.closed() => return,
+            () = place.leaves() => return made_way(),
             () = app.stopping.wait() => return,
         };
         let piece = match next {
             Ok(Some(piece)) if piece.is_empty() => continue,
             Ok(piece) => piece.map(Bytes::from),
             Err(problem) => {
-                tracing::warn!(event = events::EXPORT_FAILED, problem = %problem.detail, "an export cannot go on");
+                tracing::warn!(event = events::EXPORT_FAILED, problem = %problem.detail, "the export stopped before its end");
                 return;
             }
         };
         let is_last = piece.is_none();
-        tokio::select! {
-            sent = pieces.send(piece) => if sent.is_err() || is_last {
-                return;
-            },
+        let room = tokio::select! {
+            room = taken(&pieces, &place) => room,
+            () = place.leaves() => return made_way(),
             () = app.stopping.wait() => return,
+        };
+        let Ok(room) = room else { return };
+        room.send(piece);
+        if is_last {
+            return;
         }
     }
+}
+
+/// Waits until the client has taken what was written ahead of it. One that stands still has its place only as long as there are others.
+async fn taken<'a>(
+    pieces: &'a mpsc::Sender<Piece>,
+    place: &ExportPlace,
+) -> Result<mpsc::Permit<'a, Piece>, mpsc::error::SendError<()>> {
+    let room = match timeout(STANDS_STILL, pieces.reserve()).await {
+        Ok(room) => room,
+        Err(_) => {
+            place.stands_still(true);
+            pieces.reserve().await
+        }
+    };
+    place.stands_still(false);
+    room
+}
+
+fn made_way() {
+    tracing::warn!(
+        event = events::EXPORT_FAILED,
+        problem = "its client had not read on for a while, and it made way for another export",
+        "the export stopped before its end"
+    );
 }
 
 /// The answer's body.

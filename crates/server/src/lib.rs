@@ -38,6 +38,7 @@ mod description;
 mod drain;
 pub mod events;
 mod export;
+mod export_places;
 mod forecast;
 mod front;
 mod guard;
