@@ -176,7 +176,7 @@ impl ProblemKind {
             Self::Draining => ("/problems/draining", 409, "the queue takes no new tasks"),
             Self::BackupUnderWay => ("/problems/backup-under-way", 409, "a backup is under way"),
             Self::TooMany => ("/problems/too-many", 409, "there are as many as there can be"),
-            Self::Exists => ("/problems/exists", 409, "it is there and says something else"),
+            Self::Exists => ("/problems/exists", 409, "it already exists and differs"),
             Self::Timeline => ("/problems/timeline", 409, "the task has a timeline"),
             Self::QueueNotEmpty => ("/problems/queue-not-empty", 409, "the queue has tasks or schedules"),
             Self::Leased => ("/problems/leased", 409, "a worker has the task"),

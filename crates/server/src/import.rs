@@ -191,8 +191,11 @@ impl Import {
         let ExportLine::Header(header) = read.map_err(refused)? else {
             return Err(refused(Problem::bad_request(&no_header()).into()));
         };
-        let ImportQuery { existing, revoke, first_line, .. } = self.query;
+        let ImportQuery { existing, revoke, first_line, other_clock, .. } = self.query;
         let queue = self.caller.app.queue.clone();
+        if !other_clock {
+            Importer::check_clock(&queue, &header).map_err(refused)?;
+        }
         self.importer = Some(Importer::new(queue, existing, revoke, header.ids_below, first_line));
         Ok(())
     }

@@ -179,7 +179,7 @@ pub(crate) fn refused(
             Problem::bad_request(&BadRequest::member("cron", why.to_string(), hint))
         }
         queue::ScheduleError::Exists { .. } => translate::exported::exists(&format!(
-            "the schedule `{}` of queue `{}`",
+            "schedule `{}` of queue `{}` already exists and differs",
             name.as_str(),
             queue.as_str()
         )),

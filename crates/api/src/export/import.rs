@@ -66,13 +66,15 @@ impl Existing {
     }
 }
 
-/// The query of `POST /v1/import`: `?existing=&revoke=&quiet=&first_line=`.
+/// The query of `POST /v1/import`: `?existing=&revoke=&other_clock=&quiet=&first_line=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportQuery {
     /// What to do about what is there already.
     pub existing: Existing,
     /// Whether a task that is replaced is taken out of a worker's hands.
     pub revoke: bool,
+    /// Whether a file of a virtual clock is taken by a server of real time, and the other way round.
+    pub other_clock: bool,
     /// Whether only the last line is answered.
     pub quiet: bool,
     /// The number, in its file, of the line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
@@ -81,7 +83,7 @@ pub struct ImportQuery {
 
 impl Default for ImportQuery {
     fn default() -> Self {
-        Self { existing: Existing::default(), revoke: false, quiet: false, first_line: 2 }
+        Self { existing: Existing::default(), revoke: false, other_clock: false, quiet: false, first_line: 2 }
     }
 }
 
@@ -93,12 +95,20 @@ impl ImportQuery {
     /// As [`ExportQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
-        let found = Parameters::read(query, &["existing", "revoke", "quiet", "first_line"], &[])?;
+        const KNOWN: [&str; 5] = ["existing", "revoke", "other_clock", "quiet", "first_line"];
+        let found = Parameters::read(query, &KNOWN, &[])?;
         let flag = |name: &'static str| found.get(name).map_or(Ok(false), |given| word(name, given, &FLAGS));
         let existing = found.get("existing").map(|given| word("existing", given, &Existing::WORDS));
+        let existing = existing.transpose()?.unwrap_or_default();
+        let revoke = flag("revoke")?;
+        if revoke && existing != Existing::Replace {
+            let hint = "send `existing=replace` with it, or leave it out";
+            return Err(BadRequest::parameter("revoke", "is for `existing=replace` alone", hint));
+        }
         Ok(Self {
-            existing: existing.transpose()?.unwrap_or_default(),
-            revoke: flag("revoke")?,
+            existing,
+            revoke,
+            other_clock: flag("other_clock")?,
             quiet: flag("quiet")?,
             first_line: found.get("first_line").map_or(Ok(2), line_number)?,
         })
@@ -110,7 +120,9 @@ impl ImportQuery {
         if self.existing != Existing::default() {
             query.add("existing", self.existing.name());
         }
-        for (name, value) in [("revoke", self.revoke), ("quiet", self.quiet)] {
+        for (name, value) in
+            [("revoke", self.revoke), ("other_clock", self.other_clock), ("quiet", self.quiet)]
+        {
             if value {
                 query.add(name, "true");
             }

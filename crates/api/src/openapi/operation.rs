@@ -581,7 +581,7 @@ fn server() -> Vec<Operation> {
             "The lines, as the client takes them. Only an export with its last line, `end`, is whole; where one cannot go on the connection breaks off, and `cursor` goes on from the last whole cursor line.",
             Content::Lines("ExportLine"),
         )
-        .refuses(&[OutOfScope, BadName]),
+        .refuses(&[NotFound, OutOfScope, BadName]),
         Operation {
             body: Some(Body { schema: "ExportLine", required: true, lines: true }),
             ..Operation::new(
@@ -591,7 +591,7 @@ fn server() -> Vec<Operation> {
                 Needs::Somewhere("admin"),
                 "Takes the lines of an export in, up to 10,000 behind the header, and up to the first that is refused",
             )
-            .query(&["existing", "revoke", "quiet", "first_line"])
+            .query(&["existing", "revoke", "other_clock", "quiet", "first_line"])
             .gives_other(
                 "What became of lines that were not plainly added, and at last the end. All lines before its `next_line` are in and durable, and none after. What stopped it is its `problem`: a line that cannot be read or is refused, a limit, a full disk.",
                 Content::Lines("ImportRow"),

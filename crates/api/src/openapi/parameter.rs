@@ -91,6 +91,12 @@ pub(super) fn parameters() -> Vec<Parameter> {
             one_of(&Existing::WORDS.map(|(name, _)| name)),
             "What to do about what is there already: `skip` leaves it, `replace` puts what the file says in its place, `refuse` stops before that line. Default: `refuse`.",
         ),
+        of(
+            "other_clock",
+            Query,
+            boolean(),
+            "Whether a file of a virtual clock is taken by a server of real time, and the other way round. All times stay as they are in the file. Default: false.",
+        ),
         of("quiet", Query, boolean(), "Whether only the last line is answered. Default: false."),
         of(
             "first_line",

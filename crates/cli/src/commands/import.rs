@@ -43,6 +43,9 @@ pub(crate) struct Import {
     /// With replace: take a task out of a worker's hands if it is leased
     #[arg(long)]
     revoke: bool,
+    /// Take a file of a virtual clock into a place of real time, or the other way round, with all times as they are
+    #[arg(long)]
+    other_clock: bool,
     /// Begin with this line of the file; those before it are in already
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
     from_line: u64,
@@ -137,6 +140,9 @@ impl Import {
         if self.revoke {
             words.word("--revoke");
         }
+        if self.other_clock {
+            words.word("--other-clock");
+        }
         if self.verbose {
             words.word("--verbose");
         }
@@ -185,6 +191,10 @@ impl Import {
     ) -> Result<()> {
         let clock = if reading.header.virtual_clock { Clock::Virtual } else { Clock::Real };
         let queue = directory::open_or_make(directory, clock)?;
+        if !self.other_clock {
+            Importer::check_clock(&queue, &reading.header)
+                .map_err(|problem| self.stopped(self.from_line, &problem.at_line(1)))?;
+        }
         let ids_below = reading.header.ids_below;
         let mut importer =
             Importer::new(queue.clone(), self.existing.into(), self.revoke, ids_below, self.from_line);
@@ -263,13 +273,13 @@ impl Import {
         let query = ImportQuery {
             existing: self.existing.into(),
             revoke: self.revoke,
+            other_clock: self.other_clock,
             quiet: !self.verbose,
             first_line: first,
         };
         let (rows, end) = client.import(query, body).map_err(|error| {
             let again = if self.existing == OnExisting::Refuse { OnExisting::Skip } else { self.existing };
-            let told =
-                format!("the lines from {first} on may be in or not; {}", self.way_on(first, again));
+            let told = format!("the lines from {first} on may be in or not; {}", self.way_on(first, again));
             anyhow::Error::from(error).context(told)
         })?;
         done.counts.add(end.counts);

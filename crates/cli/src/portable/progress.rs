@@ -35,8 +35,8 @@ impl Progress {
     pub(crate) fn told(&self, count: u64) -> String {
         let seconds = self.begun.elapsed().as_secs_f64();
         let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let memory = peak_bytes()
-            .map_or_else(String::new, |bytes| format!(", peak memory {}", HumanBytes(bytes)));
+        let memory =
+            peak_bytes().map_or_else(String::new, |bytes| format!(", peak memory {}", HumanBytes(bytes)));
         let (done, rate) = (self.done, HumanCount(rate as u64));
         format!("{} {done} in {seconds:.1} s, {rate}/s{memory}", HumanCount(count))
     }

@@ -102,7 +102,9 @@ impl Reading {
         match self.end {
             None => {
                 let last = self.next - 1;
-                bail!("the file is incomplete: it has no `end` line after line {last}. Its lines up to {last} were imported")
+                bail!(
+                    "the file is incomplete: it has no `end` line after line {last}. Its lines up to {last} were imported"
+                )
             }
             Some(end) if end != self.counted => {
                 bail!(
@@ -149,7 +151,13 @@ mod tests {
         let end = "{\"end\":{\"queues\":0,\"tasks\":1,\"dead\":1,\"schedules\":0}}\n";
         for (text, numbers, whole) in [
             (format!("{HEAD}{lines}{end}"), vec![2, 4, 5, 6], None),
-            (format!("{HEAD}{lines}"), vec![2, 4, 5], Some("the file is incomplete: it has no `end` line after line 5. Its lines up to 5 were imported")),
+            (
+                format!("{HEAD}{lines}"),
+                vec![2, 4, 5],
+                Some(
+                    "the file is incomplete: it has no `end` line after line 5. Its lines up to 5 were imported",
+                ),
+            ),
             (format!("{HEAD}{end}"), vec![2], Some("the file does not have what its end says")),
         ] {
             let mut reading = of(text).expect("a header");

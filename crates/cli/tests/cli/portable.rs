@@ -146,7 +146,11 @@ fn what_goes_out_comes_in_over_http_and_offline_and_crosswise() {
         (&4.into(), &"skipped".into(), &"live".into())
     );
     let replaced = succeeds(&["import", &a, "--data", &offline, "--existing", "replace"]);
-    assert!(told(&replaced).contains("0 added (0 with new ids), 2501 replaced"), "{}", told(&replaced));
+    assert!(
+        told(&replaced).contains("0 added (0 with new ids), 2500 replaced, 1 skipped"),
+        "{}",
+        told(&replaced)
+    );
 }
 
 #[test]
@@ -188,7 +192,8 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         fs::write(&cut, &text[..at]).expect("written");
         let target = folder.text(&format!("cut-{missing}"));
         let told = fails(&["import", &cut, "--data", &target]);
-        let expected = if missing == 0 { "the file is incomplete: it has no `end` line" } else { "is not JSON" };
+        let expected =
+            if missing == 0 { "the file is incomplete: it has no `end` line" } else { "is not JSON" };
         assert!(told.contains(expected), "{told}");
     }
     assert!(fails(&["import", &source, "--data", &folder.text("t3")]).contains("line 1"));
@@ -205,8 +210,11 @@ fn the_way_on_has_all_that_was_given() {
     let folder = Folder::new();
     let [bad, target, token] = ["bad.ndjson", "target", "token"].map(|name| folder.text(name));
     fs::write(&token, "a-canary-of-a-token\n").expect("written");
-    fs::write(&bad, "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n{\"tusk\":1}\n")
-        .expect("written");
+    fs::write(
+        &bad,
+        "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n{\"tusk\":1}\n",
+    )
+    .expect("written");
     let told = fails(&["import", &bad, "--data", &target, "--existing", "replace", "--revoke", "-v"]);
     let whole = format!(
         "go on with `tickwheel import {bad} --existing replace --revoke --verbose --data {target} --from-line 2`"
@@ -221,8 +229,9 @@ fn the_way_on_has_all_that_was_given() {
     );
     assert!(told.contains(&whole) && !told.contains("canary"), "{told}");
     let lost = fails(&["import", &bad, "--server", "http://127.0.0.1:1"]);
-    let whole =
-        format!("go on with `tickwheel import {bad} --existing skip --server http://127.0.0.1:1 --from-line 2`");
+    let whole = format!(
+        "go on with `tickwheel import {bad} --existing skip --server http://127.0.0.1:1 --from-line 2`"
+    );
     assert!(lost.contains(&whole), "{lost}");
     let stdin = tickwheel(&["import", "-", "--data", &target])
         .stdin(fs::File::open(&bad).expect("a file"))
@@ -271,6 +280,8 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
     assert!(!Path::new(&other).exists() && begun.starts_with(&fs::read(&unfinished).expect("a file")));
     // An export that had nothing to write leaves nothing.
     let nothing = folder.text("nothing.ndjson");
+    let told = fails(&["export", "-o", &nothing, "--queue", "nosuch", "--server", &server.url]);
+    assert!(told.contains("there is no queue `nosuch`"), "{told}");
     let told = fails(&["export", "-o", &nothing, "--server", "http://127.0.0.1:1"]);
     assert!(told.contains("no server answers") && !told.contains("--resume"), "{told}");
     assert!(!folder.path("nothing.ndjson.unfinished").exists());
@@ -378,5 +389,12 @@ fn a_directory_keeps_its_clock() {
             .expect("JSON");
     assert_eq!(head["export"]["virtual_clock"], true);
     assert_eq!(plain(Path::new(&again)), plain(Path::new(&all)));
+    // A directory of the other clock is not changed, unless that is said.
+    let other = folder.text("other");
+    drop(serve(Path::new(&other)));
+    let told = fails(&["import", &all, "--data", &other]);
+    assert!(told.contains("line 1: the body: is the header of a file of a virtual clock"), "{told}");
+    let done = succeeds(&["import", &all, "--data", &other, "--other-clock"]);
+    assert!(self::told(&done).contains("1 added"), "{}", self::told(&done));
     assert!(fails(&["export", "--data", &folder.text("nowhere")]).contains("is no data directory"));
 }

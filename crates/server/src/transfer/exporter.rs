@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use tickwheel_api::{BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem};
+use tickwheel_api::{
+    BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem, ProblemKind,
+};
 use tickwheel_queue::{
     Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Place, Queue, QueueName,
     SCHEDULES_PAGE_MAX, TaskPage, TaskView, Timestamp, Unavailable,
@@ -90,14 +92,17 @@ impl Exporter {
     /// The next lines; `None` behind the end.
     ///
     /// # Errors
-    /// The queue cannot be read.
+    /// The queue cannot be read; at first also that there is no such queue as the export is limited to.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Box<Problem>> {
         let mut out = Vec::new();
         match self.stage {
             Stage::Head => {
                 self.take_schedules().await?;
                 self.write_head(&mut out).await?;
-                self.write_queues(&mut out).await?;
+                let is_there = self.write_queues(&mut out).await? || !self.schedules.is_empty();
+                if let Some(only) = self.only.as_ref().filter(|_| !is_there) {
+                    return Err(no_queue(only).into());
+                }
                 self.write_cursor(Place::START, &mut out);
                 self.ask(Place::START);
                 self.stage = Stage::Tasks;
@@ -157,7 +162,9 @@ impl Exporter {
         Ok(())
     }
 
-    async fn write_queues(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
+    /// Writes the settings of queues; whether there is any queue that belongs to the export.
+    async fn write_queues(&mut self, out: &mut Vec<u8>) -> Result<bool, Box<Problem>> {
+        let mut has_any = false;
         let prefix = self.only.as_ref().map_or("", QueueName::as_str);
         let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
         let queue = self.queue.clone();
@@ -167,13 +174,14 @@ impl Exporter {
                 if !self.covers(&counts.queue) {
                     continue;
                 }
+                has_any = true;
                 let view = queue.queue(&counts.queue).await.map_err(|why| translate::unavailable(&why))?;
                 if let Some(line) = exported::queue_line(&view) {
                     self.write(ExportLine::Queue(Box::new(line)), out);
                 }
             }
         }
-        Ok(())
+        Ok(has_any)
     }
 
     /// Writes a cursor line that leads behind this place.
@@ -267,6 +275,12 @@ const IDS_AHEAD: u64 = 1_000_000;
 
 /// 1 MiB: so much of schedules is written at a time.
 const PIECE_BYTES: usize = 1 << 20;
+
+fn no_queue(queue: &QueueName) -> Problem {
+    let detail = format!("there is no queue `{}`", queue.as_str());
+    let hint = "check the name, which is case-sensitive; GET /v1/queues lists those there are";
+    Problem::new(ProblemKind::NotFound, detail).with_hint(hint)
+}
 
 fn foreign_cursor(foreign: Foreign) -> BadRequest {
     let (what, hint) = match foreign {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use tickwheel_api::{
-    ExportLine, ExportQueue, ExportSchedule, ImportCounts, ImportLine, ImportResult, Problem, SkipWhy,
+    BadRequest, ExportHeader, ExportLine, ExportQueue, ExportSchedule, ImportCounts, ImportLine,
+    ImportResult, Problem, SkipWhy,
 };
 use tickwheel_queue::{
     ChangeQueue, IMPORT_TASKS_MAX, ImportOutcome, ImportTask, ImportTasks, Imported, Key, Pending, Queue,
@@ -88,6 +89,21 @@ impl Importer {
             taken: first_line,
             rows: Vec::new(),
         }
+    }
+
+    /// Whether the file is of the same kind of clock as the queue. What a test put at a virtual time would be due at once in real time, or in years.
+    ///
+    /// # Errors
+    /// One of the two is virtual, and the other is not.
+    pub fn check_clock(queue: &Queue, header: &ExportHeader) -> Result<(), Box<Problem>> {
+        let (file, here) = match (header.virtual_clock, queue.health().virtual_clock) {
+            (true, false) => ("a virtual clock", "real time"),
+            (false, true) => ("real time", "a virtual clock"),
+            _ => return Ok(()),
+        };
+        let what = format!("is the header of a file of {file}, and this is a place of {here}");
+        let hint = "import it into a place of the same clock; with other_clock=true (--other-clock) it goes in with all times as they are";
+        Err(Problem::bad_request(&BadRequest::body(what, hint)).into())
     }
 
     /// Takes one line. What becomes of a task is known later, at [`finish`](Self::finish) at the latest.
@@ -253,22 +269,28 @@ impl Importer {
 
     async fn queue_line(&mut self, line: u64, queue: ExportQueue) -> Result<(), Box<Problem>> {
         let (name, record) = exported::queue_record(queue)?;
+        let now = self.queue.now();
         let view = self.queue.queue(&name).await.map_err(|why| translate::unavailable(&why))?;
         let is_held = view.counts.paused || view.counts.draining;
         let is_there = is_held || view.settings != QueueSettings::default();
         let is_same = view.settings == record.settings
             && view.counts.draining == record.draining
-            && view.paused_until == record.paused_until;
+            && view.paused_until == record.paused_until.filter(|until| *until > now);
         match (is_there, self.existing) {
             (true, tickwheel_api::Existing::Refuse) if !is_same => {
-                return Err(exported::exists(&format!("the settings of queue `{}`", name.as_str())).into());
+                return Err(exported::exists(&format!(
+                    "queue `{}` already has other settings",
+                    name.as_str()
+                ))
+                .into());
             }
-            (true, tickwheel_api::Existing::Skip | tickwheel_api::Existing::Refuse) => {
+            (true, tickwheel_api::Existing::Replace) if !is_same => {}
+            (true, _) => {
                 self.counts.skipped += 1;
                 self.row(line, ImportResult::Skipped, Some(SkipWhy::Exists), &name, None);
                 return Ok(());
             }
-            (true, tickwheel_api::Existing::Replace) | (false, _) => {}
+            (false, _) => {}
         }
         let change = ChangeQueue { queue: name.clone(), change: QueueChange::Restore(record) };
         let changed = self.queue.change_queue(change).await;

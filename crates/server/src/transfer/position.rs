@@ -33,8 +33,11 @@ impl Position {
         let Self { begun, after: Place { due_at, put_seq }, written } = self;
         let ExportEnd { queues, tasks, dead, .. } = written;
         let begun = begun.as_ms();
-        let text =
-            format!("{VERSION}-{store}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}", due_at.as_ms(), put_seq.0);
+        let text = format!(
+            "{VERSION}-{store}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}",
+            due_at.as_ms(),
+            put_seq.0
+        );
         let of = queue.map_or("", QueueName::as_str);
         let check = fnv1a([text.as_bytes(), b"?", of.as_bytes()].concat());
         format!("{text}-{check:016x}")

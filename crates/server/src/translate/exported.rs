@@ -268,8 +268,7 @@ pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key:
 
 /// 409: the queue has settings, or the schedule is there, and they say something else.
 pub(crate) fn exists(what: &str) -> Problem {
-    Problem::new(ProblemKind::Exists, format!("{what} is there and says something else"))
-        .with_hint(EXISTING_HINT)
+    Problem::new(ProblemKind::Exists, what).with_hint(EXISTING_HINT)
 }
 
 fn at(ms: i64) -> Timestamp {

@@ -188,7 +188,7 @@ fn each_choice_about_what_is_there() {
         done["problem"]["detail"]
             .as_str()
             .expect("text")
-            .starts_with(&format!("line {settings}: the settings")),
+            .starts_with(&format!("line {settings}: queue `shop/close` already has other settings")),
         "{done}"
     );
     let settings_now =
@@ -217,6 +217,13 @@ fn each_choice_about_what_is_there() {
         due,
         kinds(&lines, "task").into_iter().find(|task| task["key"] == "lines").expect("it is there")["due_at"]
     );
+
+    // What says the same is left alone, also where a pause of the file is over by now.
+    for choice in ["refuse", "skip", "replace"] {
+        let paused = r#"{"queue":{"queue":"shop/close","settings":{"max_in_flight":3,"rate":"5/s","retry":{"max_attempts":2,"backoff":"fixed","base":"0s"}},"paused":true,"paused_until":"2017-10-02T10:59:54Z","draining":false}}"#;
+        let (done, _) = import(&served, &format!("?existing={choice}"), &format!("{HEAD}{paused}\n"));
+        assert_eq!((&done["problem"], &done["skipped"]), (&Value::Null, &json!(1)), "{choice}: {done}");
+    }
 
     // A worker has one that is to be replaced.
     served.expect(200, "POST", "/v1/queues/wrap/resume", "");
@@ -331,6 +338,17 @@ fn an_export_of_one_queue_has_that_alone() {
         "bad-name",
         "the queue name has ' '",
     );
+    served.call("GET", "/v1/export?queue=nosuch", "").assert_problem(
+        404,
+        "not-found",
+        "there is no queue `nosuch`",
+    );
+    // One with nothing but a schedule, or with settings, is there.
+    served.expect(201, "PUT", "/v1/queues/timed/schedules/s", r#"{"every":"1h"}"#);
+    served.expect(200, "PUT", "/v1/queues/set", r#"{"max_in_flight":9}"#);
+    for queue in ["timed", "set"] {
+        exported(served.call("GET", &format!("/v1/export?queue={queue}"), ""));
+    }
     served.call("GET", "/v1/export?strange=1", "").assert_problem(400, "bad-request", "`strange`");
 }
 
@@ -367,10 +385,36 @@ fn a_token_exports_and_imports_within_its_scope() {
     assert_eq!(rows.last().expect("an end")["end"]["problem"], Value::Null);
 }
 
+/// Test tasks of 2090 in a server that people rely on, or all that is overdue in a test's past.
+#[test]
+fn a_file_of_another_clock_is_taken_only_if_that_is_said() {
+    let real = Served::start(on_any_port(Store::Memory)).expect("started");
+    let virtual_lines = format!("{HEAD}{}", line("q", "a"));
+    let real_lines = virtual_lines.replace("\"virtual_clock\":true", "\"virtual_clock\":false");
+    for (served, own, other) in
+        [(&real, &real_lines, &virtual_lines), (&Served::memory(), &virtual_lines, &real_lines)]
+    {
+        let (end, _) = import(served, "", other);
+        let told = end["problem"]["detail"].as_str().expect("text");
+        assert!(told.starts_with("line 1: the body: is the header of a file of"), "{told}");
+        assert!(end["problem"]["hint"].as_str().expect("text").contains("other_clock=true"), "{end}");
+        assert_eq!((&end["added"], &end["next_line"]), (&json!(0), &json!(2)), "{end}");
+        let (end, _) = import(served, "?other_clock=true", other);
+        assert_eq!((&end["added"], &end["problem"]), (&json!(1), &Value::Null), "{end}");
+        let (end, _) = import(served, "?existing=skip", own);
+        assert_eq!((&end["skipped"], &end["problem"]), (&json!(1), &Value::Null), "{end}");
+    }
+    real.call("POST", "/v1/import?revoke=true", &real_lines).assert_problem(
+        400,
+        "bad-request",
+        "is for `existing=replace` alone",
+    );
+}
+
 #[test]
 fn what_an_import_does_not_take() {
     let served = Served::memory();
-    let head = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n";
+    let head = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\",\"virtual_clock\":true}}\n";
     for (body, line, detail) in [
         (String::new(), 2, "line 1: the body: is no header"),
         ("{\"cursor\":\"a\"}\n".to_owned(), 2, "line 1: the body: is no header"),
@@ -552,7 +596,8 @@ fn line(queue: &str, key: &str) -> String {
     format!("{{\"task\":{{\"queue\":\"{queue}\",\"key\":\"{key}\",{at}}}}}\n")
 }
 
-const HEAD: &str = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\"}}\n";
+const HEAD: &str =
+    "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\",\"virtual_clock\":true}}\n";
 
 /// The rows of an answer whose head was read already; the end.
 fn end_of(connection: &mut Connection) -> Value {
