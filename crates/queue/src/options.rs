@@ -1,12 +1,15 @@
 //! [`Options`]: what can be chosen about a queue before it is opened.
 
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
-use tickwheel_store::{AckLevel, ClockMode, DiskStore, MemoryStore, RecoveryReport, StoreOptions};
+use tickwheel_store::{
+    AckLevel, ClockMode, DiskStore, FsDisk, MemoryStore, OpenError as StoreError, RecoveryReport,
+    StoreOptions, ThreadIo,
+};
 
 use crate::backup::{Holds, Manifest, Source, identity};
 use crate::driver::{Driver, Message, SHARD_THREAD};
@@ -49,6 +52,33 @@ pub enum OpenError {
         /// What failed, with file and byte.
         why: String,
     },
+}
+
+/// How often a directory in use is tried again, and how long to wait before: a `doctor` holds the lock for a moment.
+const TRIES: u32 = 10;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
+
+/// Opens the store; one that is in use is tried again for 100 ms.
+fn open_patiently(
+    directory: &Path,
+    options: &StoreOptions,
+    messages: &Sender<Message>,
+) -> Result<DiskStore<FsDisk, ThreadIo>, StoreError> {
+    let mut tries = 0;
+    loop {
+        let wake = messages.clone();
+        let notify = Box::new(move || {
+            // The thread may have ended; then nobody needs to know.
+            let _ = wake.send(Message::Store);
+        });
+        match DiskStore::open_dir(directory, options.clone(), notify) {
+            Err(StoreError::Locked { .. }) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(TRY_AGAIN_AFTER);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// What can be chosen about a queue before it is opened. Start from [`Queue::options`].
@@ -184,13 +214,8 @@ impl Options {
         store.log_file_bytes = self.log_file_bytes.unwrap_or(store.log_file_bytes);
         store.checkpoint_after_bytes = self.checkpoint_after_bytes.unwrap_or(store.checkpoint_after_bytes);
         let (messages, inbox) = channel();
-        let wake = messages.clone();
-        let notify = Box::new(move || {
-            // The thread may have ended; then nobody needs to know.
-            let _ = wake.send(Message::Store);
-        });
         let begun = Instant::now();
-        let store = DiskStore::open_dir(directory, store, notify)?;
+        let store = open_patiently(directory, &store, &messages)?;
         // A directory that is opened is a backup no more, for it changes from now on. Where the file stays, `doctor` says that it differs.
         let _absent = std::fs::remove_file(directory.join(Manifest::FILE));
         let recovery = Some(store.recovery_report().clone());

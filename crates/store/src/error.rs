@@ -1,6 +1,7 @@
 //! Why a data directory was not opened.
 
 use crate::disk::DiskError;
+use crate::layout::META;
 use crate::options::ClockMode;
 
 /// Why [`DiskStore::open`](crate::DiskStore::open) refused. Each text completes "failed to open the store: ...".
@@ -23,6 +24,12 @@ pub enum OpenError {
         /// One of the files.
         name: String,
     },
+    /// To salvage it: no file has a right checksum.
+    #[error(
+        "no frame of the log and no other file fits the secret in `meta`; it may be of another directory: copy the directory, put the `meta` \
+         of a backup of this one into the copy, and salvage that"
+    )]
+    OtherMeta,
     /// A process that made it was killed before it was whole.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
@@ -83,7 +90,17 @@ pub(crate) const UNFINISHED: &str = "the directory has the file `unfinished`: a 
 /// What to do about it.
 pub(crate) const DELETE_IT: &str = "delete the directory, and run that command again";
 
+/// What to do where `meta` is lost: every other file needs the secret in it.
+pub(crate) const PUT_META: &str = "every backup of this directory has the same `meta`: copy the directory, put the `meta` of a backup into the copy \
+                                   (`cp BACKUP/meta COPY/meta`), and start from the copy or `tickwheel salvage` it";
+
 impl OpenError {
+    /// `meta` is not there, and it was.
+    pub(crate) fn no_meta() -> Self {
+        let what = "it is missing, and the shard has data".to_owned();
+        Self::Corrupt { file: META.to_owned(), offset: 0, what, hint: PUT_META }
+    }
+
     pub(crate) fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self::Corrupt {
             file: file.into(),

@@ -12,7 +12,10 @@ const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does.
 pub const FORMAT: u32 = 4;
 /// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened.
-const FORMAT_OLDEST: u32 = 3;
+pub(crate) const FORMAT_OLDEST: u32 = 3;
+/// Where the clock and the secret stand in the file, 8 and 16 bytes.
+pub(crate) const CLOCK_AT: usize = 24;
+pub(crate) const SECRET_AT: usize = 32;
 const SHARDS: u64 = 1;
 /// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
 const SEED: u32 = 0;
@@ -118,7 +121,7 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
         (false, false) => Ok(None),
         (false, true) => {
             if disk.list(SHARD)?.iter().any(|name| kind_of(name).is_some()) {
-                return Err(OpenError::corrupt(META, 0, "it is missing, and the shard has data"));
+                return Err(OpenError::no_meta());
             }
             Ok(None)
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tickwheel_store::doctor::{Depth, Directory, Problem, examine};
 use tickwheel_store::salvage::{Progress, Report, WriteError, read, write};
-use tickwheel_store::{Disk, DiskError, FsDisk};
+use tickwheel_store::{Disk, DiskError, FsDisk, OpenError};
 
 use super::copy::Copy;
 use super::report::BackupError;
@@ -37,6 +37,14 @@ pub enum SalvageError {
     NotOurs {
         /// The directory.
         path: PathBuf,
+    },
+    /// A file of it cannot be read, and its disk is not what failed, so nothing need be damaged.
+    #[error("{}: failed to {source}; nothing need be damaged: mend this, or run it as the user that the files belong to, and salvage again", path.display())]
+    Refused {
+        /// The directory.
+        path: PathBuf,
+        /// Which file, and why.
+        source: DiskError,
     },
     /// Nothing in it can be read, or it cannot be looked at.
     #[error("{}: {source}", path.display())]
@@ -93,11 +101,17 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     }
     let copy = Copy::begin(from, to)?;
     let before = directory.stamps().unwrap_or_default();
-    let found = read(&mut directory, progress).map_err(|error| hopeless(from, error))?;
+    let found = read(&mut directory, progress).map_err(|error| match error {
+        OpenError::Io(source) => SalvageError::Refused { path: from.to_owned(), source },
+        error => hopeless(from, error),
+    })?;
     let failed = |source: WriteError| SalvageError::Write { path: to.to_owned(), source };
     let target =
         FsDisk::new(copy.path()).map_err(|error| failed(WriteError::Failed(error.to_string())))?.of_maker();
-    let report = write(found, &mut directory, target, progress).map_err(failed)?;
+    let report = write(found, &mut directory, target, progress).map_err(|error| match error {
+        WriteError::Read(source) => SalvageError::Refused { path: from.to_owned(), source },
+        error => failed(error),
+    })?;
     progress(Progress::Checking);
     let mut written = Directory::new(copy.path()).map_err(look)?.of_maker();
     let checked = examine(&mut written, Depth::Records);
@@ -204,5 +218,89 @@ mod tests {
         }
         drop(Queue::open(at("out")).expect("it opens"));
         assert!(!at("out/unfinished").exists());
+    }
+
+    /// The story: files of a whole directory were links, or of root, and the salvage told of 930 lost tasks.
+    #[test]
+    fn what_may_not_be_read_is_no_loss() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (data, out) = (place.path().join("data"), place.path().join("out"));
+        drop(Queue::open(&data).expect("it opens"));
+        for file in ["meta", "shard-0000/newest-log", "shard-0000/log-00000001"] {
+            let (file, kept) = (data.join(file), place.path().join("kept"));
+            std::fs::rename(&file, &kept).expect("moved");
+            std::os::unix::fs::symlink(&kept, &file).expect("linked");
+            let told = salvage(&data, &out, &mut |_| {}).expect_err("a link").to_string();
+            assert!(told.contains("symbolic link") && told.contains("nothing need be damaged"), "{told}");
+            std::fs::remove_file(&file).expect("removed");
+            std::fs::create_dir(&file).expect("made");
+            let told = salvage(&data, &out, &mut |_| {}).expect_err("a folder").to_string();
+            assert!(told.contains("no plain file") && told.contains("nothing need be damaged"), "{told}");
+            std::fs::remove_dir(&file).expect("removed");
+            std::fs::rename(&kept, &file).expect("moved");
+        }
+        assert!(!out.exists());
+    }
+
+    /// The stories: the `meta` of another directory gave a new directory without a task, "perhaps nothing" lost; one that was lost, advice in a
+    /// circle; and one with several damaged bytes, nothing, though its secret was whole.
+    #[test]
+    fn a_meta_that_is_wrong_lost_or_damaged_is_told_or_rebuilt() {
+        let place = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| place.path().join(name);
+        for name in ["data", "other"] {
+            drop(Queue::open(at(name)).expect("it opens"));
+        }
+        let (meta, kept) = (at("data/meta"), std::fs::read(at("data/meta")).expect("readable"));
+        std::fs::copy(at("other/meta"), &meta).expect("copied");
+        let told = salvage(&at("data"), &at("out"), &mut |_| {}).expect_err("another").to_string();
+        assert!(told.contains("it may be of another directory"), "{told}");
+        std::fs::remove_file(&meta).expect("removed");
+        let told = Queue::open(at("data")).expect_err("it is missing").to_string();
+        assert!(told.contains("cp BACKUP/meta COPY/meta"), "{told}");
+        let found = examine(&mut Directory::new(at("data")).expect("there"), Depth::Opening);
+        assert!(found.problems[0].to_string().contains("cp BACKUP/meta COPY/meta"), "{:?}", found.problems);
+        let mut damaged = kept.clone();
+        damaged[..24].fill(0xee);
+        damaged[48..].fill(0xee);
+        std::fs::write(&meta, &damaged).expect("written");
+        let report = salvage(&at("data"), &at("out"), &mut |_| {}).expect("rebuilt");
+        assert!(report.is_whole() && report.notes[0].contains("the secret in it is whole"), "{report:?}");
+        damaged[40] ^= 1;
+        std::fs::write(&meta, &damaged).expect("written");
+        salvage(&at("data"), &at("not"), &mut |_| {}).expect_err("the secret is damaged");
+    }
+
+    /// `doctor --deep` calls the same in order.
+    #[test]
+    fn bytes_that_no_opening_reads_are_no_loss() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (data, out) = (place.path().join("data"), place.path().join("out"));
+        drop(Queue::open(&data).expect("it opens"));
+        let log = data.join("shard-0000/log-00000001");
+        let mut bytes = std::fs::read(&log).expect("readable");
+        bytes.extend([0xee; 3_000]);
+        std::fs::write(&log, bytes).expect("written");
+        assert!(examine(&mut Directory::new(&data).expect("there"), Depth::Records).is_in_order());
+        let report = salvage(&data, &out, &mut |_| {}).expect("it is whole");
+        assert!(report.is_whole(), "{:?}", report.losses);
+    }
+
+    /// A look of `doctor` holds the lock for a moment, and a start must not fail for it.
+    #[test]
+    fn an_opening_waits_a_moment_for_the_look_of_another() {
+        let place = tempfile::tempdir().expect("a directory");
+        drop(Queue::open(place.path()).expect("it opens"));
+        let pin = Directory::new(place.path()).expect("there").pin().expect("it is free");
+        let opening = std::thread::spawn({
+            let path = place.path().to_owned();
+            move || Queue::open(path).map(drop)
+        });
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        drop(pin);
+        opening.join().expect("no panic").expect("it waited");
+        let _pin = Directory::new(place.path()).expect("there").pin().expect("it is free");
+        let told = Queue::open(place.path()).expect_err("it is held").to_string();
+        assert!(told.contains("belongs to another process"), "{told}");
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::error::{DELETE_IT, OpenError, UNFINISHED};
+use crate::error::{DELETE_IT, OpenError, PUT_META, UNFINISHED};
 
 /// One thing that is wrong: where, what, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +53,9 @@ impl Problem {
 impl From<OpenError> for Problem {
     fn from(error: OpenError) -> Self {
         match error {
+            OpenError::Corrupt { file, offset, what, hint: PUT_META } => {
+                Self { file, offset: Some(offset), what, to_do: PUT_META }
+            }
             OpenError::Corrupt { file, offset, what, .. } => Self::damage(file, offset, what),
             OpenError::NewerFormat { file, found, known } => {
                 let what = format!("it has format {found}, and this version reads up to {known}");
@@ -69,7 +72,10 @@ impl From<OpenError> for Problem {
                 let what = format!("failed to {} it: {}", error.op, error.source);
                 Self { file: error.file, offset: None, what, to_do: DISK }
             }
-            other @ (OpenError::Locked { .. } | OpenError::WrongClock { .. } | OpenError::Foreign { .. }) => {
+            other @ (OpenError::OtherMeta
+            | OpenError::Locked { .. }
+            | OpenError::WrongClock { .. }
+            | OpenError::Foreign { .. }) => {
                 Self { file: String::new(), offset: None, what: other.to_string(), to_do: DISK }
             }
         }

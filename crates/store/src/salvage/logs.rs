@@ -91,7 +91,9 @@ impl LogFile {
     /// What may be left of a frame behind the last one.
     fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
-        let rest = bytes.get(usize::try_from(from).ok()?..)?;
+        // What somebody put behind the end that the header tells is no part of the log.
+        let len = self.header.map_or(self.len, |header| header.len.min(self.len));
+        let rest = bytes.get(usize::try_from(from).ok()?..usize::try_from(len).ok()?)?;
         // In a file that was all zero, whatever is not zero was part of a frame. In others the mark behind the last frame tells.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
@@ -309,10 +311,13 @@ fn end_of(
     // A file that took frames behind the last one there is: the note names it, or the header of one that was made ready after it.
     let last_generation = before.map_or(0, |(file, _)| files[file].generation);
     let absent = absent(files, floor, newest).into_iter().rfind(|file| file.generation > last_generation);
-    // Files behind the last frame: made ready, or with frames of which none is left.
+    // Files behind the last frame: made ready, or with frames of which none is left. The note names a file before its first frame, so a file
+    // of a later use has none.
+    let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
     let later = used
         .iter()
         .copied()
+        .filter(|index| files[*index].generation <= noted)
         .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
     let place =
         before.map(|(file, _)| file).into_iter().chain(later).find(|index| files[*index].rest.is_some());

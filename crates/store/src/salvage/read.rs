@@ -22,11 +22,12 @@ use crate::error::OpenError;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
 use crate::layout::{
-    HEADER_BYTES, Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newest_file, segment_file,
+    HEADER_BYTES, Kind, META, SHARD, UNFINISHED_MARK, kind_of, le_u64, log_file, newest_file, segment_file,
 };
-use crate::log::{FrameHead, HEAD_BYTES, read_frame};
-use crate::meta::Meta;
+use crate::log::{FrameHead, HEAD_BYTES, read_frame, read_log_header};
+use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT};
 use crate::newest::{self, Newest};
+use crate::options::ClockMode;
 use crate::rules::Rules;
 use crate::segment::read_segment_header;
 
@@ -82,8 +83,11 @@ pub(super) struct Listing {
 /// There is nothing to read by: `meta` is missing or too damaged, or of another version; or the place cannot be listed.
 pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result<Found, OpenError> {
     let mut source = Source::new(disk);
-    let (meta, mended) = read_meta(&mut source)?;
+    let meta = read_meta(&mut source);
+    source.check_refusal()?;
+    let Read { meta, mended, note } = meta?;
     let listing = list(&mut source)?;
+    source.check_refusal()?;
     let found = Found {
         files: Vec::new(),
         index: Index::new(Naming::new(meta.secret)),
@@ -106,18 +110,34 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
         traces: RuleTraces::default(),
         done: 0,
         total: listing.bytes,
+        fits: false,
         found,
     };
     reading.found.report.read =
         ReadReport { files: listing.files, bytes: listing.bytes, ..ReadReport::default() };
     reading.found.report.read.mended.extend(mended.map(|at| (META.to_owned(), at)));
     reading.read(&mut source, &listing, progress);
+    source.check_refusal()?;
+    let first_failure = source.first_failure();
+    let fits = reading.fits || reading.found.report.read.records > 0 || source.has_failed();
+    if reading.found.meta.has_log && listing.files > 0 && !fits {
+        return Err(OpenError::OtherMeta);
+    }
     let mut found = reading.found;
+    found.report.notes.extend(note.into_iter().chain(first_failure));
     found.report.read.unreadable = source.into_unreadable();
     Ok(found)
 }
 
-fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>), OpenError> {
+/// What `meta` says.
+struct Read {
+    meta: Meta,
+    /// Its byte that is damaged.
+    mended: Option<u64>,
+    note: Option<String>,
+}
+
+fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     let names = source.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     if has(UNFINISHED_MARK) {
@@ -134,15 +154,16 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>),
         ));
     }
     let bytes = source.read(META, 0, HEADER_BYTES as u64);
+    source.check_refusal()?;
     match Meta::from_bytes(&bytes) {
-        Ok(meta) => return Ok((meta, None)),
+        Ok(meta) => return Ok(Read { meta, mended: None, note: None }),
         Err(error @ (OpenError::NewerFormat { .. } | OpenError::OlderFormat { .. })) => return Err(error),
         Err(_) => {}
     }
     match read_mended(&bytes, |bytes| Meta::from_bytes(bytes).ok()) {
-        Some(Mended::At(meta, at)) => Ok((meta, Some(at as u64))),
-        Some(Mended::Whole(meta)) => Ok((meta, None)),
-        None => Err(OpenError::corrupt(
+        Some(Mended::At(meta, at)) => Ok(Read { meta, mended: Some(at as u64), note: None }),
+        Some(Mended::Whole(meta)) => Ok(Read { meta, mended: None, note: None }),
+        None => rebuilt(source, &bytes)?.ok_or_else(|| OpenError::corrupt(
             META,
             0,
             format!(
@@ -150,6 +171,32 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<(Meta, Option<u64>),
             ),
         )),
     }
+}
+
+/// `meta` with several damaged bytes of which none is of the secret: another file checks out by it.
+fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<Read>, OpenError> {
+    let Some(secret) = bytes.get(SECRET_AT..).and_then(|rest| rest.first_chunk::<16>()) else {
+        return Ok(None);
+    };
+    let seeds = Seeds::new(*secret);
+    let newest = source.read(&newest_file(), 0, HEADER_BYTES as u64);
+    let has_newest = newest::of_bytes(&newest, &seeds).is_some();
+    let listing = list(source)?;
+    let is_log = |file: &Arc<str>| {
+        let header = source.read(file, 0, HEADER_BYTES as u64);
+        source.close(file);
+        read_log_header(&header, &seeds).is_ok_and(|header| header.is_some())
+    };
+    if !has_newest && !listing.logs.iter().any(is_log) {
+        return Ok(None);
+    }
+    let clock = if le_u64(bytes, CLOCK_AT) == 1 { ClockMode::Virtual } else { ClockMode::Real };
+    let format = if has_newest { FORMAT } else { FORMAT_OLDEST };
+    let meta = Meta { clock, secret: *secret, has_log: true, format };
+    let note = format!(
+        "several bytes of {META} are damaged; the secret in it is whole, for other files check out by it; the clock is taken for the {clock} one"
+    );
+    Ok(Some(Read { meta, mended: None, note: Some(note) }))
 }
 
 /// Where there is another `meta` with the same secret.
@@ -186,6 +233,8 @@ pub(super) struct Reading {
     pub(super) traces: RuleTraces,
     pub(super) done: u64,
     pub(super) total: u64,
+    /// Whether any file checks out by the secret in `meta`.
+    pub(super) fits: bool,
 }
 
 impl Reading {
@@ -206,6 +255,9 @@ impl Reading {
             })
             .collect();
         let base = self.choose_base(source, listing, &logs, newest);
+        let is_log = |file: &LogFile| file.header.is_some() || !file.frames.is_empty();
+        let is_base = |base: &Base| base.start.is_some() || base.pieces.end.is_some();
+        self.fits |= newest.is_some() || logs.iter().any(is_log) || base.as_ref().is_some_and(is_base);
         let floor = floor_of(base.as_ref());
         for file in logs.iter().filter(|file| file.generation >= floor.generation.max(1)) {
             self.found.report.read.mended.extend(file.mended.map(|at| (file.name.to_string(), at)));

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 use crate::disk::{Disk, DiskError};
 
 /// What is read again for itself when a larger read failed.
@@ -14,6 +16,10 @@ pub(super) struct Source<'d, D> {
     disk: &'d mut D,
     /// File, first byte, and the first byte behind it.
     unreadable: Vec<(String, u64, u64)>,
+    /// Why the first of them was not read.
+    first_failure: Option<DiskError>,
+    /// The first failure that is no damage of the disk: the files may be whole, and another try may read them.
+    refusal: Option<DiskError>,
     window: Window,
     /// The window that is not used at present.
     other: Window,
@@ -29,7 +35,19 @@ struct Window {
 
 impl<'d, D: Disk> Source<'d, D> {
     pub(super) fn new(disk: &'d mut D) -> Self {
-        Self { disk, unreadable: Vec::new(), window: Window::default(), other: Window::default() }
+        let (window, other) = (Window::default(), Window::default());
+        Self { disk, unreadable: Vec::new(), first_failure: None, refusal: None, window, other }
+    }
+
+    /// # Errors
+    /// Some file was not read, and its disk is not what failed: it may not be read by this user, is a link, or no more files can be opened.
+    pub(super) fn check_refusal(&mut self) -> Result<(), DiskError> {
+        self.refusal.take().map_or(Ok(()), Err)
+    }
+
+    /// The first part that the disk failed to read, and why.
+    pub(super) fn first_failure(&self) -> Option<String> {
+        self.first_failure.as_ref().map(|error| format!("the first read that failed: {error}"))
     }
 
     /// Changes to the other of the two windows: a body that stands elsewhere does not take the place of the records that come next.
@@ -46,6 +64,11 @@ impl<'d, D: Disk> Source<'d, D> {
     pub(super) fn unreadable_in(&self, file: &str, from: u64, to: u64) -> Option<(u64, u64)> {
         let touches = |(known, start, end): &&(String, u64, u64)| known == file && *start < to && from < *end;
         self.unreadable.iter().find(touches).map(|(_, start, end)| (*start, *end))
+    }
+
+    /// Whether the disk failed to read anything so far.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.unreadable.is_empty()
     }
 
     pub(super) fn into_unreadable(self) -> Vec<(String, u64, u64)> {
@@ -65,6 +88,7 @@ impl<'d, D: Disk> Source<'d, D> {
             Err(error) => {
                 if error.source.kind() != io::ErrorKind::NotFound {
                     self.note(file, 0, u64::MAX);
+                    self.failed(error);
                 }
                 None
             }
@@ -93,12 +117,21 @@ impl<'d, D: Disk> Source<'d, D> {
         while at < end {
             let next = (at / BLOCK_BYTES + 1).saturating_mul(BLOCK_BYTES).min(end);
             let block = &mut bytes[(at - from) as usize..(next - from) as usize];
-            if !self.disk.read(file, at, block).is_ok_and(|count| count == block.len()) {
+            let read = self.disk.read(file, at, block);
+            if !read.as_ref().is_ok_and(|count| *count == block.len()) {
                 block.fill(0);
                 self.note(file, at, next);
             }
+            if let Err(error) = read {
+                self.failed(error);
+            }
             at = next;
         }
+    }
+
+    fn failed(&mut self, error: DiskError) {
+        let failure = if is_damage(&error.source) { &mut self.first_failure } else { &mut self.refusal };
+        failure.get_or_insert(error);
     }
 
     fn note(&mut self, file: &str, from: u64, to: u64) {
@@ -128,5 +161,35 @@ impl<'d, D: Disk> Source<'d, D> {
         let at = usize::try_from(from - self.window.at).expect("a window fits the memory");
         let rest = &self.window.bytes[at.min(self.window.bytes.len())..];
         &rest[..rest.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
+    }
+}
+
+/// Whether the disk, or the file system on it, lost what was asked for.
+fn is_damage(error: &io::Error) -> bool {
+    let Some(code) = error.raw_os_error() else {
+        // A disk that is no file system.
+        return error.kind() == io::ErrorKind::Other;
+    };
+    let mut damages = vec![Errno::IO, Errno::BADMSG];
+    // The file system does not check out, the medium has a hole, and the device behind a network failed.
+    #[cfg(target_os = "linux")]
+    damages.extend([Errno::UCLEAN, Errno::NODATA, Errno::REMOTEIO]);
+    damages.iter().any(|damage| damage.raw_os_error() == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_disk_has_lost_is_damage() {
+        let of_code = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        assert!(is_damage(&of_code(Errno::IO)) && is_damage(&of_code(Errno::BADMSG)));
+        for errno in
+            [Errno::ACCESS, Errno::PERM, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::ISDIR, Errno::STALE]
+        {
+            assert!(!is_damage(&of_code(errno)), "{errno:?}");
+        }
+        assert!(!is_damage(&io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link")));
     }
 }

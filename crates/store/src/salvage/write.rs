@@ -14,7 +14,7 @@ use super::read::{Found, Progress, RecordFile};
 use super::report::{Fate, Loss, LostTask, Report, Unit};
 use super::source::Source;
 use crate::codec::Names;
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskError};
 use crate::disk_store::DiskStore;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
@@ -49,6 +49,9 @@ pub enum WriteError {
     /// The new directory cannot be made.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The damaged directory cannot be read any more, and its disk is not what failed.
+    #[error(transparent)]
+    Read(DiskError),
     /// It cannot be written.
     #[error("{0}")]
     Failed(String),
@@ -132,7 +135,11 @@ pub fn write_as<D: Disk, T: Disk>(
         }
     }
     progress(Progress::Written(total, total));
+    source.check_refusal().map_err(WriteError::Read)?;
     writer.finish(&mut report)?;
+    if report.read.unreadable.is_empty() {
+        report.notes.extend(source.first_failure());
+    }
     report.read.join_unreadable(source.into_unreadable());
     Ok(report)
 }

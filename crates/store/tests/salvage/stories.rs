@@ -243,7 +243,7 @@ fn what_a_salvage_needs_and_cannot_have_is_an_error() {
             (|image| drop(image.files.remove("meta"))) as fn(&mut Image),
             "meta is damaged at byte 0: it is missing",
         ),
-        (|image| image.files.get_mut("meta").expect("there")[20..24].fill(9), "more than one byte"),
+        (|image| image.files.get_mut("meta").expect("there")[32..36].fill(9), "more than one byte"),
         (|image| image.folders.clear(), "the folder is missing"),
     ] {
         let mut damaged = image.clone();
