@@ -49,10 +49,10 @@ impl ExportPlaces {
     ///
     /// # Errors
     /// 429, which names the limit that was met.
-    pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPlace, Problem> {
+    pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPlace, Box<Problem>> {
         let mut state = lock(&self.0);
         while let Some(full) = state.full(producer, is_admin) {
-            let Some(id) = state.to_leave(producer, full) else { return Err(full.refusal()) };
+            let Some(id) = state.to_leave(producer, full) else { return Err(Box::new(full.refusal())) };
             if let Some(open) = state.open.remove(&id) {
                 open.leave.notify_one();
             }
