@@ -52,7 +52,8 @@ pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
     let seed = seeds.of(Use::Checkpoint(number));
     let mut pieces = Pieces::default();
     let mut names = Names::new();
-    let (mut at, mut index) = (HEADER_BYTES, 0);
+    // A file that was cut may not even have a whole header.
+    let (mut at, mut index) = (HEADER_BYTES.min(file.len()), 0);
     let mut before = None;
     while pieces.end.is_none() {
         let Some((found_at, found, kind, bytes)) = find_block(file, at, index, seed) else {

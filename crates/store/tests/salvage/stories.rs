@@ -202,6 +202,26 @@ fn without_a_checkpoint_the_tasks_are_there_and_doubt_is_told() {
     assert!(outcome.report.losses.iter().any(|loss| loss.unit == Unit::Checkpoint), "{:#?}", outcome.report);
 }
 
+/// The story: a power cut left a checkpoint that was cut within its header, and the salvage panicked.
+#[test]
+fn a_checkpoint_without_a_whole_header_is_told() {
+    let image = directory(5);
+    let whole = contents(&image);
+    let checkpoint = image.first("shard-0000/checkpoint-");
+    for len in [0, 1, 40, 63, 64, 70] {
+        let mut damaged = image.clone();
+        damaged.files.get_mut(&checkpoint).expect("it is there").truncate(len);
+        let story = format!("a checkpoint of {len} bytes");
+        let outcome = salvage(&mut damaged, &whole, &story).expect("the rest can be read");
+        assert!(outcome.lost.is_empty(), "{story}: {:?}", outcome.lost);
+        assert!(
+            outcome.report.losses.iter().any(|loss| loss.unit != Unit::Frame),
+            "{story}: {:#?}",
+            outcome.report
+        );
+    }
+}
+
 #[test]
 fn a_missing_segment_is_told_with_how_many_records_it_had() {
     let image = directory(6);
