@@ -337,7 +337,9 @@ impl Engine {
     fn redrive_known(&mut self, now: Now, call: CallId, redrive: Redrive, slot: Slot) {
         let entry = self.entries.get(slot);
         if !entry.is_dead() || entry.task.queue != redrive.queue {
-            return self.answer(call, Answer::Redrive(Err(RedriveError::NotFound)));
+            // It may be dead still: what memory knows was perhaps not written down, and never will be.
+            let why = self.refusal_of_changes().map_or(RedriveError::NotFound, RedriveError::from);
+            return self.answer(call, Answer::Redrive(Err(why)));
         }
         let key = entry.task.key.clone();
         self.keyed(now, call, Keyed::Redrive { redrive, key });

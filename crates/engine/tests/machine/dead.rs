@@ -308,6 +308,19 @@ fn a_failed_store_forgets_nobody_and_the_machine_still_stops() {
     }
 }
 
+/// The story: a redrive failed to be written down, and the next one was told that there is no such dead task.
+#[test]
+fn a_redrive_that_failed_to_be_written_down_is_unknown_to_the_next() {
+    let mut world = World::new();
+    let id = world.put(put("a", tried(1, None))).expect("taken").task.id;
+    fail(&mut world, None);
+    world.fail_commits = true;
+    for _ in 0..2 {
+        let refused = redrive(&mut world, id);
+        assert!(matches!(refused, Err(RedriveError::Unavailable(_))), "{refused:?}");
+    }
+}
+
 #[test]
 fn what_has_expired_is_dead_from_the_first_look_after_a_start() {
     for budget in [512, 256 << 20] {
