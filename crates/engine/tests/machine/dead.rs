@@ -308,16 +308,25 @@ fn a_failed_store_forgets_nobody_and_the_machine_still_stops() {
     }
 }
 
-/// The story: a redrive failed to be written down, and the next one was told that there is no such dead task.
+/// The story: a redrive failed to be written down, and the one behind it, whose look at the store ended after that, was told that there is
+/// no such dead task.
 #[test]
 fn a_redrive_that_failed_to_be_written_down_is_unknown_to_the_next() {
     let mut world = World::new();
     let id = world.put(put("a", tried(1, None))).expect("taken").task.id;
     fail(&mut world, None);
+    let mut world = world.crash();
+    world.hold_reads = true;
+    let redrive = || Command::Redrive(Redrive { queue: queue("q"), id });
+    let calls = [world.send(redrive()), world.send(redrive())];
+    assert_eq!(world.reads_held(), 2);
     world.fail_commits = true;
-    for _ in 0..2 {
-        let refused = redrive(&mut world, id);
-        assert!(matches!(refused, Err(RedriveError::Unavailable(_))), "{refused:?}");
+    world.release_last_read();
+    world.hold_reads = false;
+    world.release();
+    for call in calls {
+        let answer = world.answer(call);
+        assert!(matches!(answer, Some(Answer::Redrive(Err(RedriveError::Unavailable(_))))), "{answer:?}");
     }
 }
 
