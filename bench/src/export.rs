@@ -63,7 +63,7 @@ struct Round {
     export: f64,
 }
 
-/// What goes first goes last in the next round.
+/// One round. `turned` measures in the opposite order, which takes turns.
 fn round(arguments: &ExportArguments, dir: &Path, turned: bool) -> anyhow::Result<Round> {
     let (tasks, mut round) = (arguments.tasks, Round::default());
     let mut sides = [("batch", false), ("import", true)];
@@ -168,7 +168,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// What follows a part, up to a mark.
+/// Returns the text after `part`, up to a quote, a comma or a brace.
 fn after(text: &[u8], part: &[u8]) -> Option<String> {
     let at = text.windows(part.len()).position(|window| window == part)? + part.len();
     let text = text[at..].split(|byte| matches!(byte, b'"' | b',' | b'}')).next()?;

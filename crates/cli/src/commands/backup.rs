@@ -131,8 +131,8 @@ fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
     Ok(last)
 }
 
-/// Whether another look would be answered the same: the token is not good for that (any more), or the server knows nothing of the backup, for
-/// it was started anew. A busy or stopping server (429, 503) may answer the next one.
+/// Whether the next look would get the same answer. The token has no right to it (401, 403), or the server was restarted and does not know the
+/// backup (404). A busy or stopping server (429, 503) may answer the next look.
 fn is_final(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 401 | 403 | 404))
 }
@@ -174,7 +174,7 @@ impl Row for &BackupBody {
     }
 }
 
-/// What a backup has, by its instant and by what an acknowledged call survived.
+/// Says which acknowledged calls a backup has. Without durability (`--ack memory`) the last ones before its instant may be missing.
 pub(crate) fn has_since(as_of: &str, ack: Option<Durability>) -> String {
     match ack {
         Some(Durability::Memory) => format!(

@@ -136,7 +136,7 @@ impl Export {
             let before = blocks.cursor().map(str::to_owned);
             let broken = match client.export(&self.query(before.as_deref())) {
                 Ok(mut answer) => read_to_end(&mut answer, blocks, progress)?,
-                // What is refused at first is so again, and so is a cursor.
+                // The server would refuse a first request, or a bad cursor, again.
                 Err(error) if before.is_none() || is_for_good(&error) => return Err(error.into()),
                 Err(error) => Some(anyhow::Error::from(error)),
             };

@@ -32,7 +32,7 @@ pub(crate) struct Report {
     last_written: Option<String>,
     /// Of a backup: everything that was acknowledged before this instant is in it.
     backup_as_of: Option<String>,
-    /// What an acknowledged call survived when it was made.
+    /// How durable an acknowledged call was when the backup was made.
     #[serde(skip)]
     ack: Option<Durability>,
     tasks: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What a line costs beside its bytes.
+/// Bytes of memory that a line costs beside its text.
 const OF_EACH: usize = 64;
 
 /// How important a line is. A less important one makes room for a more important one.
@@ -43,7 +43,7 @@ impl std::ops::AddAssign for Lost {
     }
 }
 
-/// What waits, in the order in which it came.
+/// Lines that wait to be written, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Backlog {
     bytes_max: usize,
@@ -54,20 +54,20 @@ pub(super) struct Backlog {
     lost: Lost,
 }
 
-/// What is written next.
+/// Lines that are written next, as one text.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) text: Vec<u8>,
     /// How many lines the text has.
     pub(super) lines: Lost,
-    /// What was left out behind them.
+    /// Lines that were left out after them.
     pub(super) lost: Lost,
 }
 
 const LEAST_FIRST: [Importance; 3] = [Importance::Low, Importance::Usual, Importance::High];
 
 impl Backlog {
-    /// It keeps at most `bytes_max`.
+    /// A list that keeps at most `bytes_max` bytes of lines.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, bytes: 0, came: 0, lines: Default::default(), lost: Lost::default() }
     }

@@ -162,7 +162,7 @@ struct Line {
     share: String,
     about: String,
     measure: Measure,
-    /// What it tells is always told.
+    /// The line is always written and never counted.
     is_free: bool,
 }
 

@@ -261,9 +261,8 @@ fn a_token_file_that_changes_is_told() {
     assert!(!server.stop().contains("marker"));
 }
 
-#[test]
-fn a_job_is_told_when_it_begins_and_when_it_is_over() {
-    let server = Logged::start(&["--log-format", "json"], &[]);
+/// Purges 12,000 tasks: a job that needs several turns. Returns its line `job_over`.
+fn purge(server: &Logged) -> Value {
     for batch in 0..2 {
         let put = |n| format!("{{\"op\":\"put\",\"key\":\"{batch}:{n}\",\"delay\":\"1h\"}}\n");
         let lines: String = (0..6_000).map(put).collect();
@@ -271,7 +270,13 @@ fn a_job_is_told_when_it_begins_and_when_it_is_over() {
     }
     assert_eq!(server.call("POST", "/v1/queues/q/purge", None, ""), 202);
     let over = server.wait_for(&["\"event\":\"job_over\""]);
-    let over: Value = serde_json::from_str(&over).expect("JSON");
+    serde_json::from_str(&over).expect("JSON")
+}
+
+#[test]
+fn a_job_is_told_when_it_begins_and_when_it_is_over() {
+    let server = Logged::start(&["--log-format", "json"], &[]);
+    let over = purge(&server);
     assert_eq!((&over["queue"], &over["done"]), (&"q".into(), &12_000.into()), "{over}");
     let lines = json(&server.stop());
     let begun = lines.iter().find(|line| line["event"] == "job_begun").expect("it began");
@@ -350,14 +355,7 @@ fn a_flood_of_one_token_hides_no_act_of_another() {
 #[test]
 fn an_act_that_begins_a_job_names_it() {
     let server = Logged::start(&["--log-format", "json"], &[]);
-    for batch in 0..2 {
-        let put = |n| format!("{{\"op\":\"put\",\"key\":\"{batch}:{n}\",\"delay\":\"1h\"}}\n");
-        let lines: String = (0..6_000).map(put).collect();
-        assert_eq!(server.call("POST", "/v1/queues/q/batch", None, &lines), 200);
-    }
-    assert_eq!(server.call("POST", "/v1/queues/q/purge", None, ""), 202);
-    let over = server.wait_for(&["\"event\":\"job_over\""]);
-    let over: Value = serde_json::from_str(&over).expect("JSON");
+    let over = purge(&server);
     assert_eq!((&over["action"], &over["state"]), (&"purge".into(), &"done".into()), "{over}");
     let lines = json(&server.stop());
     let act = lines.iter().find(|line| line["event"] == "admin_act").expect("an act");
