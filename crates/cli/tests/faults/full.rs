@@ -50,8 +50,10 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     // Now nothing is left at all, not even what the server keeps free for itself. A checkpoint that was under way may still let
     // go of log files: those are prepared, or free for both of us, and so they are filled too.
     let mut second = Ballast::of(&stage.home.data, "ballast-2", usize::MAX);
+    let mut rounds = 1;
     wait_for("growth to be refused for good", || {
         let more = fill(&caller, batches);
+        rounds += 1;
         batches += more;
         let taken = second.grow(usize::MAX);
         (more == 0 && taken == 0).then_some(())
@@ -84,7 +86,10 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
         (200, &"ok".into(), &serde_json::json!([])),
         "{said}"
     );
-    assert_eq!((stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len()), (1, 1));
+    // A checkpoint that lets go of log files makes room between two rounds of filling; each such time is told once as well.
+    let (full, again) = (stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len());
+    assert!((1..=rounds).contains(&full), "{full} lines of a full disk in {rounds} rounds");
+    assert_eq!(full, again, "each full disk ended with a line");
 
     // Full once more, and killed: it may refuse to start as long as there is no room, and then it has everything.
     let more = fill(&caller, batches);
