@@ -8,14 +8,15 @@ use std::time::Duration;
 use tickwheel_api::Levels;
 use tickwheel_queue::{AckLevel, QueueName, SLOW_COMMIT_DEFAULT};
 
-use crate::beanstalk;
-use crate::host::{is_loopback, no_host};
-use crate::limits::Limits;
-use crate::listen::ListenAt;
-use crate::span::SpanSink;
+use crate::access::host::no_host;
+use crate::access::tokens::Tokens;
+use crate::doors::beanstalk;
+use crate::listen::addresses::is_loopback;
+use crate::listen::socket::ListenAt;
+use crate::listen::tls::TlsFiles;
+use crate::service::limits::Limits;
 use crate::start_error::StartError;
-use crate::tls::TlsFiles;
-use crate::tokens::Tokens;
+use crate::telemetry::span::SpanSink;
 
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;

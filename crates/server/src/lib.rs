@@ -2,10 +2,10 @@
 //! about tasks.
 //!
 //! ```text
-//! socket -> tls, if there is any -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
+//! socket -> listen (TLS, permits) -> a door (parses, prints) -> service (rights, quotas) -> the queue, and back
 //! ```
 //!
-//! The other door, for clients of beanstalkd, is `beanstalk`: sockets, sessions, the queue.
+//! There are two doors: `http`, and `beanstalk` for clients of beanstalkd.
 //!
 //! - [`Config`] says where to listen and where tasks are kept; [`Server::bind`] takes both, [`Server::run`] serves until it
 //!   is told to stop.
@@ -17,88 +17,26 @@
 //! - Others than its own machine it serves only with tokens and over TLS, see [`Config::insecure`].
 
 mod access;
-mod addresses;
-mod answer;
-mod app;
-mod aside;
-mod audit;
-mod backups;
-mod batch;
-mod batches;
-mod beanstalk;
-mod body;
-mod bulk;
-mod caller;
-mod clock;
+mod base;
 mod config;
-mod cursor;
-mod dead;
-mod deliveries;
-mod description;
-mod drain;
+mod doors;
 pub mod events;
-mod export;
-mod export_places;
-mod forecast;
-mod front;
-mod guard;
-mod header;
-mod health;
-mod hex;
-mod host;
-mod import;
-mod job;
-mod jobs;
-mod large_bodies;
-mod leases;
-mod lifecycle;
-mod limits;
-mod lines;
 mod listen;
-mod metrics;
-mod notices;
-mod others;
-mod pages;
-mod path;
-mod pieces;
-mod places;
-mod problem;
-mod producer;
-mod query;
-mod queue_pages;
-mod queues;
-mod quota;
-mod refusals;
-mod requests;
-mod routes;
-mod rows;
-mod schedule;
-mod schedules;
 mod server;
-mod settings;
-mod span;
-mod standing;
+mod service;
 mod start_error;
-mod stopping;
-mod stream;
-mod tasks;
-mod tls;
-mod tokens;
+mod telemetry;
 pub mod transfer;
 mod translate;
-mod turns;
-mod watched;
-mod wire;
-mod work;
 
-pub use backups::BackupDirError;
+pub use access::guard::TokenFileError;
+pub use access::tokens::{HASHED, TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};
 pub use config::{BEANSTALK_PORT_DEFAULT, BackupPlan, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};
-pub use drain::Drain;
-pub use guard::TokenFileError;
-pub use limits::Limits;
-pub use listen::{ListenAt, ListenAtError};
+pub use listen::socket::{ListenAt, ListenAtError};
+pub use listen::tls::{TlsError, TlsFiles};
 pub use server::Server;
-pub use span::{Attribute, Span, SpanKind, SpanSink};
+pub use service::backups::BackupDirError;
+pub use service::drain::Drain;
+pub use service::limits::Limits;
 pub use start_error::StartError;
-pub use tls::{TlsError, TlsFiles};
-pub use tokens::{HASHED, TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};
+pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};

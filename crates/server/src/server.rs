@@ -13,26 +13,26 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::addresses::Addresses;
-use crate::app::App;
-use crate::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
-use crate::beanstalk::{Desk, DeskOptions, Listener};
+use crate::access::guard::Guard;
+use crate::access::host::Hosts;
+use crate::base::stopping::{self, Stop, Stopping};
 use crate::config::{BackupPlan, Beanstalk, Config, Store};
-use crate::drain::Drain;
+use crate::doors::beanstalk::{Desk, DeskOptions, Listener};
+use crate::doors::http::front::Front;
+use crate::doors::http::routes::routes;
+use crate::doors::http::wire::{self, Timeouts};
 use crate::events;
-use crate::front::Front;
-use crate::guard::Guard;
-use crate::host::Hosts;
-use crate::lifecycle;
-use crate::listen::{Bound, Came, ListenAt, Opened};
-use crate::notices::{self, Notices};
-use crate::places::{Permit, Places};
-use crate::routes::routes;
-use crate::standing::Standing;
+use crate::listen::addresses::Addresses;
+use crate::listen::places::{Permit, Places};
+use crate::listen::socket::{Bound, Came, ListenAt, Opened};
+use crate::listen::standing::Standing;
+use crate::listen::tls::{Begun, Tls};
+use crate::service::app::App;
+use crate::service::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
+use crate::service::drain::Drain;
+use crate::service::lifecycle;
 use crate::start_error::StartError;
-use crate::stopping::{self, Stop, Stopping};
-use crate::tls::{Begun, Tls};
-use crate::wire::{self, Timeouts};
+use crate::telemetry::notices::{self, Notices};
 
 /// Limits of time on a connection, real time on a virtual clock too.
 const TIMEOUTS: Timeouts = Timeouts {
@@ -329,7 +329,7 @@ impl Server {
         };
         let standing = match Standing::find(&self.places, &self.addresses, from) {
             Ok(standing) => Arc::new(standing),
-            Err(refusal) => return self.turn_away(turned_away, came, refusal.into()),
+            Err(refusal) => return self.turn_away(turned_away, came, *refusal),
         };
         let id = standing.id();
         let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use tickwheel_queue::OpenError;
 
-use crate::backups::BackupDirError;
-use crate::guard::TokenFileError;
-use crate::listen::ListenAt;
-use crate::tls::TlsError;
+use crate::access::guard::TokenFileError;
+use crate::listen::socket::ListenAt;
+use crate::listen::tls::TlsError;
+use crate::service::backups::BackupDirError;
 
 /// Why a server did not start. It completes "failed to start: ...".
 #[derive(Debug, thiserror::Error)]

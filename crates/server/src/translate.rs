@@ -2,8 +2,12 @@
 //! answers becomes bodies and problems. It decides nothing.
 
 pub(crate) mod backup;
+pub(crate) mod cursor;
 pub(crate) mod exported;
+pub(crate) mod ready;
 mod refused;
+pub(crate) mod schedule;
+pub(crate) mod settings;
 
 use std::time::Duration;
 
@@ -12,8 +16,8 @@ use tickwheel_api::{BadRequest, CancelOutcome};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
 
-use crate::health::{ClockReport, Ready, Status};
-use crate::problem::Refusal;
+use crate::access::refusal::Refusal;
+use crate::translate::ready::{ClockReport, Ready, Status};
 
 use refused::cancel_refusal;
 pub(crate) use refused::{

@@ -12,10 +12,10 @@ use tickwheel_queue::{
 };
 
 use super::position::{Foreign, Position};
-use crate::aside::Steps;
-use crate::job;
-use crate::queue_pages::QueuePages;
-use crate::tokens::Grant;
+use crate::access::tokens::Grant;
+use crate::base::aside::Steps;
+use crate::base::queue_pages::QueuePages;
+use crate::service::job;
 use crate::translate::{self, exported};
 
 /// Tasks in a page. A page of large payloads ends at 4 MiB of them, in the store.

@@ -12,7 +12,7 @@ use tickwheel_queue::{
 };
 
 use crate::translate::{self, exported};
-use crate::{schedule, settings};
+use crate::translate::{schedule, settings};
 
 /// 1 MiB of payloads in one command, or one task that has more.
 const COMMAND_BYTES: usize = 1 << 20;

@@ -3,7 +3,7 @@
 use tickwheel_api::ExportEnd;
 use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
-use crate::cursor::fnv1a;
+use crate::translate::cursor::fnv1a;
 
 /// Where an export goes on: behind this place, with the lines that were written so far.
 ///

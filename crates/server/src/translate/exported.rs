@@ -11,7 +11,7 @@ use super::{
     death, failure, group_text, name_refused, payload_body, retry, retry_body, tag_texts, task_state,
     timeline, unavailable, unknown,
 };
-use crate::{schedule, settings};
+use crate::translate::{schedule, settings};
 
 /// What to do about something that is there already.
 const EXISTING_HINT: &str =

@@ -1,0 +1,296 @@
+//! Who may speak to a server that trusts its own machine.
+//!
+//! On a loopback address the only guard is that nobody outside can connect. A browser breaks that: any page it shows can
+//! send requests to `127.0.0.1`, and a page whose own name suddenly resolves to `127.0.0.1` (DNS rebinding) can read
+//! the answers, too. So a request must name this machine as its host, and one that changes something must not come from
+//! another site's page. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`, and pass.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
+use tickwheel_api::Problem;
+
+use crate::access::refusal::Refusal;
+use crate::listen::addresses::is_loopback;
+use crate::listen::socket::ListenAt;
+
+/// The rule for hosts and origins, by the place where the server listens.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    /// The listening address, for requests must name it, another loopback name, or one of `allowed`. `None`: every host may be named.
+    only_local: Option<IpAddr>,
+    /// Names by which a proxy is reached, each with or without a port.
+    allowed: Arc<[String]>,
+    /// What the pages of this server begin with; `None`: nobody knows, for it is reached through a proxy.
+    scheme: Option<&'static str>,
+}
+
+/// What the pages of web servers begin with.
+const SCHEMES: [&str; 2] = ["http://", "https://"];
+
+impl Hosts {
+    /// At a path of the file system every host may be named, because no browser can come in there but through a proxy. If names are
+    /// allowed, a request has to give one of them: a proxy may pass every name on, which would open the way for DNS rebinding.
+    pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let (only_local, scheme) = match listen {
+            ListenAt::Tcp(listen) => (Some(listen.ip()).filter(is_loopback), Some(SCHEMES[usize::from(tls)])),
+            ListenAt::Unix(_) => (Some(here).filter(|_| !allowed.is_empty()), None),
+        };
+        Self { only_local, allowed: allowed.into(), scheme }
+    }
+
+    /// Whether a proxy is reached by this name.
+    fn is_allowed(&self, host: &str) -> bool {
+        self.allowed.iter().any(|allowed| {
+            let host = if has_port(allowed) { host } else { without_port(host) };
+            host.trim_end_matches('.').eq_ignore_ascii_case(allowed.trim_end_matches('.'))
+        })
+    }
+
+    /// Refuses what a browser was tricked into sending.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
+        let host = host(&parts.uri, &parts.headers);
+        if let (Some(listen), Some(host)) = (self.only_local, &host)
+            && !is_local(host, listen)
+            && !self.is_allowed(host)
+        {
+            return Err(Problem::foreign_host(host).into());
+        }
+        let reads_only = parts.method.is_safe();
+        if !reads_only && self.is_cross_site(&parts.headers, host.as_deref()) {
+            return Err(Problem::foreign_origin().into());
+        }
+        Ok(())
+    }
+
+    /// Whether a browser says that a page of another site sent this.
+    fn is_cross_site(&self, headers: &HeaderMap, host: Option<&str>) -> bool {
+        let fetch_site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+        if fetch_site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+            return true;
+        }
+        let Some(origin) = headers.get(ORIGIN) else { return false };
+        // A proxy may speak TLS where this server does not.
+        let schemes = match &self.scheme {
+            Some(scheme) if !host.is_some_and(|host| self.is_allowed(host)) => std::slice::from_ref(scheme),
+            _ => &SCHEMES[..],
+        };
+        let origin = origin.to_str().unwrap_or_default();
+        let site = schemes.iter().find_map(|scheme| origin.strip_prefix(scheme));
+        // `null` and every other scheme are other sites.
+        !site.zip(host).is_some_and(|(site, host)| site.eq_ignore_ascii_case(host))
+    }
+}
+
+/// The host a request is for, as it was sent; `None`: an HTTP/1.0 client, which is no browser.
+fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let named = || headers.get(HOST).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    uri.authority().map(ToString::to_string).or_else(named)
+}
+
+/// Why no request names this as its host; `None`: one may.
+pub(crate) fn no_host(name: &str) -> Option<&'static str> {
+    if name.contains("://") || name.contains('/') {
+        return Some("it is a URL");
+    }
+    if name.contains('*') {
+        return Some("it has a pattern, and each name is given as a whole");
+    }
+    match name.parse::<Authority>() {
+        Ok(authority) if authority.as_str().contains('@') => Some("it has a user"),
+        Ok(authority) if authority.port_u16().is_none() && authority.as_str() != authority.host() => {
+            Some("it has no port behind its colon")
+        }
+        Ok(authority) if !authority.host().is_empty() => None,
+        _ => Some("it is malformed"),
+    }
+}
+
+fn has_port(host: &str) -> bool {
+    without_port(host).len() < host.len()
+}
+
+/// `[::1]:8463` as `[::1]`, and `tasks.example:8443` as `tasks.example`.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if port.bytes().all(|b| b.is_ascii_digit())
+                && (!name.starts_with('[') || name.ends_with(']')) =>
+        {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// Whether `host`, with or without a port, can only mean this machine.
+fn is_local(host: &str, listen: IpAddr) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_end_matches('.');
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    bare.parse::<IpAddr>().is_ok_and(|ip| is_loopback(&ip) || ip == listen)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    fn answer(listen: &str, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        checked(&hosts(listen, false, &[]), method, headers)
+    }
+
+    fn hosts(listen: &str, tls: bool, allowed: &[&str]) -> Hosts {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        assert!(allowed.iter().all(|name| no_host(name).is_none()), "{allowed:?}");
+        Hosts::of(&listen.parse().expect("a place"), tls, &allowed)
+    }
+
+    fn checked(hosts: &Hosts, method: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        let mut request = Request::builder().method(method).uri("/v1/queues");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        hosts
+            .check(&request.body(()).expect("a request").into_parts().0)
+            .err()
+            .map(|refusal| refusal.problem().status)
+    }
+
+    #[test]
+    fn on_loopback_only_names_of_this_machine_pass() {
+        for good in [
+            "127.0.0.1",
+            "127.0.0.1:8463",
+            "localhost:9",
+            "LOCALHOST.",
+            "[::1]:8463",
+            "127.8.9.1",
+            "[::ffff:127.0.0.1]",
+        ] {
+            assert_eq!(answer("127.0.0.1:8463", "GET", &[("host", good)]), None, "{good}");
+        }
+        for bad in [
+            "evil.example",
+            "localhost.evil.example",
+            "192.168.1.1:8463",
+            "127.0.0.1.nip.io",
+            "",
+            "a b",
+            "[::2]",
+        ] {
+            assert_eq!(answer("127.0.0.1:8463", "GET", &[("host", bad)]), Some(421), "{bad:?}");
+        }
+        assert_eq!(
+            answer("0.0.0.0:8463", "GET", &[("host", "tasks.example")]),
+            None,
+            "asked for with --insecure"
+        );
+        assert_eq!(answer("127.0.0.1:8463", "GET", &[]), None, "HTTP/1.0");
+    }
+
+    #[test]
+    fn another_sites_page_changes_nothing() {
+        let host = ("host", "localhost:8463");
+        for listen in ["127.0.0.1:8463", "0.0.0.0:8463"] {
+            let post = |name, value| answer(listen, "POST", &[host, (name, value)]);
+            assert_eq!(post("origin", "http://localhost:8463"), None);
+            assert_eq!(post("origin", "http://LOCALHOST:8463"), None);
+            for origin in [
+                "http://evil.example",
+                "http://localhost",
+                "http://localhost:1",
+                "https://localhost:8463",
+                "null",
+                "",
+            ] {
+                assert_eq!(post("origin", origin), Some(403), "{origin:?}");
+            }
+            assert_eq!(post("sec-fetch-site", "same-origin"), None);
+            assert_eq!(post("sec-fetch-site", "none"), None);
+            assert_eq!(post("sec-fetch-site", "cross-site"), Some(403));
+            assert_eq!(post("sec-fetch-site", "same-site"), Some(403));
+            assert_eq!(
+                answer(listen, "GET", &[host, ("origin", "http://evil.example")]),
+                None,
+                "it cannot read the answer"
+            );
+        }
+    }
+
+    #[test]
+    fn over_tls_its_own_pages_are_those_over_tls() {
+        let hosts = hosts("192.0.2.1:443", true, &[]);
+        let post = |origin| checked(&hosts, "POST", &[("host", "tasks.example"), ("origin", origin)]);
+        assert_eq!(post("https://tasks.example"), None);
+        assert_eq!(post("http://tasks.example"), Some(403));
+    }
+
+    #[test]
+    fn a_name_of_a_proxy_passes_where_it_is_allowed() {
+        let hosts = hosts("127.0.0.1:8463", false, &["tasks.example", "other.example:8443", "[2001:db8::1]"]);
+        let get = |host| checked(&hosts, "GET", &[("host", host)]);
+        for good in [
+            "tasks.example",
+            "Tasks.Example.",
+            "tasks.example:443",
+            "other.example:8443",
+            "[2001:db8::1]:80",
+            "localhost:8463",
+        ] {
+            assert_eq!(get(good), None, "{good}");
+        }
+        for bad in
+            ["other.example", "other.example:80", "a.tasks.example", "tasks.example.evil", "[2001:db8::2]"]
+        {
+            assert_eq!(get(bad), Some(421), "{bad}");
+        }
+        let post = |host, origin| checked(&hosts, "POST", &[("host", host), ("origin", origin)]);
+        for origin in ["https://tasks.example", "http://tasks.example"] {
+            assert_eq!(post("tasks.example", origin), None, "the proxy may speak TLS: {origin}");
+        }
+        for origin in
+            ["https://evil.example", "https://other.example:8443", "https://tasks.example:1", "null"]
+        {
+            assert_eq!(post("tasks.example", origin), Some(403), "{origin}");
+        }
+        assert_eq!(post("localhost:8463", "https://localhost:8463"), Some(403), "this is no proxy");
+        let strict = [("host", "tasks.example"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(checked(&hosts, "POST", &strict), Some(403));
+    }
+
+    #[test]
+    fn at_a_path_every_host_may_be_named() {
+        let hosts = hosts("unix:/run/tickwheel.sock", false, &[]);
+        let post = |host, origin| checked(&hosts, "POST", &[("host", host), ("origin", origin)]);
+        assert_eq!(post("tasks.example", "https://tasks.example"), None);
+        assert_eq!(post("tasks.example", "https://evil.example"), Some(403));
+    }
+
+    /// The story: `--allow-host` had no effect there, though a proxy may pass the name of any page on.
+    #[test]
+    fn at_a_path_only_allowed_names_pass_where_some_are() {
+        let hosts = hosts("unix:/run/tickwheel.sock", false, &["tasks.example"]);
+        let get = |host| checked(&hosts, "GET", &[("host", host)]);
+        assert_eq!([get("tasks.example"), get("tasks.example:8443"), get("localhost")], [None; 3]);
+        assert_eq!([get("evil.example"), get("192.0.2.1")], [Some(421); 2]);
+    }
+
+    #[test]
+    fn what_is_no_host_cannot_be_allowed() {
+        for bad in
+            ["", "https://tasks.example", "tasks.example/", "*.example", "a b", "me@tasks.example", "a:b"]
+        {
+            assert!(no_host(bad).is_some(), "{bad:?}");
+        }
+    }
+}

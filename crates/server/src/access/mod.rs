@@ -1,0 +1,8 @@
+//! Who may do what: tokens, rights, scopes, quotas, hosts.
+
+pub(crate) mod guard;
+pub(crate) mod host;
+pub(crate) mod producer;
+pub(crate) mod quota;
+pub(crate) mod refusal;
+pub(crate) mod tokens;

@@ -1,0 +1,59 @@
+//! Who calls, where callers have shares: of batches, of large bodies, of jobs.
+
+use std::net::IpAddr;
+
+use axum::http::Extensions;
+
+use crate::access::tokens::Grant;
+use crate::doors::http::wire::Peer;
+use crate::listen::addresses::{household, is_loopback};
+
+/// A caller, as far as calls can be told apart.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Producer {
+    /// The bearer of the token with this hash.
+    Token([u8; 32]),
+    /// A machine, where there are no tokens.
+    Address(IpAddr),
+    /// This machine, where there are no tokens: all clients of a proxy on it look alike, so there are no shares.
+    Local,
+}
+
+impl Producer {
+    pub(crate) fn new(token: Option<[u8; 32]>, from: Option<IpAddr>) -> Self {
+        match (token, from) {
+            (Some(token), _) => Self::Token(token),
+            (None, Some(from)) if !is_loopback(&from) => Self::Address(household(from)),
+            (None, _) => Self::Local,
+        }
+    }
+
+    /// The sender of a request with these extensions.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        let token = extensions.get::<Grant>().and_then(Grant::token);
+        Self::new(token, extensions.get::<Peer>().and_then(|peer| peer.0))
+    }
+
+    /// Whether it has a share of its own. All together have the places of those that have none.
+    pub(crate) fn has_share(self) -> bool {
+        self != Self::Local
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_counts_before_an_address_and_this_machine_has_no_share() {
+        let from = |address: &str| Producer::new(None, Some(address.parse().expect("an address")));
+        assert_eq!((from("127.0.0.1"), from("::1")), (Producer::Local, Producer::Local));
+        assert_eq!(Producer::new(None, None), Producer::Local, "it came by a path of the file system");
+        assert!(!Producer::Local.has_share());
+        assert_eq!(from("2001:db8::1"), from("2001:db8::2"), "a machine has a network of them");
+        assert_ne!(from("192.0.2.1"), from("192.0.2.2"));
+        assert!(from("192.0.2.1").has_share());
+        let token = Producer::new(Some([1; 32]), Some("127.0.0.1".parse().expect("an address")));
+        assert_eq!((token, token.has_share()), (Producer::Token([1; 32]), true));
+    }
+}

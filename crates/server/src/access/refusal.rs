@@ -1,0 +1,59 @@
+//! A call that is refused.
+
+use tickwheel_api::{BadRequest, Problem};
+
+/// Why a call is refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    problem: Box<Problem>,
+    /// The caller's token has used up its own limits; the server has not reached one of its.
+    is_token_limit: bool,
+}
+
+impl Refusal {
+    /// The caller's token has used up its own limits.
+    pub(crate) fn token_limit(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), is_token_limit: true }
+    }
+
+    /// Why it was refused.
+    pub(crate) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Whether the caller's token has used up its own limits.
+    pub(crate) fn is_token_limit(&self) -> bool {
+        self.is_token_limit
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Box::new(problem).into()
+    }
+}
+
+impl From<Box<Problem>> for Refusal {
+    fn from(problem: Box<Problem>) -> Self {
+        let is_token_limit = problem.status == 429 && problem.detail == Problem::token_full().detail;
+        Self { problem, is_token_limit }
+    }
+}
+
+impl From<Refusal> for Box<Problem> {
+    fn from(refusal: Refusal) -> Self {
+        refusal.problem
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        *refusal.problem
+    }
+}
+
+impl From<BadRequest> for Refusal {
+    fn from(refusal: BadRequest) -> Self {
+        Problem::bad_request(&refusal).into()
+    }
+}

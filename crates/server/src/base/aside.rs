@@ -1,0 +1,131 @@
+//! Work that would keep others waiting: done on a thread beside those that serve, or in steps.
+
+use std::panic::resume_unwind;
+use std::sync::{Arc, LazyLock};
+
+use tickwheel_api::Problem;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::base::others::let_others;
+
+/// 16 KiB of input: the worst text takes some 0.3 ms. What is longer is worked on aside.
+pub(crate) const LONG_BYTES: usize = 16 << 10;
+/// A line, a task or a token is as much work as 256 bytes, beside its own bytes.
+pub(crate) const ONE_BYTES: usize = 256;
+
+/// 2 MiB: what is longer is freed aside.
+const DISCARDED_BYTES: usize = 2 << 20;
+
+/// Works aside at one time: no more than there are processors. More would only take turns on them, and take them from the threads that serve.
+static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(processors))
+});
+
+/// Does the work on another thread than those that serve. Where its caller leaves, it still goes to its end.
+///
+/// # Errors
+/// The server stops, and the work was not begun.
+///
+/// # Panics
+/// If the work does.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let Ok(place) = Arc::clone(&PLACES).acquire_owned().await else { return Err(Problem::stopping()) };
+    let done = spawn_blocking(move || {
+        let done = work();
+        drop(place);
+        done
+    });
+    done.await.map_err(|failed| match failed.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => Problem::stopping(),
+    })
+}
+
+/// Frees these bytes, aside if there are very many: to free 16 MiB takes 1 ms.
+pub(crate) fn discard(bytes: Vec<u8>) {
+    if bytes.len() > DISCARDED_BYTES {
+        // Nobody waits for that; where the server stops they are freed at once.
+        drop(spawn_blocking(move || drop(bytes)));
+    }
+}
+
+/// Work that is cut in steps: others have their turn between two.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    bytes: usize,
+}
+
+impl Steps {
+    /// One more was done, with this many bytes.
+    pub(crate) async fn did(&mut self, bytes: usize) {
+        self.worked(ONE_BYTES + bytes).await;
+    }
+
+    /// As much work was done as for this many bytes.
+    pub(crate) async fn worked(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes >= LONG_BYTES {
+            self.bytes = 0;
+            let_others().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+    use crate::base::others::tests::turns;
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_two_steps() {
+        let turns = turns();
+        let mut steps = Steps::default();
+        for _ in 0..10 * LONG_BYTES / ONE_BYTES {
+            steps.did(0).await;
+        }
+        assert_eq!(turns.load(Ordering::Relaxed), 10);
+        for _ in 0..10 {
+            steps.did(LONG_BYTES).await;
+        }
+        assert_eq!(turns.load(Ordering::Relaxed), 20);
+    }
+
+    #[tokio::test]
+    async fn what_is_done_aside_is_done_on_another_thread() {
+        let there = aside(|| thread::current().id()).await.expect("it is done");
+        assert_ne!(there, thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn no_more_works_aside_than_there_are_processors() {
+        let (running, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let works: Vec<_> = (0..64)
+            .map(|_| {
+                let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+                tokio::spawn(aside(move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                }))
+            })
+            .collect();
+        for work in works {
+            work.await.expect("no panic").expect("it is done");
+        }
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        assert!((1..=processors).contains(&most.load(Ordering::SeqCst)), "{most:?} of {processors}");
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "its own words")]
+    async fn a_panic_is_passed_on() {
+        let _never = aside(|| panic!("its own words")).await;
+    }
+}

@@ -1,0 +1,8 @@
+//! What any room may use: the stop signal, turns of long work, watched files, hex. Nothing here knows a task or a door.
+
+pub(crate) mod aside;
+pub(crate) mod hex;
+pub(crate) mod others;
+pub(crate) mod queue_pages;
+pub(crate) mod stopping;
+pub(crate) mod watched;

@@ -1,0 +1,68 @@
+//! All queues, page by page: there may be 100,000 of them, and other calls are served between two pages.
+
+use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, Stats, Unavailable};
+
+use crate::base::others::let_others;
+
+/// Pages of queues, the next of which is asked for when it is wanted.
+pub(crate) struct QueuePages<'a> {
+    queue: &'a Queue,
+    /// What to ask for next; `None`: the last page was given.
+    list: Option<ListQueues>,
+}
+
+impl<'a> QueuePages<'a> {
+    pub(crate) fn new(queue: &'a Queue, list: ListQueues) -> Self {
+        Self { queue, list: Some(list) }
+    }
+
+    /// The next page, which may be empty; `None` behind the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<QueueCounts>>, Unavailable> {
+        let Some(list) = self.list.take() else { return Ok(None) };
+        let page = self.queue.queues(list.clone()).await?;
+        // A page that is here already is not waited for.
+        let_others().await;
+        Ok(Some(self.take(list, page)))
+    }
+
+    /// The next page, with counts that are as right as may be also while the queue is read-only, and the figures beside it.
+    pub(crate) async fn next_with_stats(
+        &mut self,
+    ) -> Result<Option<(Vec<QueueCounts>, Box<Stats>)>, Unavailable> {
+        let Some(list) = self.list.take() else { return Ok(None) };
+        let mut stats = self.queue.stats(list.clone()).await?;
+        let_others().await;
+        let page = core::mem::take(&mut stats.page);
+        Ok(Some((self.take(list, page), stats)))
+    }
+
+    fn take(&mut self, list: ListQueues, page: QueuePage) -> Vec<QueueCounts> {
+        // The caller wants more than its first page gave, perhaps because it may see few of them. Small pages would be many.
+        self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
+        page.queues
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_queue::{Key, Put, QueueName};
+
+    use super::*;
+
+    /// The story: a list with `limit=1` for a token that may see none of 100,000 queues looked at two of them at a time.
+    #[tokio::test]
+    async fn only_the_first_page_is_small() {
+        let queue = Queue::options().open_memory().expect("a queue");
+        for n in 0..1_002 {
+            let name = QueueName::new(&format!("q{n:04}")).expect("a name");
+            queue.put(Put::new(&name, Key::new("a").expect("a key"))).await.expect("stored");
+        }
+        let mut pages = QueuePages::new(&queue, ListQueues { max: 2, ..ListQueues::default() });
+        let (mut sizes, mut last) = (Vec::new(), None);
+        while let Some(page) = pages.next().await.expect("a page") {
+            sizes.push(page.len());
+            last = page.last().map(|counts| counts.queue.as_str().to_owned());
+        }
+        assert_eq!((sizes, last.as_deref()), (vec![2, QUEUES_PAGE_MAX, QUEUES_PAGE_MAX], Some("q1001")));
+    }
+}

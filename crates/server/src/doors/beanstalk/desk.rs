@@ -1,0 +1,118 @@
+//! What all connections of this door share.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tickwheel_api::beanstalk::Tube;
+use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
+
+use super::budget::{Budget, WatchBudget};
+use super::counters::Counters;
+use super::tubes::{Hold, Tubes};
+use crate::base::stopping::Stopping;
+use crate::events;
+use crate::service::app::App;
+use crate::service::drain::Drain;
+use crate::service::job;
+use crate::telemetry::deliveries::Deliveries;
+
+/// What may be chosen about this door.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DeskOptions {
+    /// Bytes that a job may have.
+    pub(crate) job_bytes_max: u32,
+    /// The tubes are the queues of this namespace, which no tube's name shows.
+    pub(crate) namespace: Option<String>,
+    /// Bytes that the tubes may take which all connections together watch.
+    pub(crate) watched_bytes_max: usize,
+}
+
+/// All connections share it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(super) queue: Queue,
+    pub(super) stopping: Stopping,
+    pub(super) job_bytes_max: u32,
+    pub(super) tubes: Tubes,
+    pub(super) counters: Arc<Counters>,
+    /// Of this run of the server.
+    pub(super) id: String,
+    pub(super) begun: Instant,
+    /// What all names of queues begin with that are tubes here.
+    pub(super) namespace: Option<Arc<str>>,
+    pub(super) budget: Budget,
+    pub(super) watches: WatchBudget,
+    pub(super) deliveries: Arc<Deliveries>,
+    /// No new jobs are taken.
+    draining: Drain,
+}
+
+/// The tube that connections use and watch unless they say otherwise.
+pub(crate) const DEFAULT: &str = "default";
+
+impl Desk {
+    pub(crate) fn new(app: &App, options: DeskOptions) -> Self {
+        let DeskOptions { job_bytes_max, namespace, watched_bytes_max } = options;
+        let begun = Instant::now();
+        let desk = Self {
+            tubes: Tubes::new(app.queue.clone()),
+            queue: app.queue.clone(),
+            stopping: app.stopping.clone(),
+            job_bytes_max,
+            counters: Arc::clone(&app.beanstalk),
+            deliveries: Arc::clone(&app.deliveries),
+            budget: Budget::new(),
+            watches: WatchBudget::new(watched_bytes_max),
+            // Hex may read as a number, unless it begins with a letter.
+            id: format!("a{:015x}", fresh()),
+            begun,
+            namespace: namespace.map(|namespace| format!("{namespace}/").into()),
+            draining: app.draining.clone(),
+        };
+        // It is there, used or not.
+        if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| desk.queue_of(&tube)) {
+            desk.tubes.hold(&name, Hold::Use);
+        }
+        desk
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.is_on()
+    }
+
+    /// Says in the log that a watch was refused: the protocol has no words for why. The log counts these lines, as
+    /// [`events::LIMITED`] says.
+    pub(super) fn warn_of_watches(&self) {
+        tracing::warn!(
+            event = events::WATCHES_FULL,
+            "a client of beanstalkd wanted to watch one more tube, and was answered OUT_OF_MEMORY (--max-watched-bytes)"
+        );
+    }
+
+    /// The queue that is this tube; `None`: it is none of this door.
+    pub(super) fn queue_of(&self, tube: &Tube) -> Option<QueueName> {
+        let name = match &self.namespace {
+            Some(namespace) => format!("{namespace}{tube}"),
+            None => tube.as_str().to_owned(),
+        };
+        (name != job::QUEUE).then(|| QueueName::new(&name).ok()).flatten()
+    }
+
+    /// What happened in tubes of this door's namespace that are gone.
+    pub(super) fn totals_of_gone(&self, stats: &Stats) -> QueueTotals {
+        let namespace = self.namespace.as_deref().and_then(|prefix| prefix.strip_suffix('/'));
+        namespace.and_then(|namespace| stats.gone.get(namespace)).copied().unwrap_or_default()
+    }
+
+    /// The tube that is this queue; `None`: none is.
+    pub(super) fn tube_of(&self, queue: &QueueName) -> Option<Tube> {
+        let name = queue.as_str().strip_prefix(self.namespace.as_deref().unwrap_or_default())?;
+        Tube::new(name.as_bytes()).filter(|_| queue.as_str() != job::QUEUE)
+    }
+}
+
+/// A number that the next run has not.
+fn fresh() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) >> 4
+}

@@ -1,0 +1,159 @@
+//! What is looked for among the jobs of a tube, and kicked.
+
+use tickwheel_api::beanstalk::{Reply, Tube, YamlList};
+use tickwheel_queue::{
+    Act, Acted, ById, ByIdError, Get, GetError, Key, List, Place, QueueName, State, TaskFilter, TaskView,
+};
+
+use super::cut::{Cut, by_id_refused, unavailable};
+use super::desk::Desk;
+use crate::base::aside::Steps;
+use crate::service::job;
+
+/// Looked at for one page of jobs, at most.
+const PAGE: usize = 1_000;
+/// How often the line may change while its first job is looked at.
+const TRIES_MAX: usize = 100;
+
+/// A task, or what is said instead.
+type Found = Result<Result<TaskView, Reply<'static>>, Cut>;
+
+/// Names of tubes, as text.
+pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
+    tubes.fold(YamlList::default(), YamlList::tube).text()
+}
+
+/// The job with this id, to be looked at.
+pub(super) fn id(desk: &Desk, id: u64) -> ById {
+    ById { id, act: Act::Get, within: desk.namespace.clone(), except: Some(job::queue()) }
+}
+
+pub(super) async fn by_id(desk: &Desk, job: u64) -> Found {
+    match desk.queue.by_id(id(desk, job)).await {
+        Ok(Acted::Task(task)) => Ok(Ok(*task)),
+        Ok(_) => Ok(Err(Reply::InternalError)),
+        Err(error) => by_id_refused(&error).map(Err),
+    }
+}
+
+pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
+    let Ok(key) = Key::new(key) else { return Ok(Err(Reply::NotFound)) };
+    match desk.queue.get(Get::new(queue, key)).await {
+        Ok(task) => Ok(Ok(task)),
+        Err(GetError::Unavailable(why)) => unavailable(&why).map(Err),
+        Err(_) => Ok(Err(Reply::NotFound)),
+    }
+}
+
+/// The next one in line.
+pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
+    for _ in 0..TRIES_MAX {
+        let first = match desk.queue.queue(queue).await {
+            Ok(view) => view.first_ready,
+            Err(why) => return unavailable(&why).map(Err),
+        };
+        let Some(first) = first else { return Ok(Err(Reply::NotFound)) };
+        match by_id(desk, first).await? {
+            // Another client may have got it meanwhile: then another job is the next.
+            Ok(task) if task.state == State::Ready => return Ok(Ok(task)),
+            Ok(_) | Err(Reply::NotFound) => {}
+            Err(reply) => return Ok(Err(reply)),
+        }
+    }
+    Ok(Err(Reply::NotFound))
+}
+
+/// The one that is due first.
+pub(super) async fn first_delayed(desk: &Desk, queue: &QueueName) -> Found {
+    Jobs::new(desk, queue, State::Scheduled).first().await
+}
+
+/// The one that was buried first.
+pub(super) async fn first_buried(desk: &Desk, queue: &QueueName) -> Found {
+    Jobs::new(desk, queue, State::Dead).first().await
+}
+
+/// Kicks this many buried jobs; if there are none, as many that are delayed.
+pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Reply<'static>, Cut> {
+    let mut steps = Steps::default();
+    for state in [State::Dead, State::Scheduled] {
+        let (mut kicked, mut any) = (0, false);
+        let mut jobs = Jobs::new(desk, queue, state);
+        while kicked < max
+            && let Some(page) = jobs.next(usize::try_from(max - kicked).unwrap_or(PAGE)).await?
+        {
+            let page = match page {
+                Ok(page) => page,
+                Err(reply) => return Ok(reply),
+            };
+            any |= !page.is_empty();
+            // All of them are asked for at once, so that one commit covers them.
+            let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
+            let mut asked = Vec::with_capacity(page.len());
+            for task in page.into_iter().take(wanted) {
+                asked.push(desk.queue.by_id(ById { act: Act::Run, ..id(desk, task.id) }));
+                steps.did(0).await;
+            }
+            for asked in asked {
+                steps.did(0).await;
+                match asked.await {
+                    Ok(_) => kicked += 1,
+                    Err(ByIdError::Unavailable(why)) => return unavailable(&why),
+                    // Others may have got it before; or it has to stay.
+                    Err(_) => {}
+                }
+            }
+        }
+        // Never both, though none of the buried ones can live again: a key is another's by now.
+        if any {
+            return Ok(Reply::Kicked(kicked));
+        }
+    }
+    Ok(Reply::Kicked(0))
+}
+
+/// The jobs of a tube in a state, the first to be due first; of the buried ones the first to be buried.
+struct Jobs<'a> {
+    desk: &'a Desk,
+    queue: &'a QueueName,
+    state: State,
+    /// Where the next page begins; `None`: there is none.
+    after: Option<Option<Place>>,
+}
+
+impl<'a> Jobs<'a> {
+    fn new(desk: &'a Desk, queue: &'a QueueName, state: State) -> Self {
+        Self { desk, queue, state, after: Some(None) }
+    }
+
+    /// The next page, which may be empty; `None`: that was the last.
+    async fn next(&mut self, wanted: usize) -> Result<Option<Result<Vec<TaskView>, Reply<'static>>>, Cut> {
+        let Some(after) = self.after.take() else { return Ok(None) };
+        let filter = TaskFilter::in_state(self.state);
+        match self
+            .desk
+            .queue
+            .list(List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) })
+            .await
+        {
+            Ok(page) => {
+                self.after = page.next.map(Some);
+                Ok(Some(Ok(page.tasks)))
+            }
+            Err(why) => Ok(Some(Err(unavailable(&why)?))),
+        }
+    }
+
+    async fn first(&mut self) -> Found {
+        while let Some(page) = self.next(1).await? {
+            match page {
+                Ok(tasks) => match tasks.into_iter().next() {
+                    Some(first) => return Ok(Ok(first)),
+                    None => continue,
+                },
+                Err(reply) => return Ok(Err(reply)),
+            }
+        }
+        Ok(Err(Reply::NotFound))
+    }
+}

@@ -1,0 +1,358 @@
+//! One connection: what it uses, watches and holds, and what becomes of its commands.
+
+mod job;
+mod put;
+mod reserve;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, Tube, When};
+use tickwheel_queue::{Act, Acted, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, Timestamp};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::budget::Watching;
+use super::counters::Counted;
+use super::cut::{Cut, unavailable};
+use super::desk::{DEFAULT, Desk};
+use super::held::Held;
+use super::shown::Shown;
+use super::tubes::Hold;
+use super::wire::Wire;
+use super::{look, stats};
+use crate::base::aside::{Steps, discard};
+use crate::events;
+
+/// Commands of one kind that are carried out together, at most.
+const TOGETHER_MAX: usize = 256;
+/// Tubes that a connection may watch: each reserve looks at all of them.
+const WATCHED_MAX: usize = 1_000;
+/// A look at one of them takes as much work as this many bytes.
+const LOOK_BYTES: usize = 4;
+/// A job may be due so far ahead: the queue takes no more, and beanstalkd's 136 years are longer than anybody waits. 100 years, in milliseconds.
+const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
+
+/// Where a connection comes from, as the audit says it.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct From(pub(super) Option<IpAddr>);
+
+impl fmt::Display for From {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(from) => from.to_canonical().fmt(f),
+            None => f.write_str("unix"),
+        }
+    }
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve<S>(socket: S, desk: Arc<Desk>, from: From)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut wire = Wire::new(socket, desk.job_bytes_max, &desk.counters);
+    let mut session = Session::new(&desk, from);
+    let served = session.run(&mut wire).await;
+    drop(session);
+    match served {
+        Ok(()) => wire.close().await,
+        Err(Cut::Socket(error)) => {
+            tracing::debug!(%error, "a connection of beanstalkd's protocol ended early")
+        }
+        Err(Cut::Stop) => wire.close().await,
+    }
+}
+
+/// A tube under both its names.
+#[derive(Clone, Debug)]
+struct Place {
+    tube: Tube,
+    queue: QueueName,
+}
+
+struct Session<'a> {
+    desk: &'a Desk,
+    from: From,
+    used: Place,
+    watched: Vec<Place>,
+    /// Memory for them, but for the one that each connection watches at first.
+    watching: Watching<'a>,
+    /// Of those the queues.
+    queues: Arc<[QueueName]>,
+    held: Held,
+    steps: Steps,
+    producer: Option<Counted<'a>>,
+    worker: Option<Counted<'a>>,
+    #[expect(dead_code, reason = "held, not read")]
+    connection: Counted<'a>,
+}
+
+impl<'a> Session<'a> {
+    fn new(desk: &'a Desk, from: From) -> Self {
+        let tube = Tube::new(DEFAULT.as_bytes()).expect("it is a name");
+        let queue = desk.queue_of(&tube).expect("a namespace leaves room for it");
+        desk.tubes.hold(&queue, Hold::Use);
+        desk.tubes.hold(&queue, Hold::Watch);
+        desk.counters.connections_total.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let used = Place { tube, queue };
+        Self {
+            desk,
+            from,
+            watched: vec![used.clone()],
+            watching: desk.watches.begin(),
+            queues: [used.queue.clone()].into(),
+            used,
+            held: Held::default(),
+            steps: Steps::default(),
+            producer: None,
+            worker: None,
+            connection: Counted::new(&desk.counters.connections),
+        }
+    }
+
+    async fn run<S>(&mut self, wire: &mut Wire<'_, S>) -> Result<(), Cut>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stopping = self.desk.stopping.clone();
+        let mut stop = pin!(stopping.wait());
+        loop {
+            // What is under way is answered; nothing new is begun.
+            let next = tokio::select! {
+                biased;
+                () = &mut stop => return Err(Cut::Stop),
+                next = wire.next(&self.desk.budget) => next?,
+            };
+            let Some(event) = next else { return Ok(()) };
+            // Commands that are here already are never waited for.
+            self.steps.did(self.looked_through(&event)).await;
+            match event {
+                Event::Fault(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,
+                Event::Fault(fault) => {
+                    wire.say(&Reply::Fault(fault)).await?;
+                    if fault == Fault::Http {
+                        tracing::debug!("a client spoke HTTP to the door for clients of beanstalkd");
+                        return Ok(());
+                    }
+                }
+                Event::Command(Command::Quit) => return Ok(()),
+                Event::Command(Command::Put { .. } | Command::PutKey { .. }) => {
+                    self.puts(event, wire).await?
+                }
+                Event::Command(command) => {
+                    self.desk.counters.count(&command);
+                    self.carry_out(command, wire).await?;
+                }
+            }
+        }
+    }
+
+    /// As many bytes as it takes work to look through all that is watched, for the commands that do so.
+    fn looked_through(&self, event: &Event) -> usize {
+        match event {
+            Event::Command(Command::Watch(_) | Command::Ignore(_)) => LOOK_BYTES * self.watched.len(),
+            _ => 0,
+        }
+    }
+
+    async fn carry_out<S>(&mut self, command: Command, wire: &mut Wire<'_, S>) -> Result<(), Cut>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let desk = self.desk;
+        let reply = match command {
+            Command::Delete(id) => return self.deletes(id, wire).await,
+            Command::Reserve { timeout_s } => return self.reserve(timeout_s, wire).await,
+            Command::ReserveBatch { max, timeout_s } => {
+                return self.reserve_batch(max, timeout_s, wire).await;
+            }
+            Command::Use(tube) => {
+                let Some(queue) = self.desk.queue_of(&tube) else { return bad_format(wire).await };
+                self.desk.tubes.hold(&queue, Hold::Use);
+                self.desk.tubes.release(&self.used.queue, Hold::Use);
+                self.used = Place { tube, queue };
+                Reply::Using(&self.used.tube)
+            }
+            Command::Watch(tube) => {
+                let Some(queue) = self.desk.queue_of(&tube) else { return bad_format(wire).await };
+                self.watch(Place { tube, queue })
+            }
+            Command::Ignore(tube) => self.ignore(&tube),
+            Command::ListTubeUsed => Reply::Using(&self.used.tube),
+            Command::ListTubesWatched => {
+                let text = look::names(self.watched.iter().map(|place| &place.tube));
+                return Ok(wire.say(&Reply::Ok(&text)).await?);
+            }
+            Command::ReserveJob(id) => match self.act(id, Act::Lease { lease_ms: None }).await? {
+                Ok(Acted::Leased(leased)) => {
+                    self.is_worker();
+                    return self.hand_over(&[*leased], wire).await;
+                }
+                Ok(_) => Reply::InternalError,
+                Err(reply) => reply,
+            },
+            Command::Release { id, priority, delay_s } => self.release(id, priority, delay_s).await?,
+            Command::Bury { id, priority } => self.bury(id, priority).await?,
+            Command::Touch(id) => self.touch(id).await?,
+            Command::KickJob(id) => self.kick_job(id).await?,
+            Command::Kick(max) => self.kick(max).await?,
+            Command::PauseTube { tube, pause_s } => self.pause(&tube, pause_s).await?,
+            Command::DeleteKey(key) => self.delete_key(&key).await?,
+            Command::DelayKey { key, when } => self.delay_key(&key, when).await?,
+            Command::Put { .. } | Command::PutKey { .. } | Command::Quit => {
+                unreachable!("these are answered before")
+            }
+            Command::ListTubes => return show(stats::tubes(desk).await?, wire).await,
+            Command::Stats => return show(stats::server(desk).await?, wire).await,
+            Command::StatsTube(tube) => return show(stats::tube(desk, &tube).await?, wire).await,
+            Command::StatsJob(id) => {
+                let task = look::by_id(desk, id).await?;
+                return show(stats::job(desk, task).await?, wire).await;
+            }
+            Command::StatsKey(key) => {
+                let task = look::by_key(desk, &self.used.queue, &key).await?;
+                return show(stats::job(desk, task).await?, wire).await;
+            }
+            Command::Peek(id) => return show(look::by_id(desk, id).await?, wire).await,
+            Command::PeekKey(key) => {
+                return show(look::by_key(desk, &self.used.queue, &key).await?, wire).await;
+            }
+            Command::PeekReady => return show(look::first_ready(desk, &self.used.queue).await?, wire).await,
+            Command::PeekDelayed => {
+                return show(look::first_delayed(desk, &self.used.queue).await?, wire).await;
+            }
+            Command::PeekBuried => {
+                return show(look::first_buried(desk, &self.used.queue).await?, wire).await;
+            }
+        };
+        Ok(wire.say(&reply).await?)
+    }
+
+    fn watch(&mut self, place: Place) -> Reply<'static> {
+        if self.watched.iter().all(|watched| watched.queue != place.queue) {
+            if self.watched.len() >= WATCHED_MAX {
+                tracing::debug!("a connection watches {WATCHED_MAX} tubes and wanted one more");
+                return Reply::OutOfMemory;
+            }
+            // The one that each watches at first costs next to nothing, for all connections share it.
+            let is_default = place.tube.as_str() == DEFAULT;
+            if !is_default && !self.watching.take(place.queue.as_str()) {
+                self.desk.warn_of_watches();
+                return Reply::OutOfMemory;
+            }
+            self.desk.tubes.hold(&place.queue, Hold::Watch);
+            self.watched.push(place);
+            self.queues = self.watched.iter().map(|place| place.queue.clone()).collect();
+        }
+        Reply::Watching(self.watched.len())
+    }
+
+    fn ignore(&mut self, tube: &Tube) -> Reply<'static> {
+        let at = self.watched.iter().position(|place| place.tube == *tube);
+        match at {
+            Some(_) if self.watched.len() == 1 => return Reply::NotIgnored,
+            Some(at) => {
+                let gone = self.watched.remove(at);
+                if gone.tube.as_str() != DEFAULT {
+                    self.watching.give_back(gone.queue.as_str());
+                }
+                self.desk.tubes.release(&gone.queue, Hold::Watch);
+                self.queues = self.watched.iter().map(|place| place.queue.clone()).collect();
+            }
+            None => {}
+        }
+        Reply::Watching(self.watched.len())
+    }
+
+    async fn kick(&self, max: u32) -> Result<Reply<'static>, Cut> {
+        let queue = &self.used.queue;
+        let reply = look::kick(self.desk, queue, u64::from(max)).await?;
+        if let Reply::Kicked(kicked) = reply {
+            let (queue, address) = (queue.as_str(), self.from);
+            tracing::info!(target: events::AUDIT, event = events::TUBE_KICKED, queue, kicked, %address, "a client of beanstalkd kicked jobs of a tube");
+        }
+        Ok(reply)
+    }
+
+    async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
+        Ok(match self.act(id, Act::Run).await? {
+            Ok(_) => {
+                let address = self.from;
+                tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
+                Reply::KickedOne
+            }
+            Err(reply) => reply,
+        })
+    }
+
+    async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, Cut> {
+        let Some(queue) = self.desk.queue_of(tube) else { return Ok(Reply::NotFound) };
+        match self.desk.queue.queue(&queue).await {
+            Ok(view) if !view.exists => return Ok(Reply::NotFound),
+            Ok(_) => {}
+            Err(why) => return unavailable(&why),
+        }
+        let now = self.desk.queue.now();
+        let change = QueueChange::Pause { ms: Some(u64::from(pause_s) * 1_000) };
+        match self.desk.queue.change_queue(ChangeQueue { queue: queue.clone(), change }).await {
+            Ok(()) => {
+                self.desk.tubes.paused(&queue, pause_s, now);
+                let (queue, address) = (queue.as_str(), self.from);
+                tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, %address, "a client of beanstalkd paused a tube");
+                Ok(Reply::Paused)
+            }
+            Err(tickwheel_queue::QueueError::Unavailable(why)) => unavailable(&why),
+            Err(_) => Ok(Reply::OutOfMemory),
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    /// Its jobs go back, and it uses and watches nothing any more.
+    fn drop(&mut self) {
+        for (queue, tokens) in self.held.take_all() {
+            if self.desk.stopping.is_given() {
+                // It is the server that goes: that is no attempt.
+                self.desk.queue.give_back(tokens);
+                continue;
+            }
+            let nack = Nack { how: NackHow::Gone, ..Nack::new(&queue, tokens) };
+            // The call is made; nobody is left to hear the answer.
+            drop(self.desk.queue.nack(nack));
+        }
+        self.desk.tubes.release(&self.used.queue, Hold::Use);
+        for place in &self.watched {
+            self.desk.tubes.release(&place.queue, Hold::Watch);
+        }
+    }
+}
+
+/// `None`: no task can be due then.
+fn due_of(when: When) -> Option<Due> {
+    match when {
+        When::AfterMs(0) => Some(Due::Now),
+        When::AfterMs(ms) => Some(Due::After { ms: ms.min(DELAY_MS_MAX) }),
+        When::AtMs(ms) => Timestamp::from_ms(ms).map(Due::At),
+    }
+}
+
+async fn show<S>(shown: impl Into<Shown>, wire: &mut Wire<'_, S>) -> Result<(), Cut>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let shown = shown.into();
+    let said = wire.say(&shown.reply()).await;
+    if let Shown::Text(text) = shown {
+        discard(text);
+    }
+    Ok(said?)
+}
+
+async fn bad_format<S>(wire: &mut Wire<'_, S>) -> Result<(), Cut>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    Ok(wire.say(&Reply::Fault(Fault::BadFormat)).await?)
+}

@@ -1,0 +1,162 @@
+//! What is done with one job, named by its id or its key.
+
+use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, When};
+use tickwheel_queue::{
+    Ack, Act, Acted, ById, ByIdError, Cancel, CancelError, Extend, Key, Nack, NackError, Patch, PatchError,
+    Pending, TokenAnswer, Unavailable,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
+use crate::doors::beanstalk::cut::{Cut, by_id_refused, unavailable};
+use crate::doors::beanstalk::held::Job;
+use crate::doors::beanstalk::look;
+use crate::doors::beanstalk::wire::Wire;
+
+/// A delete on its way.
+enum Deleting {
+    /// Of a job in the connection's hands.
+    Held(Job, Pending<Vec<TokenAnswer>, Unavailable>),
+    Other(Pending<Acted, ByIdError>),
+}
+
+impl Session<'_> {
+    /// Deletes this job and those that are to be deleted right behind it.
+    pub(super) async fn deletes<S>(&mut self, first: u64, wire: &mut Wire<'_, S>) -> Result<(), Cut>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let mut ids = vec![first];
+        while ids.len() < TOGETHER_MAX
+            && let Some(Event::Command(command)) =
+                wire.next_if(|event| matches!(event, Event::Command(Command::Delete(_))))
+        {
+            self.desk.counters.count(&command);
+            if let Command::Delete(id) = command {
+                ids.push(id);
+            }
+        }
+        let mut deletes = Vec::with_capacity(ids.len());
+        for id in ids {
+            // The same id twice: the second finds nothing, once the first is answered.
+            deletes.push(match self.held.remove(id) {
+                Some(job) => {
+                    let acked = self.desk.queue.ack(Ack::new(&job.queue, [job.token]));
+                    (id, Deleting::Held(job, acked))
+                }
+                None => (id, Deleting::Other(self.cancel(id))),
+            });
+            self.steps.did(0).await;
+        }
+        for (id, delete) in deletes {
+            let reply = self.deleted(id, delete).await?;
+            wire.say(&reply).await?;
+        }
+        Ok(())
+    }
+
+    fn cancel(&self, id: u64) -> Pending<Acted, ByIdError> {
+        self.desk.queue.by_id(ById { act: Act::Cancel, ..look::id(self.desk, id) })
+    }
+
+    async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, Cut> {
+        let cancelled = match delete {
+            Deleting::Other(cancelled) => cancelled,
+            Deleting::Held(job, acked) => match acked.await {
+                Ok(answers) if answers == [TokenAnswer::Acked] => return Ok(Reply::Deleted),
+                // Its time was over: it is nobody's, or another's.
+                Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id),
+                // Its owner took it back, and may have made another of it.
+                Ok(_) => return Ok(Reply::NotFound),
+                Err(why) => {
+                    self.held.put_back(id, job);
+                    return unavailable(&why);
+                }
+            },
+        };
+        match cancelled.await {
+            Ok(_) => Ok(Reply::Deleted),
+            Err(error) => by_id_refused(&error),
+        }
+    }
+
+    pub(super) async fn release(
+        &mut self,
+        id: u64,
+        priority: u32,
+        delay_s: u32,
+    ) -> Result<Reply<'static>, Cut> {
+        let delay_ms = Some((u64::from(delay_s) * 1_000).min(DELAY_MS_MAX));
+        let gives_back = |nack| Nack { delay_ms, priority: Some(priority), ..nack };
+        self.give_back(id, gives_back, Reply::Released).await
+    }
+
+    pub(super) async fn bury(&mut self, id: u64, priority: u32) -> Result<Reply<'static>, Cut> {
+        let buries = |nack: Nack| Nack { priority: Some(priority), ..nack.buried() };
+        self.give_back(id, buries, Reply::Buried).await
+    }
+
+    async fn give_back(
+        &mut self,
+        id: u64,
+        how: impl FnOnce(Nack) -> Nack,
+        done: Reply<'static>,
+    ) -> Result<Reply<'static>, Cut> {
+        let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
+        let nack = how(Nack::new(&job.queue, [job.token]));
+        match self.desk.queue.nack(nack).await {
+            Ok(answers) => {
+                self.held.remove(id);
+                Ok(if answers == [TokenAnswer::Nacked] { done } else { Reply::NotFound })
+            }
+            Err(NackError::Unavailable(why)) => unavailable(&why),
+            Err(_) => Ok(Reply::InternalError),
+        }
+    }
+
+    pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
+        let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
+        let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
+        // It begins anew somewhere between here and the answer: who is warned too early loses nothing.
+        let now = self.desk.queue.now();
+        match self.desk.queue.extend(extend).await {
+            Ok(answers) if answers == [TokenAnswer::Extended] => {
+                self.held.extended(id, now);
+                Ok(Reply::Touched)
+            }
+            Ok(_) => {
+                self.held.remove(id);
+                Ok(Reply::NotFound)
+            }
+            Err(why) => unavailable(&why),
+        }
+    }
+
+    pub(super) async fn act(&self, id: u64, act: Act) -> Result<Result<Acted, Reply<'static>>, Cut> {
+        let acted = self.desk.queue.by_id(ById { act, ..look::id(self.desk, id) }).await;
+        acted.map_or_else(|error| by_id_refused(&error).map(Err), |acted| Ok(Ok(acted)))
+    }
+
+    pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, Cut> {
+        let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
+        match self.desk.queue.cancel(Cancel::new(&self.used.queue, key)).await {
+            Ok(_) => Ok(Reply::Deleted),
+            Err(CancelError::Leased) => Ok(Reply::IsReserved),
+            Err(CancelError::Unavailable(why)) => unavailable(&why),
+            Err(_) => Ok(Reply::NotFound),
+        }
+    }
+
+    pub(super) async fn delay_key(&self, key: &str, when: When) -> Result<Reply<'static>, Cut> {
+        let Some(due) = due_of(when) else { return Ok(Reply::Fault(Fault::BadFormat)) };
+        let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
+        let patch = Patch { due: Some(due), ..Patch::new(&self.used.queue, key) };
+        match self.desk.queue.patch(patch).await {
+            Ok(_) => Ok(Reply::Delayed),
+            Err(PatchError::Leased) => Ok(Reply::IsReserved),
+            Err(PatchError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),
+            Err(PatchError::Unavailable(why)) => unavailable(&why),
+            Err(_) => Ok(Reply::NotFound),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Jobs that a client puts.
+
+use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
+use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{Session, TOGETHER_MAX, due_of};
+use crate::base::aside::discard;
+use crate::doors::beanstalk::counters::Counted;
+use crate::doors::beanstalk::cut::{Cut, unavailable};
+use crate::doors::beanstalk::wire::Wire;
+
+/// Jobs that are put together have at most 64 KiB; one job alone may have more.
+const PUT_BYTES_MAX: usize = 64 << 10;
+
+/// An answer that is there, or one that is on its way.
+enum Said {
+    Now(Reply<'static>),
+    Put(Pending<Stored, PutError>, bool),
+}
+
+impl Session<'_> {
+    /// Puts this job and those that follow it at once, so that one commit covers them.
+    pub(super) async fn puts<S>(&mut self, first: Event, wire: &mut Wire<'_, S>) -> Result<(), Cut>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.producer.get_or_insert_with(|| Counted::new(&self.desk.counters.producers));
+        let mut bytes = 0;
+        let mut said = Vec::new();
+        let mut next = Some(first);
+        while let Some(event) = next {
+            match &event {
+                Event::Command(command) => self.desk.counters.count(command),
+                Event::Fault(_) => self.desk.counters.count_put(),
+            }
+            said.push(match event {
+                Event::Fault(fault) => Said::Now(Reply::Fault(fault)),
+                Event::Command(Command::Put { terms, body }) => {
+                    bytes += body.len();
+                    self.put(None, terms, body)
+                }
+                Event::Command(Command::PutKey { key, terms, body }) => {
+                    bytes += body.len();
+                    self.put(Some(key), terms, body)
+                }
+                Event::Command(_) => unreachable!("only puts are asked for"),
+            });
+            // Others have their turn, but all of these are still answered together.
+            self.steps.did(0).await;
+            next =
+                if said.len() < TOGETHER_MAX && bytes < PUT_BYTES_MAX { wire.next_if(is_put) } else { None };
+        }
+        for said in said {
+            let reply = match said {
+                Said::Now(reply) => reply,
+                Said::Put(stored, keyed) => put_reply(stored.await, keyed)?,
+            };
+            wire.say(&reply).await?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: Option<String>, terms: JobTerms, body: Vec<u8>) -> Said {
+        if self.desk.is_draining() {
+            discard(body);
+            return Said::Now(Reply::Draining);
+        }
+        let JobTerms { priority, when, ttr_s } = terms;
+        let keyed = key.is_some();
+        let Some(due) = due_of(when) else { return Said::Now(Reply::Fault(Fault::BadFormat)) };
+        let key = match key.map(|key| Key::new(&key)).transpose() {
+            Ok(key) => key,
+            Err(_) => return Said::Now(Reply::Fault(Fault::BadFormat)),
+        };
+        let put = Put {
+            key,
+            due,
+            body: Body::bytes(body),
+            terms: Terms { priority, ..Terms::default() },
+            ttr_ms: Some(u64::from(ttr_s) * 1_000),
+            ..Put::without_key(&self.used.queue)
+        };
+        Said::Put(self.desk.queue.put(put), keyed)
+    }
+}
+
+fn is_put(event: &Event) -> bool {
+    match event {
+        Event::Fault(fault) => matches!(fault, Fault::JobTooBig | Fault::ExpectedCrlf),
+        Event::Command(command) => matches!(command, Command::Put { .. } | Command::PutKey { .. }),
+    }
+}
+
+fn put_reply(stored: Result<Stored, PutError>, keyed: bool) -> Result<Reply<'static>, Cut> {
+    match stored {
+        Ok(Stored { created, task }) if created || !keyed => Ok(Reply::Inserted(task.id)),
+        Ok(Stored { task, .. }) => Ok(Reply::Replaced(task.id)),
+        Err(PutError::Leased) => Ok(Reply::IsReserved),
+        Err(PutError::Draining) => Ok(Reply::Draining),
+        Err(PutError::BacklogFull { .. }) => Ok(Reply::OutOfMemory),
+        Err(PutError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),
+        Err(PutError::Unavailable(why)) => unavailable(&why),
+        Err(_) => Ok(Reply::InternalError),
+    }
+}

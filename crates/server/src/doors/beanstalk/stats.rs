@@ -1,0 +1,237 @@
+//! `stats`, `stats-tube`, `stats-job` and `list-tubes`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::param::clock_ticks_per_second;
+use rustix::system::uname;
+use tickwheel_api::beanstalk::{Reply, Tube, YamlMap};
+use tickwheel_queue::{
+    Durability, LEASE_MS_DEFAULT, LOG_FILE_BYTES_DEFAULT, ListQueues, QueueCounts, QueueTotals, State,
+    TaskView, Timestamp, WhichQueues,
+};
+
+use super::cut::{Cut, unavailable};
+use super::desk::{DEFAULT, Desk};
+use super::look;
+use crate::base::aside::aside;
+use crate::base::queue_pages::QueuePages;
+
+/// A text, or what is said instead.
+type Text = Result<Result<Vec<u8>, Reply<'static>>, Cut>;
+
+/// The names of all tubes.
+pub(super) async fn tubes(desk: &Desk) -> Text {
+    // Those in use: a tube that was emptied is none any more, as in beanstalkd, though HTTP still lists its queue.
+    let mut tubes = Vec::new();
+    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    loop {
+        match pages.next().await {
+            Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| desk.tube_of(&counts.queue))),
+            // There may be 100,000 of them.
+            Ok(None) => {
+                let text = aside(move || look::names(tubes.iter())).await;
+                return Ok(text.map_err(|_| Reply::InternalError));
+            }
+            Err(why) => return unavailable(&why).map(Err),
+        }
+    }
+}
+
+/// The queues that are the tubes of this door.
+fn all_tubes(desk: &Desk) -> ListQueues {
+    let prefix = desk.namespace.clone().unwrap_or_else(|| "".into());
+    ListQueues { which: WhichQueues::InUse, prefix, ..ListQueues::default() }
+}
+
+/// All about one tube.
+pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
+    let Some(queue) = desk.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
+    let view = match desk.queue.queue(&queue).await {
+        Ok(view) if view.exists || tube.as_str() == DEFAULT => view,
+        Ok(_) => return Ok(Err(Reply::NotFound)),
+        Err(why) => return unavailable(&why).map(Err),
+    };
+    let users = desk.tubes.users(&queue);
+    // The door itself uses this one, so that it is there.
+    let own = u64::from(tube.as_str() == DEFAULT);
+    let now = desk.queue.now();
+    let left_s = view.paused_until.map(|until| match until {
+        // Until it is resumed.
+        Timestamp::MAX => u64::from(u32::MAX),
+        until => left_s(now, until),
+    });
+    let pause_s =
+        left_s.map(|left_s| desk.tubes.pause(&queue).map_or(left_s, |pause_s| left_s.max(pause_s.into())));
+    let counts = &view.counts;
+    let map = YamlMap::default()
+        .tube("name", tube)
+        .bare("current-jobs-urgent", counts.urgent)
+        .bare("current-jobs-ready", counts.ready)
+        .bare("current-jobs-reserved", counts.leased)
+        .bare("current-jobs-delayed", counts.scheduled)
+        .bare("current-jobs-buried", counts.dead)
+        .bare("total-jobs", counts.totals.added)
+        .bare("current-using", users.using.saturating_sub(own))
+        .bare("current-watching", users.watching)
+        .bare("current-waiting", users.waiting)
+        .bare("cmd-delete", counts.totals.ended)
+        .bare("cmd-pause-tube", counts.totals.pauses)
+        .bare("pause", pause_s.unwrap_or(0))
+        .bare("pause-time-left", left_s.unwrap_or(0));
+    Ok(Ok(map.text()))
+}
+
+/// All about a job that was looked for.
+pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>>) -> Text {
+    let task = match looked_for {
+        Ok(task) => task,
+        Err(reply) => return Ok(Err(reply)),
+    };
+    let ttr_ms = match task.ttr_ms {
+        Some(ttr_ms) => ttr_ms,
+        // Who put it said nothing of it: it is its queue's.
+        None => match desk.queue.queue(&task.queue).await {
+            Ok(view) => view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT),
+            Err(why) => return unavailable(&why).map(Err),
+        },
+    };
+    let now = desk.queue.now();
+    let (state, until) = match task.state {
+        State::Ready => ("ready", None),
+        State::Scheduled => ("delayed", Some(task.due_at)),
+        State::Leased => ("reserved", task.leased_until),
+        State::Dead => ("buried", None),
+    };
+    let tally = task.tally;
+    let delay_ms = tally.delay_ms.unwrap_or_else(|| task.due_at.ms_since(task.put_at));
+    let leases = u64::from(tally.leases) + u64::from(task.state == State::Leased);
+    let tube = desk.tube_of(&task.queue).unwrap_or_else(|| Tube::new(DEFAULT.as_bytes()).expect("a name"));
+    let map = YamlMap::default()
+        .bare("id", task.id)
+        .tube("tube", &tube)
+        .bare("state", state)
+        .bare("pri", task.priority)
+        .bare("age", now.ms_since(task.put_at) / 1_000)
+        .bare("delay", delay_ms.saturating_add(500) / 1_000)
+        .bare("ttr", ttr_ms.div_ceil(1_000))
+        .bare("time-left", until.map_or(0, |until| left_s(now, until)))
+        .bare("file", 0)
+        .bare("reserves", leases)
+        .bare("timeouts", tally.expiries)
+        .bare("releases", tally.nacks)
+        .bare("buries", tally.burials)
+        .bare("kicks", tally.redrives);
+    Ok(Ok(map.text()))
+}
+
+/// Whole seconds until then, as beanstalkd counts them: its instants are not rounded up to the millisecond, so that right after a reserve with a ttr of
+/// 10 it says 9.
+fn left_s(now: Timestamp, until: Timestamp) -> u64 {
+    until.ms_since(now).saturating_sub(2) / 1_000
+}
+
+/// The tubes of this door, summed up.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    urgent: u64,
+    ready: u64,
+    leased: u64,
+    scheduled: u64,
+    dead: u64,
+    totals: QueueTotals,
+}
+
+impl Sums {
+    fn add(&mut self, tube: &QueueCounts) {
+        self.count += 1;
+        self.urgent += tube.urgent;
+        self.ready += tube.ready;
+        self.leased += tube.leased;
+        self.scheduled += tube.scheduled;
+        self.dead += tube.dead;
+        self.totals.add(&tube.totals);
+    }
+}
+
+/// All about the server, as far as its tubes are those of this door.
+pub(super) async fn server(desk: &Desk) -> Text {
+    // The figures of the last page go with it. A tube that ended between two pages counts twice this once.
+    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    let (mut tubes, mut stats) = (Sums::default(), Box::default());
+    loop {
+        match pages.next_with_stats().await {
+            Ok(Some((page, figures))) => {
+                for counts in &page {
+                    if desk.tube_of(&counts.queue).is_some() {
+                        tubes.add(counts);
+                    }
+                }
+                stats = figures;
+            }
+            Ok(None) => break,
+            Err(why) => return unavailable(&why).map(Err),
+        }
+    }
+    let mut map = YamlMap::default()
+        .bare("current-jobs-urgent", tubes.urgent)
+        .bare("current-jobs-ready", tubes.ready)
+        .bare("current-jobs-reserved", tubes.leased)
+        .bare("current-jobs-delayed", tubes.scheduled)
+        .bare("current-jobs-buried", tubes.dead);
+    let counters = &desk.counters;
+    for (verb, count) in counters.verbs() {
+        map = map.bare(&format!("cmd-{verb}"), count);
+    }
+    let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    // In memory there is no log.
+    let durable = desk.namespace.is_none() && desk.queue.health().durability != Durability::Memory;
+    let commits = if durable { desk.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
+    let uname = uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let (user_us, system_us) = processor_us();
+    // Of a namespace what its tubes tell, those that are gone among them.
+    let (timeouts, jobs) = match desk.namespace {
+        Some(_) => {
+            let gone = desk.totals_of_gone(&stats);
+            (tubes.totals.expiries + gone.expiries, tubes.totals.added + gone.added)
+        }
+        None => (stats.expired_total, stats.added_total),
+    };
+    let map = map
+        .bare("job-timeouts", timeouts)
+        .bare("total-jobs", jobs)
+        .bare("max-job-size", desk.job_bytes_max)
+        .bare("current-tubes", tubes.count)
+        .bare("current-connections", now(&counters.connections))
+        .bare("current-producers", now(&counters.producers))
+        .bare("current-workers", now(&counters.workers))
+        .bare("current-waiting", now(&counters.waiting))
+        .bare("total-connections", now(&counters.connections_total))
+        .bare("pid", std::process::id())
+        .quoted("version", concat!("1.12.0+tickwheel.", env!("CARGO_PKG_VERSION")))
+        .seconds("rusage-utime", user_us)
+        .seconds("rusage-stime", system_us)
+        .bare("uptime", desk.begun.elapsed().as_secs())
+        .bare("binlog-oldest-index", 0)
+        .bare("binlog-current-index", 0)
+        .bare("binlog-records-migrated", 0)
+        .bare("binlog-records-written", commits)
+        .bare("binlog-max-size", if durable { LOG_FILE_BYTES_DEFAULT } else { 0 })
+        .bare("draining", desk.is_draining())
+        .quoted("id", &desk.id)
+        .quoted("hostname", &text(uname.nodename()))
+        .quoted("os", &text(uname.version()))
+        .quoted("platform", &text(uname.machine()));
+    Ok(Ok(map.text()))
+}
+
+/// Processor time of this process, as a program and for it in the kernel, microseconds; 0 where the system does not say.
+fn processor_us() -> (u64, u64) {
+    let Ok(text) = std::fs::read_to_string("/proc/self/stat") else { return (0, 0) };
+    // The name of the program stands in brackets, and may have spaces in it.
+    let Some((_, rest)) = text.rsplit_once(')') else { return (0, 0) };
+    let mut numbers = rest.split_ascii_whitespace().skip(11).map(|number| number.parse().unwrap_or(0));
+    let mut next_us = || numbers.next().unwrap_or(0) * 1_000_000 / clock_ticks_per_second().max(1);
+    (next_us(), next_us())
+}

@@ -1,0 +1,84 @@
+//! Answers that are no problems.
+
+use std::fmt::Write as _;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+use tickwheel_api::etag;
+use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
+
+use crate::doors::http::pieces::Pieces;
+
+/// An answer with a body of JSON.
+pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    let bytes = serde_json::to_vec(body).expect("our own types have string keys and no failing parts");
+    json_body(status, bytes.into())
+}
+
+/// An answer whose JSON may be long: it is written in pieces.
+pub(crate) fn json_in_pieces<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    let mut pieces = Pieces::default();
+    serde_json::to_writer(&mut pieces, body).expect("our own types have string keys, and memory takes all");
+    json_pieces(status, pieces)
+}
+
+/// An answer whose JSON is written already.
+pub(crate) fn json_pieces(status: StatusCode, pieces: Pieces) -> Response {
+    json_body(status, pieces.into_body())
+}
+
+fn json_body(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An answer about one task, with its version as the `ETag`.
+pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T) -> Response {
+    let mut response = json(status, body);
+    let tag = HeaderValue::from_str(&etag(version.0)).expect("digits and quotes are a header value");
+    response.headers_mut().insert(ETAG, tag);
+    response
+}
+
+/// Where a task is, as a `Location`.
+pub(crate) fn task_path(queue: &QueueName, key: &Key) -> HeaderValue {
+    let path = format!("/v1/queues/{}/tasks/{}", encoded(queue.as_str()), encoded(key.as_str()));
+    HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
+}
+
+/// Where a schedule is, as a `Location`.
+pub(crate) fn schedule_path(queue: &QueueName, name: &ScheduleName) -> HeaderValue {
+    let path = format!("/v1/queues/{}/schedules/{}", encoded(queue.as_str()), encoded(name.as_str()));
+    HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
+}
+
+/// Percent-encodes all but the characters that stand for themselves everywhere (RFC 3986 section 2.3) and the `:` that
+/// keys like to have and a path segment allows.
+fn encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
+            out.push(byte as char);
+        } else {
+            write!(out, "%{byte:02X}").expect("a string takes all");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_leads_back_to_its_task() {
+        let queue = QueueName::new("shop/close").expect("a name");
+        let key = Key::new("ü/% ?#:1").expect("a key");
+        assert_eq!(task_path(&queue, &key), "/v1/queues/shop%2Fclose/tasks/%C3%BC%2F%25%20%3F%23:1");
+    }
+}

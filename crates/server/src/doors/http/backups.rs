@@ -1,0 +1,63 @@
+//! The handlers of `/v1/backups` and `/v1/backups/{id}`.
+
+use std::time::Duration;
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use tickwheel_api::{BackupBody, Problem};
+use tokio::time::timeout;
+
+use crate::access::refusal::Refusal;
+use crate::base::aside::aside;
+use crate::doors::http::answer;
+use crate::doors::http::body::NoBody;
+use crate::doors::http::path::JobAt;
+use crate::doors::http::query::NoQuery;
+use crate::service::app::{App, Shared};
+use crate::service::backups::Begun;
+
+/// 5 s for a backup to end that was told to stop: it ends after the piece that it is at.
+const STOP_TIME: Duration = Duration::from_secs(5);
+
+/// `POST` on all: begins one.
+pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
+    let backups = app.backups.clone();
+    let body = match aside(move || backups.begin()).await?? {
+        Begun::Now(body) => body,
+        Begun::UnderWay(id) => return Err(Problem::backup_under_way(id).into()),
+    };
+    let location = HeaderValue::from_str(&format!("/v1/backups/{}", body.id)).expect("digits");
+    let mut response = answer::json(StatusCode::ACCEPTED, &body);
+    response.headers_mut().insert(LOCATION, location);
+    Ok(response)
+}
+
+/// `GET` on all: the newest first, up to a limit.
+pub(crate) async fn all(app: Shared, _: NoQuery) -> Result<Response, Refusal> {
+    let backups = app.backups.clone();
+    let found = aside(move || backups.all()).await??;
+    Ok(answer::json(StatusCode::OK, &found))
+}
+
+/// `GET`: how it goes.
+pub(crate) async fn one(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
+    Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))
+}
+
+/// `DELETE`: it stops, if it is under way.
+pub(crate) async fn stop(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
+    let found = find(&app, &id).await?;
+    if app.backups.stop(found.id) {
+        // What it answers says whether it has ended.
+        let _late = timeout(STOP_TIME, app.backups.ended()).await;
+    }
+    Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))
+}
+
+async fn find(app: &App, id: &str) -> Result<BackupBody, Refusal> {
+    let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
+    let backups = app.backups.clone();
+    let found = aside(move || backups.find(number)).await??;
+    Ok(found.ok_or_else(|| Problem::no_backup(id))?)
+}

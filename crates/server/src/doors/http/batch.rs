@@ -1,0 +1,572 @@
+//! `/v1/queues/{q}/batch`: many changes in one call, streamed both ways.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use tickwheel_api::{BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery};
+use tickwheel_queue::{Key, Put, QueueName};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::access::quota::Quota;
+use crate::access::refusal::Refusal;
+use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::doors::http::caller::Caller;
+use crate::doors::http::header::Trace;
+use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
+use crate::doors::http::path::QueueAt;
+use crate::doors::http::problem;
+use crate::doors::http::query::NoQuery;
+use crate::doors::http::rows::{Row, Rows};
+use crate::service::app::App;
+use crate::service::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
+use crate::translate;
+
+/// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
+const LINES_MAX: usize = 10_000;
+/// 256 commands under way fill a group commit; more of one client would only displace the others.
+const UNDER_WAY_MAX: usize = 256;
+/// 4 MiB of lines under way: so large payloads are bounded, too.
+const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
+/// 10 min for a whole batch: 64 MiB over a slow line.
+const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
+/// A result takes as much work as 64 bytes, and a refusal with its hint as much as 1 KiB.
+const RESULT_BYTES: usize = 64;
+const REFUSED_BYTES: usize = 1 << 10;
+
+/// `POST`: NDJSON in, NDJSON out, a result for each line in their order.
+///
+/// Not atomic: each line is a call of its own, and lines on one key apply in order. A fault that is not a line's own (the
+/// body breaks off, or is too long) is a last result without a key; the lines before it stand. What the client sends behind it is read and
+/// dropped before the answer ends: the head of the answer is out and cannot say that the connection ends any more.
+///
+/// The lines run on a task of their own, so that reading the request never waits for the client to read the answer: many
+/// clients send all before they read anything, and both sides would wait for ever.
+pub(crate) async fn batch(
+    caller: Caller,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    Trace(trace): Trace,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    check_type(&headers, &NDJSON_TYPES)?;
+    check_length(&headers, STREAM_BYTES_MAX as u64)?;
+    caller.quota().map_or(Ok(()), Quota::body)?;
+    caller.count().await?;
+    let place = caller.app.slots.batches.enter(caller.producer()).await?;
+    let (rows, answer) = mpsc::unbounded_channel();
+    let under_way = VecDeque::new();
+    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows };
+    tokio::spawn(batch.run(body, place));
+    let mut response = Response::new(Body::new(Rows::new(answer)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
+/// A line that was submitted and has no result yet.
+struct UnderWay {
+    bytes: usize,
+    result: Pin<Box<dyn Future<Output = BatchResult> + Send>>,
+}
+
+struct Batch {
+    caller: Caller,
+    name: QueueName,
+    /// What all its puts are traced by.
+    trace: Option<Arc<str>>,
+    /// In the order of the lines.
+    under_way: VecDeque<UnderWay>,
+    /// Of the lines under way.
+    bytes: usize,
+    rows: mpsc::UnboundedSender<Row>,
+}
+
+impl Batch {
+    async fn run(mut self, body: Body, place: Place) {
+        let rows = self.rows.clone();
+        let mut lines = Lines::new(body, self.caller.shared_quota());
+        let mut late = pin!(sleep(BATCH_TIME_MAX));
+        let has_rest = tokio::select! {
+            has_rest = self.all(&mut lines, place) => has_rest,
+            // The client left: lines that were not submitted yet are not applied.
+            () = rows.closed() => return,
+            () = &mut late => {
+                self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX)));
+                false
+            }
+        };
+        if has_rest {
+            // The last result is out. What ends the reading sends no other one.
+            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
+        }
+        // A client that left meanwhile misses nothing.
+        let _sent = rows.send(Row::End);
+    }
+
+    /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole. Whether there may be a rest of the
+    /// body; it needs no place.
+    async fn all(&mut self, lines: &mut Lines, place: Place) -> bool {
+        let (mut count, mut steps) = (0, Steps::default());
+        let (leave, mut pace) = (place.leave(), Pace::from(0));
+        let fault = loop {
+            let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
+            if !room {
+                // The batch waits for the server, not for its client.
+                pace = Pace::from(lines.read());
+                place.paced(false);
+            }
+            tokio::select! {
+                biased;
+                result = first_result(&mut self.under_way), if !self.under_way.is_empty() => {
+                    let begun = Instant::now();
+                    self.finish_first(&result);
+                    steps.worked(work_of(&result)).await;
+                    pace.put_off(begun.elapsed());
+                }
+                line = timeout(BODY_TIME_MAX, lines.next()), if room => match line {
+                    Err(_) => break Some(problem::body_too_slow(BODY_TIME_MAX)),
+                    Ok(Err(problem)) => break Some(problem),
+                    Ok(Ok(None)) => break None,
+                    Ok(Ok(Some(_))) if count == LINES_MAX => break Some(Problem::too_many_lines(LINES_MAX)),
+                    Ok(Ok(Some(line))) => {
+                        let begun = Instant::now();
+                        count += 1;
+                        if let Some(quota) = self.caller.quota() {
+                            quota.came(0, 1);
+                        }
+                        // A count that fails leaves the last one.
+                        let _counted = self.caller.count().await;
+                        // Lines that are here already are never waited for.
+                        steps.did(line.bytes()).await;
+                        self.submit(line).await;
+                        // The client could not know that it was waited for.
+                        pace.put_off(begun.elapsed());
+                    }
+                },
+                () = sleep_until(pace.ends()), if room => {
+                    let slow = pace.is_slow(lines.read());
+                    place.paced(slow);
+                }
+                () = leave.notified() => break Some(made_way("batch")),
+            }
+        };
+        while !self.under_way.is_empty() {
+            let result = first_result(&mut self.under_way).await;
+            self.finish_first(&result);
+            steps.worked(work_of(&result)).await;
+        }
+        let Some(problem) = fault else { return false };
+        self.send(&BatchResult::problem(None, problem));
+        true
+    }
+
+    /// Gives a line to the queue. The command is in the queue when this returns, so the order of lines is the order of
+    /// commands.
+    async fn submit(&mut self, line: Line) {
+        let (bytes, result) = match line {
+            Line::TooLong => {
+                let problem = Problem::body_too_large(crate::doors::http::body::BODY_BYTES_MAX as u64);
+                (0, settled(BatchResult::problem(None, problem)))
+            }
+            Line::Text(text) => (text.len(), self.call(text).await),
+        };
+        self.bytes += bytes;
+        self.under_way.push_back(UnderWay { bytes, result });
+    }
+
+    async fn call(&mut self, text: Vec<u8>) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
+        let line = match Self::read(&self.caller.app, text).await {
+            Ok(line) => line,
+            Err(refused) => return settled(*refused),
+        };
+        let key = match Key::new(&line.key) {
+            Ok(key) => key,
+            Err(error) => {
+                return settled(BatchResult::problem(Some(line.key), translate::name_refused(&error)));
+            }
+        };
+        let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
+        let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
+        let App { queue, levels, .. } = &*self.caller.app;
+        match line.op {
+            BatchOp::Put { body, mode } => {
+                let query = PutQuery { mode, revoke: line.revoke };
+                let mut put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
+                    Ok(put) => Put { trace: self.trace.clone(), ..put },
+                    Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
+                };
+                if let Err(refusal) = self.caller.admit(&mut put) {
+                    return settled(refused(&key, refusal.into()));
+                }
+                let stored = queue.put(put);
+                Box::pin(async move {
+                    match stored.await {
+                        Ok(stored) => translate::put_line(&key, &stored),
+                        Err(error) => refused(&key, translate::put_refused(&error, &name, &key, version)),
+                    }
+                })
+            }
+            BatchOp::Patch(body) => {
+                let patch = match translate::patch(&name, &key, body, line.revoke, version, levels) {
+                    Ok(patch) => patch,
+                    Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
+                };
+                if let Err(refusal) = self.caller.admit_patch(&patch) {
+                    return settled(refused(&key, refusal.into()));
+                }
+                let changed = queue.patch(patch);
+                Box::pin(async move {
+                    match changed.await {
+                        Ok(task) => translate::patch_line(&key, &task),
+                        Err(error) => refused(&key, translate::patch_refused(&error, &name, &key, version)),
+                    }
+                })
+            }
+            BatchOp::Cancel => {
+                let ended = queue.cancel(translate::cancel(&name, &key, line.revoke, version));
+                Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
+            }
+        }
+    }
+
+    /// What a line says, or its result. A long one is read aside.
+    async fn read(app: &App, text: Vec<u8>) -> Result<BatchLine, Box<BatchResult>> {
+        let check = |line: &BatchLine| {
+            line.check_portable().map_err(|refusal| BadBatchLine { key: Some(line.key.clone()), refusal })
+        };
+        let read = app.portable(BatchLine::parse, check);
+        let line = match text.len() {
+            ..=LONG_BYTES => read(&text),
+            _ => aside(move || read(&text)).await.map_err(|problem| BatchResult::problem(None, problem))?,
+        };
+        let refused = |bad: BadBatchLine| BatchResult::problem(bad.key, Problem::bad_request(&bad.refusal));
+        line.map_err(|bad| Box::new(refused(bad)))
+    }
+
+    fn finish_first(&mut self, result: &BatchResult) {
+        let first = self.under_way.pop_front().expect("it was the first that had a result");
+        self.bytes -= first.bytes;
+        self.send(result);
+    }
+
+    fn send(&self, result: &BatchResult) {
+        if let Some(kind) = result.refusal() {
+            self.caller.app.refusals.count(kind);
+        }
+        // A client that left is noticed by `run`.
+        let _sent = self.rows.send(Row::Result(result.to_line()));
+    }
+}
+
+/// As many bytes as a result takes work.
+fn work_of(result: &BatchResult) -> usize {
+    if result.refusal().is_some() { REFUSED_BYTES } else { RESULT_BYTES }
+}
+
+/// Another batch waited, and this one was too slow to keep its place.
+pub(crate) fn made_way(what: &str) -> Problem {
+    let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
+    let what = format!(
+        "the {what} sent less than {bytes} bytes a second for {PACE_TIME:?}, and another waits for its place (--max-batches)"
+    );
+    Problem::new(ProblemKind::Timeout, what)
+        .with_hint("what was answered stands; send the other lines in a new request, all at once")
+}
+
+/// The result of the first line under way. Safe to drop and call again.
+async fn first_result(under_way: &mut VecDeque<UnderWay>) -> BatchResult {
+    match under_way.front_mut() {
+        Some(first) => first.result.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn settled(result: BatchResult) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
+    Box::pin(std::future::ready(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::task::{Context, Poll, ready};
+
+    use axum::body::{Bytes, HttpBody};
+    use axum::extract::FromRequestParts;
+    use axum::http::Request;
+    use hyper::body::Frame;
+    use tickwheel_queue::Queue;
+    use tokio::time::Sleep;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::access::tokens::{Grant, Tokens};
+    use crate::base::aside::ONE_BYTES;
+    use crate::base::others::tests::turns;
+    use crate::base::stopping::{self, Stop};
+    use crate::doors::http::body::next_piece;
+    use crate::doors::http::routes::routes;
+    use crate::doors::http::rows::CutShort;
+    use crate::service::limits::Limits;
+
+    /// Sends its pieces this far apart, and after the last one nothing more, for ever, unless it ends.
+    struct Paced {
+        pieces: VecDeque<&'static [u8]>,
+        apart: Duration,
+        /// The last piece is its end.
+        ends: bool,
+        next: Pin<Box<Sleep>>,
+    }
+
+    impl HttpBody for Paced {
+        type Data = Bytes;
+        type Error = CutShort;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, CutShort>>> {
+            if self.pieces.is_empty() {
+                return if self.ends { Poll::Ready(None) } else { Poll::Pending };
+            }
+            ready!(self.next.as_mut().poll(cx));
+            let again = sleep(self.apart);
+            self.next.set(again);
+            Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(Bytes::from_static(piece)))))
+        }
+    }
+
+    fn pieces(pieces: &[&'static [u8]], apart: Duration, ends: bool) -> Body {
+        let next = Box::pin(sleep(Duration::ZERO));
+        Body::new(Paced { pieces: pieces.iter().copied().collect(), apart, ends, next })
+    }
+
+    fn paced(of: &[&'static [u8]], apart: Duration) -> Body {
+        pieces(of, apart, false)
+    }
+
+    /// A server with one place for batches.
+    fn one_place() -> (axum::Router, Stop) {
+        let (app, stop) = with_one_place();
+        (routes(app), stop)
+    }
+
+    fn with_one_place() -> (Arc<App>, Stop) {
+        with(Limits { batches: 1, ..Limits::default() })
+    }
+
+    fn with(limits: Limits) -> (Arc<App>, Stop) {
+        let (stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        (Arc::new(App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits)), stop)
+    }
+
+    async fn post(routes: &axum::Router, body: Body) -> Response {
+        post_as(routes, Grant::everything(), body).await
+    }
+
+    async fn post_as(routes: &axum::Router, grant: Grant, body: Body) -> Response {
+        let request = Request::post("/v1/queues/q/batch").extension(grant);
+        let answer = routes.clone().call(request.body(body).expect("a request")).await;
+        answer.unwrap_or_else(|never| match never {})
+    }
+
+    async fn lines(answer: Response) -> Vec<serde_json::Value> {
+        let mut body = answer.into_body();
+        let mut text = Vec::new();
+        while let Some(piece) = next_piece(&mut body).await.expect("whole") {
+            text.extend_from_slice(&piece);
+        }
+        let text = String::from_utf8(text).expect("UTF-8");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// A line that is answered without the queue: its thread knows no clock of a test.
+    const LINE: &[u8] = b"no JSON\n";
+
+    /// The batches of one producer, who sent nothing more, kept all others out for ten minutes.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_sends_nothing_makes_way_for_one_that_waits() {
+        let (routes, _stop) = one_place();
+        let silent = post(&routes, paced(&[LINE], Duration::ZERO)).await;
+        let begun = Instant::now();
+        let other = post(&routes, Body::from(LINE)).await;
+        assert_eq!(other.status(), 200);
+        assert!(begun.elapsed() <= PACE_TIME, "{:?}", begun.elapsed());
+        assert_eq!(lines(other).await[0]["status"], 400, "the line of the other one is answered");
+        let ended = lines(silent).await;
+        assert_eq!((ended.len(), &ended[0]["status"], &ended[1]["status"]), (2, &400.into(), &408.into()));
+        let detail = ended[1]["problem"]["detail"].as_str().expect("a text");
+        assert!(
+            detail.contains("1024 bytes a second for 5s") && detail.contains("--max-batches"),
+            "{detail}"
+        );
+    }
+
+    static BLANK: [u8; PACE_BYTES] = [b'\n'; PACE_BYTES];
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_takes_a_place_of_its_sender() {
+        let (app, _stop) = with(Limits { batches: 2, batches_per_caller: 1, ..Limits::default() });
+        let routes = routes(app);
+        let tokens = Tokens::parse("one\ntwo").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        let _steady = post_as(&routes, of("one"), paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let refused = post_as(&routes, of("one"), Body::from(LINE)).await;
+        let problem = lines(refused).await;
+        let detail = problem[0]["detail"].as_str().expect("a text");
+        assert!(detail.contains("--max-batches-per-caller"), "{detail}");
+        assert_eq!(post_as(&routes, of("two"), Body::from(LINE)).await.status(), 200);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_sends_enough_keeps_its_place() {
+        let (routes, _stop) = one_place();
+        let steady = post(&routes, paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let begun = Instant::now();
+        let refused = post(&routes, Body::from(LINE)).await;
+        assert_eq!(
+            (refused.status(), begun.elapsed()),
+            (429.try_into().expect("a status"), Duration::from_secs(6))
+        );
+        drop(steady);
+        assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
+    }
+
+    /// Ten thousand lines that were here already kept all others waiting until the last was read.
+    #[tokio::test]
+    async fn others_have_their_turn_between_the_lines() {
+        let (routes, _stop) = one_place();
+        let many = b"no JSON\n".repeat(LINES_MAX);
+        let turns = turns();
+        let answered = lines(post(&routes, Body::from(many)).await).await;
+        assert_eq!(answered.len(), LINES_MAX);
+        let (turns, least) = (turns.load(Ordering::Relaxed), LINES_MAX * ONE_BYTES / LONG_BYTES);
+        assert!(turns >= least, "{turns} turns, not {least}");
+    }
+
+    /// A long line is read on another thread: this one has its turns meanwhile, and the lines keep their order.
+    #[tokio::test]
+    async fn long_lines_are_read_aside_and_keep_their_order() {
+        let (routes, _stop) = one_place();
+        let put = |value: usize, bytes: usize| {
+            let filler = "x".repeat(bytes);
+            format!(
+                "{{\"op\":\"put\",\"key\":\"k\",\"delay\":\"1h\",\"priority\":{value},\"payload\":\"{filler}\"}}\n"
+            )
+        };
+        let text =
+            [put(1, 10), put(2, 1_000_000), put(3, 10), "{}\n".to_owned(), put(4, LONG_BYTES)].concat();
+        let answered = lines(post(&routes, Body::from(text)).await).await;
+        let statuses: Vec<_> = answered.iter().map(|line| line["status"].as_u64()).collect();
+        assert_eq!(statuses, [Some(201), Some(200), Some(200), Some(400), Some(200)]);
+        let versions: Vec<_> = answered.iter().filter_map(|line| line["version"].as_u64()).collect();
+        assert!(versions.is_sorted(), "{answered:?}");
+    }
+
+    /// A batch is not slow while nobody waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_batch_keeps_a_place_that_nobody_wants() {
+        let (routes, _stop) = one_place();
+        let slow = post(&routes, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
+        sleep(Duration::from_secs(55)).await;
+        let other = post(&routes, Body::from(LINE)).await;
+        assert_eq!(other.status(), 200, "and gives it up at once");
+        let ended = lines(slow).await;
+        let statuses: Vec<_> = ended.iter().map(|line| line["status"].as_u64()).collect();
+        assert_eq!(statuses, [Some(400), Some(400), Some(400), Some(408)]);
+    }
+
+    /// A batch whose lines wait for the server, with the place that the server has.
+    async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
+        let mut parts = Request::new(()).into_parts().0;
+        parts.extensions.insert(Grant::everything());
+        let caller = Caller::from_request_parts(&mut parts, app).await.unwrap_or_else(|never| match never {});
+        let place = app.slots.batches.enter(caller.producer()).await.expect("a place");
+        let (rows, answer) = mpsc::unbounded_channel();
+        let known = Instant::now() + wait;
+        let late = || UnderWay {
+            bytes: 0,
+            result: Box::pin(async move {
+                sleep_until(known).await;
+                BatchResult::problem(None, made_way("batch"))
+            }),
+        };
+        let under_way = (1..UNDER_WAY_MAX).map(|_| late()).collect();
+        let name = QueueName::new("q").expect("a name");
+        let batch = Batch { caller, name, trace: None, under_way, bytes: 0, rows };
+        tokio::spawn(batch.run(body, place));
+        Response::new(Body::new(Rows::new(answer)))
+    }
+
+    /// The story: a client paused for 8 s, sent what filled its batch, and lost its place while the server was busy with its lines.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_waits_for_the_server_is_not_slow() {
+        let (app, _stop) = with_one_place();
+        let body = pieces(&[b"\n", LINE, LINE], Duration::from_secs(8), true);
+        let batch = waiting_for_the_server(&app, body, Duration::from_secs(30)).await;
+        sleep(Duration::from_secs(10)).await;
+        let refused = post(&routes(app), Body::from(LINE)).await;
+        assert_eq!(refused.status(), 429, "its place is not another's");
+        let rows = lines(batch).await;
+        assert_eq!(rows.len(), UNDER_WAY_MAX + 1, "all its lines have results");
+        assert_eq!(rows[UNDER_WAY_MAX]["status"], 400);
+    }
+
+    /// The head of the answer is out before the batch ends, so the connection has to be fit for the next call.
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_the_end_of_a_batch_is_read_away_while_it_comes() {
+        static MORE: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
+        let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
+        let (routes, _stop) = one_place();
+        for (more, ends, seconds) in [(20, true, 80), (20, false, 85), (0, false, 5)] {
+            let body = [vec![all], vec![&MORE[..]; more]].concat();
+            let begun = Instant::now();
+            let batch = post(&routes, pieces(&body, Duration::from_secs(4), ends)).await;
+            let rows = lines(batch).await;
+            assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
+            let waited = begun.elapsed().as_secs();
+            assert!((seconds..=seconds + 5).contains(&waited), "{waited} s, not {seconds}");
+            assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200);
+        }
+    }
+
+    static STEADY: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
+
+    /// A batch with a line too many, and more for 800 s behind it.
+    fn too_many_and_more() -> Body {
+        let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
+        paced(&[vec![all], vec![&STEADY[..]; 200]].concat(), Duration::from_secs(4))
+    }
+
+    /// The time of a batch ended while the rest of its body was read, and a second last result followed the first.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_has_one_last_result_however_long_its_rest_takes() {
+        let (routes, _stop) = one_place();
+        let begun = Instant::now();
+        let rows = lines(post(&routes, too_many_and_more()).await).await;
+        assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
+        let waited = begun.elapsed();
+        assert!((BATCH_TIME_MAX..BATCH_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
+    }
+
+    /// A client that left before the end of its answer was not charged for what was read away.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_leaves_is_charged_for_what_was_read_away() {
+        let (routes, _stop) = one_place();
+        let tokens = Tokens::parse("one bytes=200000/h").expect("tokens");
+        let grant = tokens.grant(b"one").expect("it is known");
+        let answer = post_as(&routes, grant.clone(), too_many_and_more()).await;
+        sleep(Duration::from_secs(100)).await;
+        drop(answer);
+        let refused = post_as(&routes, grant, Body::from(LINE)).await;
+        assert_eq!(refused.status(), 429);
+    }
+}

@@ -1,0 +1,270 @@
+//! Request bodies: what they may be, how large, and how long they may take.
+
+use std::ops::Deref;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use tickwheel_api::{BadRequest, Problem, no_body};
+use tokio::time::timeout;
+
+use crate::access::producer::Producer;
+use crate::access::quota::Quota;
+use crate::access::refusal::Refusal;
+use crate::access::tokens::Grant;
+use crate::base::aside::{LONG_BYTES, aside};
+use crate::doors::http::problem;
+use crate::service::app::App;
+use crate::service::large_bodies::{LargeBodies, Place, SMALL_BODY_BYTES};
+
+/// 1 MiB: one request, or one line of a batch.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+/// 30 s for a body to arrive, or for a batch to bring its next bytes.
+pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What bodies of JSON say they are. `curl -d` and Python's urllib say `application/x-www-form-urlencoded` of everything
+/// they are not told about; such a body is read as the JSON that it has to be. (A form of a web page says so too; the
+/// check of origins, not this one, keeps those out.)
+pub(crate) const JSON_TYPES: [&str; 2] = ["application/json", "application/x-www-form-urlencoded"];
+/// What batches say they are, by the names that are in use.
+pub(crate) const NDJSON_TYPES: [&str; 6] = [
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/json",
+    "application/x-www-form-urlencoded",
+];
+
+/// A whole JSON body, not yet parsed. Dropping it frees its place; a handler that waits for long does so first.
+pub(crate) struct JsonBytes {
+    bytes: Vec<u8>,
+    _place: Option<Place>,
+}
+
+impl Deref for JsonBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl JsonBytes {
+    /// What `read` makes of it. A long body is read aside: the worst 1 MiB of JSON takes 10 ms and more, and others are served on this thread.
+    /// It is gone then, and its place stays.
+    ///
+    /// # Errors
+    /// Those of `read`; the server stops.
+    pub(crate) async fn read<T: Send + 'static>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Result<T, BadRequest> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if self.bytes.len() <= LONG_BYTES {
+            return Ok(read(&self.bytes)?);
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        Ok(aside(move || read(&bytes)).await??)
+    }
+}
+
+impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        check_type(request.headers(), &JSON_TYPES)?;
+        check_length(request.headers(), BODY_BYTES_MAX as u64)?;
+        let grant = request.extensions().get::<Grant>().cloned();
+        let quota = grant.as_ref().and_then(Grant::quota);
+        quota.map_or(Ok(()), Quota::body)?;
+        let producer = Producer::of(request.extensions());
+        let places = &state.as_ref().slots.large_bodies;
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, places, quota));
+        let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
+        body.map_err(Refusal::from)
+    }
+}
+
+/// The body of a call that needs none: nothing, or `{}`.
+pub(crate) struct NoBody;
+
+impl<S: AsRef<App> + Sync> FromRequest<S> for NoBody {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        JsonBytes::from_request(request, state).await?.read(no_body).await?;
+        Ok(Self)
+    }
+}
+
+/// Refuses a body that is not of one of these types, or packed. No type at all is fine: most programs mean JSON.
+pub(crate) fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        return Err(Problem::bad_media_type(
+            "Content-Encoding",
+            &shown(coding),
+            "the body as it is, unpacked",
+        )
+        .into());
+    }
+    let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = given.to_str().unwrap_or_default();
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    let known = types.iter().any(|known| known.eq_ignore_ascii_case(essence));
+    let utf8 = parts.filter_map(|part| part.split_once('=')).all(|(name, value)| {
+        !name.eq_ignore_ascii_case("charset") || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    if known && utf8 {
+        Ok(())
+    } else {
+        Err(Problem::bad_media_type("Content-Type", &shown(given), types[0]).into())
+    }
+}
+
+/// Refuses a body that says that it is too long, before a byte of it is read.
+pub(crate) fn check_length(headers: &HeaderMap, max: u64) -> Result<(), Refusal> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    match length {
+        Some(bytes) if bytes > max => Err(Problem::body_too_large(max).into()),
+        _ => Ok(()),
+    }
+}
+
+fn shown(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+async fn whole(
+    mut body: Body,
+    producer: Producer,
+    places: &LargeBodies,
+    quota: Option<&Quota>,
+) -> Result<JsonBytes, Problem> {
+    let (mut bytes, mut place) = (Vec::new(), None);
+    while let Some(piece) = next_piece(&mut body).await? {
+        if let Some(quota) = quota {
+            quota.came(piece.len(), 0);
+        }
+        let length = bytes.len() + piece.len();
+        if length > BODY_BYTES_MAX {
+            return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
+        }
+        if length > SMALL_BODY_BYTES && place.is_none() {
+            place = Some(places.enter(producer).await?);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(JsonBytes { bytes, _place: place })
+}
+
+/// The next bytes of a body, `None` at its end. Safe to drop and call again.
+pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    loop {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(problem::broken_body()),
+            // Trailers mean nothing here.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tickwheel_api::Levels;
+    use tickwheel_queue::Queue;
+
+    use super::*;
+    use crate::access::tokens::Tokens;
+    use crate::base::stopping;
+    use crate::doors::http::wire::Peer;
+    use crate::service::limits::Limits;
+
+    /// A body of that many bytes is read on this thread or on another.
+    async fn read_elsewhere(bytes: usize) -> bool {
+        let mut body = JsonBytes { bytes: vec![b' '; bytes], _place: None };
+        let read = move |given: &[u8]| {
+            assert_eq!(given.len(), bytes);
+            Ok(std::thread::current().id())
+        };
+        body.read(read).await.expect("it is read") != std::thread::current().id()
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_read_aside() {
+        assert!(!read_elsewhere(LONG_BYTES).await);
+        assert!(read_elsewhere(LONG_BYTES + 1).await);
+        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _place: None };
+        let refused = long.read(tickwheel_api::PutBody::parse).await.expect_err("no body");
+        assert_eq!(refused.problem().status, 400);
+    }
+
+    /// A large body from this sender, and its place as long as it is held.
+    async fn large(app: &Arc<App>, grant: &Grant, from: &str) -> Result<JsonBytes, Refusal> {
+        let peer = Peer(Some(from.parse().expect("an address")));
+        let request = Request::post("/").extension(grant.clone()).extension(peer);
+        let body = Body::from(vec![b' '; SMALL_BODY_BYTES + 1]);
+        JsonBytes::from_request(request.body(body).expect("a request"), app).await
+    }
+
+    /// One producer with 128 large bodies, sent slowly, kept those of all others out.
+    #[tokio::test(start_paused = true)]
+    async fn a_large_body_takes_a_place_of_its_sender() {
+        let (_stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let limits = Limits { large_bodies: 5, large_bodies_per_caller: 1, ..Limits::default() };
+        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
+        let tokens = Tokens::parse("one\ntwo").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        let (one, two, none) = (of("one"), of("two"), Grant::everything());
+        let mut held = Vec::new();
+        for (grant, from) in [(&one, "127.0.0.1"), (&none, "192.0.2.1")] {
+            held.push(large(&app, grant, from).await.expect("its share"));
+            let refused = large(&app, grant, from).await.err().expect("it has its share");
+            assert_eq!(refused.problem().status, 429);
+            let detail = &refused.problem().detail;
+            assert!(detail.contains("--max-large-bodies-per-caller"), "{detail}");
+        }
+        held.push(large(&app, &two, "127.0.0.1").await.expect("another token"));
+        // Clients of a proxy on this machine, where there are no tokens.
+        for _ in 0..2 {
+            held.push(large(&app, &none, "127.0.0.1").await.expect("there are places"));
+        }
+        let refused = large(&app, &none, "127.0.0.1").await.err().expect("all are taken");
+        assert!(refused.problem().detail.contains("(--max-large-bodies)"), "{}", refused.problem().detail);
+    }
+
+    #[test]
+    fn json_goes_by_its_names() {
+        let refused = |name, value: &'static str| {
+            let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+            check_type(&headers, &JSON_TYPES).err().map(|refusal| refusal.problem().status)
+        };
+        for good in
+            ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""]
+        {
+            assert_eq!(refused(CONTENT_TYPE, good), None, "{good}");
+        }
+        for bad in
+            ["text/plain", "application/jsonl", "", "application/json; charset=latin1", "application/xml"]
+        {
+            assert_eq!(refused(CONTENT_TYPE, bad), Some(415), "{bad}");
+        }
+        assert_eq!(refused(CONTENT_ENCODING, "identity"), None);
+        assert_eq!(refused(CONTENT_ENCODING, "gzip"), Some(415));
+        assert!(check_type(&HeaderMap::new(), &JSON_TYPES).is_ok());
+    }
+}

@@ -1,0 +1,108 @@
+//! `/v1/queues/{q}/cancel`, `/move` and `/purge`: work on many tasks at once, while the call waits or as a job.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::LOCATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use tickwheel_api::{
+    BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, JobBody, MoveTo,
+    PurgeAnswer, PurgeBody,
+};
+use tickwheel_queue::{Due, QueueName, Timestamp};
+
+use crate::access::refusal::Refusal;
+use crate::doors::http::answer;
+use crate::doors::http::body::JsonBytes;
+use crate::doors::http::caller::Caller;
+use crate::doors::http::header::IfMatch;
+use crate::doors::http::path::QueueAt;
+use crate::doors::http::query::NoQuery;
+use crate::service::bulk::{Bulk, Done};
+use crate::service::work::{Move, Tally, Work};
+
+/// `POST cancel`: cancels what a filter finds, or says how many there are.
+pub(crate) async fn cancel(
+    caller: Caller,
+    QueueAt(name): QueueAt,
+    _: ForMany,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    run(&caller, name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).await
+}
+
+/// `POST move`: gives what a filter finds another time, or says how many there are.
+pub(crate) async fn moving(
+    caller: Caller,
+    QueueAt(name): QueueAt,
+    _: ForMany,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    let mut body = body.read(BulkMoveBody::parse).await?;
+    if let MoveTo::After(ms) = body.to {
+        // One instant for all, though a job may take long.
+        let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
+        body.to = MoveTo::At(to);
+    }
+    if let MoveTo::At(ms) = body.to {
+        caller.admit_due(Due::At(Timestamp::from_ms(ms).unwrap_or_default()))?;
+    }
+    let latest = caller.latest();
+    run(&caller, name, Work::Move(Move { body, latest })).await
+}
+
+/// `POST purge`: removes all tasks, live and dead, or says how many there are.
+pub(crate) async fn purge(
+    caller: Caller,
+    QueueAt(name): QueueAt,
+    _: ForMany,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    run(&caller, name, Work::Purge(body.read(PurgeBody::parse).await?)).await
+}
+
+/// The head of a call for many tasks, which takes no parameters and names no version.
+pub(crate) struct ForMany;
+
+impl<S: Sync> FromRequestParts<S> for ForMany {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let NoQuery = NoQuery::from_request_parts(parts, state).await?;
+        let IfMatch(version) = IfMatch::from_request_parts(parts, state).await?;
+        let hint = "leave it out; each task is changed in the version in which it is found";
+        match version {
+            None => Ok(Self),
+            Some(_) => {
+                Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint).into())
+            }
+        }
+    }
+}
+
+async fn run(caller: &Caller, name: QueueName, work: Work) -> Result<Response, Refusal> {
+    let action = work.action();
+    let done = Bulk::new(name, work).run(&caller.app, caller.producer()).await?;
+    Ok(answered(action, done))
+}
+
+/// The answer to a call that did all of it, or left it to a job.
+fn answered(action: JobAction, done: Done) -> Response {
+    let (matched, Tally { done, skipped }) = match done {
+        Done::All { matched, tally } => (matched, tally),
+        Done::Job(job) => return job_answer(&job),
+    };
+    match action {
+        JobAction::Cancel => answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done }),
+        JobAction::Move => answer::json(StatusCode::OK, &BulkMoveAnswer { matched, moved: done, skipped }),
+        JobAction::Purge => answer::json(StatusCode::OK, &PurgeAnswer { matched, purged: done, skipped }),
+    }
+}
+
+fn job_answer(job: &JobBody) -> Response {
+    let mut response = answer::json(StatusCode::ACCEPTED, job);
+    let place = format!("/v1/jobs/{}", job.id);
+    let place = HeaderValue::from_str(&place).expect("digits are a header value");
+    response.headers_mut().insert(LOCATION, place);
+    response
+}

@@ -1,0 +1,41 @@
+//! `/openapi.json` and `/problems/{kind}`: what the server says about itself.
+
+use std::sync::LazyLock;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::Response;
+use serde::Serialize;
+use tickwheel_api::{Problem, ProblemKind, openapi};
+
+use crate::access::refusal::Refusal;
+use crate::base::aside::aside;
+use crate::doors::http::answer;
+use crate::doors::http::query::NoQuery;
+
+/// `GET /openapi.json`.
+pub(crate) async fn openapi(_: NoQuery) -> Result<Response, Refusal> {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
+    // The first one is made, and that takes 10 ms.
+    let text = aside(|| TEXT.clone()).await?;
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// `GET /problems/{kind}`, which is what the `type` of a problem leads to.
+pub(crate) async fn problem_page(uri: Uri, _: NoQuery) -> Result<Response, Refusal> {
+    #[derive(Serialize)]
+    struct ProblemPage {
+        r#type: &'static str,
+        status: u16,
+        title: &'static str,
+        meaning: &'static str,
+        remedy: &'static str,
+    }
+    let kind = ProblemKind::of_type(uri.path()).ok_or_else(|| Problem::no_endpoint(uri.path()))?;
+    let (meaning, remedy) = kind.explained();
+    let (r#type, status, title) = (kind.type_uri(), kind.status(), kind.title());
+    Ok(answer::json(StatusCode::OK, &ProblemPage { r#type, status, title, meaning, remedy }))
+}

@@ -1,0 +1,140 @@
+//! `GET /v1/export`: all that a token may know of, as lines.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Extension;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use hyper::body::Frame;
+use tickwheel_api::{BATCH_CONTENT_TYPE, ExportQuery};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::access::refusal::Refusal;
+use crate::access::tokens::{Grant, Right};
+use crate::doors::http::caller::Caller;
+use crate::doors::http::query::QueryText;
+use crate::doors::http::rows::CutShort;
+use crate::events;
+use crate::service::app::{App, Shared};
+use crate::service::export_places::{ExportPlace, STANDS_STILL};
+use crate::transfer::Exporter;
+
+/// Pages that are written ahead of the client.
+const PAGES_AHEAD: usize = 1;
+
+/// `GET`: NDJSON, page by page as the client takes it. Where it cannot go on the connection breaks off: only an export with its last line is whole.
+pub(crate) async fn export(
+    app: Shared,
+    caller: Caller,
+    Extension(grant): Extension<Grant>,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
+    let query = ExportQuery::parse(&query)?;
+    let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
+    let place = app.exports.enter(producer, is_admin)?;
+    // What is wrong from the beginning is told by the status.
+    let first = exporter.next().await?.unwrap_or_default();
+    let (pieces, body) = mpsc::channel(PAGES_AHEAD);
+    tokio::spawn(write(Arc::clone(&app), exporter, pieces, place));
+    let mut response = Response::new(Body::new(Streamed { first: Some(first.into()), body, ended: false }));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
+    Ok(response)
+}
+
+/// What goes from the exporter to the answer.
+type Piece = Option<Bytes>;
+
+async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece>, place: ExportPlace) {
+    loop {
+        let next = tokio::select! {
+            next = exporter.next() => next,
+            () = pieces.closed() => return,
+            () = place.leaves() => return made_way(),
+            () = app.stopping.wait() => return,
+        };
+        let piece = match next {
+            Ok(Some(piece)) if piece.is_empty() => continue,
+            Ok(piece) => piece.map(Bytes::from),
+            Err(problem) => {
+                tracing::warn!(event = events::EXPORT_FAILED, problem = %problem.detail, "the export stopped before its end");
+                return;
+            }
+        };
+        let is_last = piece.is_none();
+        let room = tokio::select! {
+            room = taken(&pieces, &place) => room,
+            () = place.leaves() => return made_way(),
+            () = app.stopping.wait() => return,
+        };
+        let Ok(room) = room else { return };
+        room.send(piece);
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// Waits until the client has taken what was written ahead of it. One that stands still has its place only as long as there are others.
+async fn taken<'a>(
+    pieces: &'a mpsc::Sender<Piece>,
+    place: &ExportPlace,
+) -> Result<mpsc::Permit<'a, Piece>, mpsc::error::SendError<()>> {
+    let room = match timeout(STANDS_STILL, pieces.reserve()).await {
+        Ok(room) => room,
+        Err(_) => {
+            place.stands_still(true);
+            pieces.reserve().await
+        }
+    };
+    place.stands_still(false);
+    room
+}
+
+fn made_way() {
+    tracing::warn!(
+        event = events::EXPORT_FAILED,
+        problem = "its client had not read on for a while, and it made way for another export",
+        "the export stopped before its end"
+    );
+}
+
+/// The answer's body.
+struct Streamed {
+    first: Option<Bytes>,
+    body: mpsc::Receiver<Piece>,
+    ended: bool,
+}
+
+impl HttpBody for Streamed {
+    type Data = Bytes;
+    type Error = CutShort;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutShort>>> {
+        if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        self.body.poll_recv(cx).map(|piece| match piece {
+            Some(Some(piece)) => Some(Ok(Frame::data(piece))),
+            Some(None) => {
+                self.ended = true;
+                None
+            }
+            None => {
+                self.ended = true;
+                Some(Err(CutShort))
+            }
+        })
+    }
+}

@@ -1,0 +1,332 @@
+//! What happens to every request before and after its handler.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Request};
+use axum::response::{IntoResponse, Response};
+use tickwheel::{Clock, SystemClock};
+use tickwheel_api::openapi::operations;
+use tickwheel_api::{Problem, ProblemKind, TraceContext};
+use tower_service::Service;
+
+use crate::access::guard::Guard;
+use crate::access::host::Hosts;
+use crate::access::quota::Quota;
+use crate::access::refusal::Refusal;
+use crate::doors::http::access_log;
+use crate::doors::http::audit::{Act, Acts, Subject};
+use crate::doors::http::header;
+use crate::doors::http::pages;
+use crate::doors::http::problem;
+use crate::events;
+use crate::listen::standing::Standing;
+use crate::telemetry::refusals::Refusals;
+use crate::telemetry::requests::{Requests, Waited};
+use crate::telemetry::span::{Attribute, Span, SpanKind, SpanSink};
+
+/// The door of the routes: checks who asks, catches what must not happen, and writes the log.
+pub(crate) struct Front {
+    routes: Router,
+    hosts: Hosts,
+    guard: Arc<Guard>,
+    clock: SystemClock,
+    shapes: Shapes,
+    refusals: Arc<Refusals>,
+    requests: Arc<Requests>,
+    spans: Option<SpanSink>,
+    /// There is a line in the log for each call.
+    access_log: bool,
+    acts: Acts,
+}
+
+impl Front {
+    pub(crate) fn new(
+        routes: Router,
+        hosts: Hosts,
+        guard: Arc<Guard>,
+        refusals: Arc<Refusals>,
+        requests: Arc<Requests>,
+        spans: Option<SpanSink>,
+        access_log: bool,
+    ) -> Self {
+        let (clock, shapes) = (SystemClock::new(), Shapes::new());
+        let acts = Acts::new();
+        Self { routes, hosts, guard, clock, shapes, refusals, requests, spans, access_log, acts }
+    }
+
+    /// Answers one request. Dropping the future ends whatever it waits for.
+    pub(crate) async fn answer(&self, request: Request<Body>, standing: &Standing) -> Response {
+        let begun = self.clock.now();
+        let method = request.method().clone();
+        let shape = self.shapes.of(request.uri().path());
+        let trace = header::trace(request.headers());
+        let mut subject = Subject::new(method.clone(), shape, request.uri().clone(), standing.from());
+        let (parts, body) = request.into_parts();
+        let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
+        let mut answer = match admitted {
+            // Before the guard: a browser has no token, and the pages hold no secrets.
+            Ok(()) => match pages::page(&parts) {
+                Some(page) => page,
+                None => self.granted(parts, body, &mut subject).await,
+            },
+            Err(refusal) => refusal.into_response(),
+        };
+        // Answers hold what is true now, and are JSON whatever a browser would like to see in them.
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(kind) = answer.extensions().get::<ProblemKind>() {
+            self.refusals.count(*kind);
+        }
+        let took = self.clock.now().saturating_since(begun);
+        let status = answer.status().as_u16();
+        let waited = answer.extensions().get::<Waited>().map_or(Duration::ZERO, |waited| waited.0);
+        self.requests.count(shape, status, took.saturating_sub(waited));
+        log(&method, shape, status, took, trace.as_ref());
+        if let Some(spans) = &self.spans {
+            spans.take(span(&method, shape, status, took, trace));
+        }
+        if self.access_log { access_log::log(answer, subject, self.clock, begun) } else { answer }
+    }
+
+    /// In a kept place only what it is kept for, unless there is another place by now.
+    fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
+        let looks_after =
+            matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
+        if !standing.seat().is_kept() || looks_after || self.guard.is_admin(&parts.headers) {
+            return Ok(());
+        }
+        Ok(standing.admit()?)
+    }
+
+    /// Has the request carried out if its sender may do that.
+    async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
+        let allowed = self.guard.check(&parts).and_then(|grant| {
+            grant.quota().map_or(Ok(()), Quota::call)?;
+            Ok(grant)
+        });
+        match allowed {
+            Ok(grant) => {
+                subject.token = grant.name().cloned();
+                parts.extensions.insert(grant);
+                let act = Act::begin(subject, &self.acts);
+                let answer = self.call(Request::from_parts(parts, body)).await;
+                act.answered(&answer);
+                answer
+            }
+            Err(refusal) => {
+                subject.token = self.guard.name(&parts.headers);
+                let answer = refusal.into_response();
+                Act::begin(subject, &self.acts).answered(&answer);
+                answer
+            }
+        }
+    }
+
+    /// Something was refused before it became a request.
+    pub(crate) fn refused(&self, problem: &Problem) {
+        if let Some(kind) = problem.kind() {
+            self.refusals.count(kind);
+        }
+    }
+
+    /// Calls the handler; a panic of it is our mistake, and this caller's alone.
+    async fn call(&self, request: Request<Body>) -> Response {
+        let mut routes = self.routes.clone();
+        let mut handler = pin!(routes.call(request));
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Ok(answer))) => Poll::Ready(answer),
+            Ok(Poll::Ready(Err(never))) => match never {},
+            Err(_) => {
+                tracing::error!(event = events::PANICKED, "a handler panicked");
+                Poll::Ready(problem::response(&Problem::internal("a part of the server failed")))
+            }
+        })
+        .await
+    }
+}
+
+fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<&TraceContext>) {
+    let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let trace_id = trace.map(TraceContext::trace_id);
+    // A store that failed was logged when it did; each call that it refuses since then is no news.
+    if status == 500 {
+        tracing::warn!(event = events::CALL_FAILED, %method, route = shape, status, took_us, trace_id, "answered");
+    } else {
+        tracing::debug!(%method, route = shape, status, took_us, trace_id, "answered");
+    }
+}
+
+/// A request that was just answered.
+fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Option<TraceContext>) -> Span {
+    let ended = SystemTime::now();
+    Span {
+        name: format!("{method} {shape}"),
+        kind: SpanKind::Server,
+        begun: ended.checked_sub(took).unwrap_or(ended),
+        ended,
+        parent,
+        link: None,
+        attributes: vec![
+            ("http.request.method", Attribute::Text(method.to_string())),
+            ("http.route", Attribute::Text(shape.to_owned())),
+            ("http.response.status_code", Attribute::Number(status.into())),
+        ],
+        failed: status >= 500,
+    }
+}
+
+/// The paths of the routes, with `{q}` and the like where names stand. Logs and spans hold no keys, so they have these in place of the path.
+struct Shapes(BTreeSet<&'static str>);
+
+/// What no route has.
+const UNMATCHED: &str = "unmatched";
+
+/// What a call's route may be, as figures and logs name it.
+pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
+    operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
+}
+
+impl Shapes {
+    fn new() -> Self {
+        Self(operations().into_iter().map(|operation| operation.path).collect())
+    }
+
+    fn of(&self, path: &str) -> &'static str {
+        let is_it = |shape: &&str| {
+            let (mut ours, mut theirs) = (shape.split('/'), path.split('/'));
+            loop {
+                match (ours.next(), theirs.next()) {
+                    (None, None) => return true,
+                    (Some(ours), Some(theirs)) if ours == theirs || ours.starts_with('{') => {}
+                    _ => return false,
+                }
+            }
+        };
+        self.0.iter().copied().find(is_it).unwrap_or(UNMATCHED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Mutex;
+
+    use axum::routing::{get, post};
+
+    use super::*;
+    use crate::access::tokens::Tokens;
+    use crate::listen::addresses::Addresses;
+    use crate::listen::places::Places;
+
+    fn front(routes: Router, requests: Arc<Requests>) -> Front {
+        let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
+        Front::new(
+            routes,
+            Hosts::of(&listen.into(), false, &[]),
+            Arc::new(Guard::open(Tokens::default(), None).expect("there is no file to read")),
+            Arc::new(Refusals::new()),
+            requests,
+            None,
+            false,
+        )
+    }
+
+    /// The lines of a log.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Lines {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8")
+        }
+    }
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A worker that waits an hour for work is no slow call.
+    #[tokio::test]
+    async fn what_a_lease_waited_is_no_time_of_its_call() {
+        let waits = || async {
+            let mut answer = Response::new(Body::empty());
+            answer.extensions_mut().insert(Waited(Duration::from_secs(3_600)));
+            answer
+        };
+        let requests = Arc::new(Requests::of(routes()));
+        let front = front(Router::new().route("/v1/queues", get(waits)), Arc::clone(&requests));
+        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
+        assert_eq!(front.answer(request.expect("a request"), &standing).await.status(), 200);
+        let seen = requests.seen();
+        let called: Vec<_> = seen.iter().filter(|of| of.times.counts != [0; 8]).collect();
+        assert_eq!(called.len(), 1, "{seen:?}");
+        assert_eq!((called[0].route, called[0].class, called[0].times.sum_us), ("/v1/queues", "2xx", 0));
+        assert_eq!(called[0].times.counts[0], 1);
+    }
+
+    /// The story: a client that left took the future of its call with it, and the act that the queue carried out was in no line.
+    #[tokio::test]
+    async fn an_act_whose_client_left_has_a_line() {
+        let stalls = || async {
+            std::future::pending::<()>().await;
+            Response::new(Body::empty())
+        };
+        let stalled = Router::new().route("/v1/queues/{q}/pause", post(stalls));
+        let front = front(stalled, Arc::new(Requests::of(super::routes())));
+        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let request =
+            Request::post("/v1/queues/q/pause").header("host", "127.0.0.1:8463").body(Body::empty());
+        let lines = Lines::default();
+        let seen = lines.clone();
+        let _log = tracing::subscriber::set_default(
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || seen.clone()).finish(),
+        );
+        {
+            let mut call = pin!(front.answer(request.expect("a request"), &standing));
+            assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
+            assert_eq!(lines.text(), "", "it is under way");
+        }
+        let text = lines.text();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for part in ["event=\"admin_act\"", "method=\"POST\"", "queue=\"q\"", "result=\"left\""] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("status"), "there was no answer: {text}");
+    }
+
+    #[test]
+    fn logs_hold_no_names() {
+        let shapes = Shapes::new();
+        for (path, shape) in [
+            ("/v1/queues/close/tasks/order:1", "/v1/queues/{q}/tasks/{key}"),
+            ("/v1/queues/close/lease", "/v1/queues/{q}/lease"),
+            ("/v1/queues/close", "/v1/queues/{q}"),
+            ("/v1/jobs/1795389349929", "/v1/jobs/{id}"),
+            ("/healthz", "/healthz"),
+            ("/v1/queues/close/tasks/a/b", UNMATCHED),
+            ("/queues/close/tasks/order:1", UNMATCHED),
+            ("/v1/queues/close/order:1", UNMATCHED),
+            ("", UNMATCHED),
+        ] {
+            assert_eq!(shapes.of(path), shape, "{path}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `/healthz` and `/readyz`.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use tickwheel_queue::ListQueues;
+use tokio::time::timeout;
+
+use crate::doors::http::answer;
+use crate::doors::http::caller::Caller;
+use crate::service::app::Shared;
+use crate::translate;
+
+/// `GET /healthz`: 200 as long as the process answers at all. Whether it can do its work is `/readyz`'s to say: a
+/// supervisor that restarted a read-only server would only lose the reads.
+pub(crate) async fn alive() -> Response {
+    #[derive(Serialize)]
+    struct Alive {
+        status: &'static str,
+    }
+    answer::json(StatusCode::OK, &Alive { status: "ok" })
+}
+
+/// 1 s for the queue to answer a question that costs it nothing.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// `GET /readyz`: 200 if the server takes work, 503 if not, with the same body.
+///
+/// Where the server has tokens, a caller without one is told whether, and not why: reasons may hold names of files.
+///
+/// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
+/// without its workers it would never be empty.
+pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
+    // One queue is enough of an answer.
+    let question = ListQueues { max: 1, ..ListQueues::default() };
+    let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
+    let silent = match answered {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
+    };
+    let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
+    let draining = app.draining.is_on();
+    let mut body = translate::ready(app.queue.health(), draining, stopping.or(silent));
+    if !caller.may_read() {
+        body.hide();
+    }
+    let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    answer::json(status, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::http::Request;
+    use axum::routing::get;
+    use tickwheel_api::Levels;
+    use tickwheel_queue::Queue;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::access::tokens::{Grant, Tokens};
+    use crate::base::stopping;
+    use crate::doors::http::body::next_piece;
+    use crate::service::app::App;
+    use crate::service::limits::Limits;
+    use crate::translate::ready::{HIDDEN, Status};
+
+    /// Why a server that stops is not ready, as the holder of this grant sees it.
+    async fn why(grant: Grant) -> String {
+        let (stop, stopping) = stopping::signal();
+        stop.give();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &Limits::default()));
+        let mut routes: Router = Router::new().route("/readyz", get(ready)).with_state(app);
+        let request = Request::get("/readyz").extension(grant).body(Body::empty()).expect("a request");
+        let answer = routes.call(request).await.unwrap_or_else(|never| match never {});
+        assert_eq!(answer.status(), 503);
+        let text = next_piece(&mut answer.into_body()).await.expect("whole").expect("some text");
+        let body: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let why = body["why"].as_str().expect("a reason").to_owned();
+        assert_eq!(body["reasons"], serde_json::json!([why]), "the list says no more than the sentence");
+        why
+    }
+
+    #[test]
+    fn a_server_that_is_short_of_something_is_degraded_and_ready() {
+        let well = Queue::options().open_memory().expect("a queue").health();
+        let of = |change: fn(&mut tickwheel_queue::Health), draining: bool, trouble: Option<&str>| {
+            let mut health = well.clone();
+            change(&mut health);
+            let body = translate::ready(health, draining, trouble.map(str::to_owned));
+            (body.ready, body.status, body.reasons.len(), body.why.is_some())
+        };
+        let (full, doubted): (fn(&mut _), fn(&mut _)) = (
+            |health: &mut tickwheel_queue::Health| health.short_of_room = Some(7),
+            |health: &mut tickwheel_queue::Health| health.clock_offset_ms = 3_600_000,
+        );
+        let failed =
+            |health: &mut tickwheel_queue::Health| health.read_only = Some("sync a: it failed".into());
+        assert_eq!(of(|_| {}, false, None), (true, Status::Ok, 0, false));
+        assert_eq!(of(|_| {}, true, None), (true, Status::Draining, 0, false));
+        assert_eq!(of(full, false, None), (true, Status::Degraded, 1, true));
+        assert_eq!(of(doubted, true, None), (true, Status::Degraded, 1, true));
+        assert_eq!(of(failed, false, Some("it is read-only")), (false, Status::ReadOnly, 2, true));
+        assert_eq!(of(|health| health.ready = false, false, None), (false, Status::NotReady, 1, true));
+        assert_eq!(of(full, false, Some("it is stopping")), (false, Status::NotReady, 2, true));
+    }
+
+    #[tokio::test]
+    async fn reasons_are_for_those_that_may_read() {
+        let tokens = Tokens::parse("reader rights=read\nworker rights=consume").expect("tokens");
+        let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        for grant in [Grant::everything(), of("reader")] {
+            assert_eq!(why(grant).await, "the server is stopping");
+        }
+        for grant in [Grant::nothing(), of("worker")] {
+            assert_eq!(why(grant).await, HIDDEN);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `POST /v1/import`: lines of an export, streamed in.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use tickwheel_api::{
+    BATCH_CONTENT_TYPE, BadRequest, ExportLine, ExportTask, ImportCounts, ImportEnd, ImportQuery, ImportRow,
+    Problem,
+};
+use tickwheel_queue::{Due, Put, QueueName, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::access::quota::Quota;
+use crate::access::refusal::Refusal;
+use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::doors::http::batch::made_way;
+use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::doors::http::caller::Caller;
+use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
+use crate::doors::http::problem;
+use crate::doors::http::query::QueryText;
+use crate::doors::http::rows::{Row, Rows};
+use crate::service::app::App;
+use crate::service::batches::{Pace, Place};
+use crate::service::job;
+use crate::transfer::{Importer, Stop};
+use crate::translate;
+
+/// A request takes as many lines as a batch does. A longer file goes in several, each with the header in front.
+const LINES_MAX: u64 = 10_000;
+/// 10 min for a whole request: 64 MiB over a slow line.
+const IMPORT_TIME_MAX: Duration = Duration::from_secs(600);
+/// A line may be longer than the body of a put by this: the payload in base64, and what else is kept of a task.
+const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// `POST`: NDJSON in; out come lines about what was not plainly added, and the end. All lines before the one that is refused are in, and none behind it.
+///
+/// As of a batch, the lines run on a task of their own, and a request that sends too little makes way for one that waits.
+pub(crate) async fn import(
+    caller: Caller,
+    QueryText(query): QueryText,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let query = ImportQuery::parse(&query)?;
+    check_type(&headers, &NDJSON_TYPES)?;
+    check_length(&headers, STREAM_BYTES_MAX as u64)?;
+    if caller.app.draining.is_on() {
+        return Err(Problem::server_draining().into());
+    }
+    caller.quota().map_or(Ok(()), Quota::body)?;
+    caller.count().await?;
+    let place = caller.app.slots.batches.enter(caller.producer()).await?;
+    let (rows, answer) = mpsc::unbounded_channel();
+    let lines = Lines::of_length(body, caller.shared_quota(), LINE_BYTES_MAX);
+    let import = Import { caller, query, rows, importer: None, read: 0 };
+    tokio::spawn(import.run(lines, place));
+    let mut response = Response::new(Body::new(Rows::new(answer)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
+    Ok(response)
+}
+
+struct Import {
+    caller: Caller,
+    query: ImportQuery,
+    rows: mpsc::UnboundedSender<Row>,
+    /// `None`: the header has not come yet.
+    importer: Option<Importer>,
+    /// Lines of this request that were read, the header not among them.
+    read: u64,
+}
+
+impl Import {
+    async fn run(mut self, mut lines: Lines, place: Place) {
+        let rows = self.rows.clone();
+        let mut late = pin!(sleep(IMPORT_TIME_MAX));
+        let stopped = tokio::select! {
+            stopped = self.all(&mut lines, place) => stopped,
+            // The client left: lines that were not sent to the queue yet are not applied.
+            () = rows.closed() => return,
+            () = &mut late => {
+                let problem = problem::body_too_slow(IMPORT_TIME_MAX);
+                Err(self.ended(lines.blank(), problem).await)
+            }
+        };
+        let has_rest = stopped.is_err();
+        self.send_rows();
+        self.send_end(stopped);
+        if has_rest {
+            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
+        }
+        // A client that left meanwhile misses nothing.
+        let _sent = rows.send(Row::End);
+    }
+
+    async fn all(&mut self, lines: &mut Lines, place: Place) -> Result<(), Stop> {
+        let mut steps = Steps::default();
+        let (leave, mut pace) = (place.leave(), Pace::from(0));
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = timeout(BODY_TIME_MAX, lines.next()) => line,
+                () = sleep_until(pace.ends()) => {
+                    let slow = pace.is_slow(lines.read());
+                    place.paced(slow);
+                    continue;
+                }
+                () = leave.notified() => return Err(self.ended(lines.blank(), made_way("import")).await),
+            };
+            let line = match line {
+                Err(_) => return Err(self.ended(lines.blank(), problem::body_too_slow(BODY_TIME_MAX)).await),
+                Ok(Err(problem)) => return Err(self.ended(lines.blank(), problem).await),
+                Ok(Ok(None)) => return self.finish().await,
+                Ok(Ok(Some(_))) if self.read == LINES_MAX => {
+                    let problem = Problem::too_many_lines(usize::try_from(LINES_MAX).unwrap_or(usize::MAX));
+                    return Err(self.ended(lines.blank(), problem).await);
+                }
+                Ok(Ok(Some(line))) => line,
+            };
+            let begun = Instant::now();
+            if let Some(quota) = self.caller.quota() {
+                quota.came(0, 1);
+            }
+            // A count that fails leaves the last one.
+            let _counted = self.caller.count().await;
+            steps.did(line.bytes()).await;
+            self.line(lines.blank(), line).await?;
+            if !self.query.quiet {
+                self.send_rows();
+            }
+            // The client could not know that it was waited for.
+            pace.put_off(begun.elapsed());
+        }
+    }
+
+    /// The number in its file of the line that was read last.
+    fn number(&self, blank: u64) -> u64 {
+        (self.query.first_line + self.read + blank).saturating_sub(1)
+    }
+
+    /// A fault of the request and of no line: what was taken goes in, and that is all.
+    async fn ended(&mut self, blank: u64, problem: Problem) -> Stop {
+        let next = self.number(blank) + 1;
+        let Some(importer) = &mut self.importer else {
+            return Stop { line: self.query.first_line, problem: problem.into() };
+        };
+        match importer.finish().await {
+            Ok(()) => Stop { line: next, problem: problem.into() },
+            Err(stop) => stop,
+        }
+    }
+
+    async fn finish(&mut self) -> Result<(), Stop> {
+        match &mut self.importer {
+            Some(importer) => importer.finish().await,
+            None => Err(Stop { line: 1, problem: Problem::bad_request(&no_header()).at_line(1).into() }),
+        }
+    }
+
+    async fn line(&mut self, blank: u64, line: Line) -> Result<(), Stop> {
+        let read = match line {
+            Line::TooLong => Err(Problem::body_too_large(LINE_BYTES_MAX as u64).into()),
+            Line::Text(text) => parse(Arc::clone(&self.caller.app), text).await,
+        };
+        if self.importer.is_none() {
+            return self.header(read);
+        }
+        self.read += 1;
+        let number = self.number(blank);
+        let importer = self.importer.as_mut().expect("it was just looked at");
+        let allowed = read.and_then(|line| allowed(&self.caller, &line).map(|()| line));
+        match allowed {
+            Ok(ExportLine::Header(_)) => {
+                let hint = "a file has one header, its first line; send each file by itself";
+                let refused = BadRequest::body("is a second header", hint);
+                importer.refuse(number, Problem::bad_request(&refused).into()).await
+            }
+            Ok(line) => importer.take(number, line).await,
+            Err(problem) => importer.refuse(number, problem).await,
+        }
+    }
+
+    /// The first line of each request.
+    fn header(&mut self, read: Result<ExportLine, Box<Problem>>) -> Result<(), Stop> {
+        let refused = |problem: Box<Problem>| Stop { line: 1, problem: problem.at_line(1).into() };
+        let ExportLine::Header(header) = read.map_err(refused)? else {
+            return Err(refused(Problem::bad_request(&no_header()).into()));
+        };
+        let ImportQuery { existing, revoke, first_line, other_clock, .. } = self.query;
+        let queue = self.caller.app.queue.clone();
+        if !other_clock {
+            Importer::check_clock(&queue, &header).map_err(refused)?;
+        }
+        self.importer = Some(Importer::new(queue, existing, revoke, header.ids_below, first_line));
+        Ok(())
+    }
+
+    fn send_rows(&mut self) {
+        let rows = self.importer.as_mut().map(Importer::rows).unwrap_or_default();
+        for row in rows.into_iter().filter(|_| !self.query.quiet) {
+            // A client that left is noticed by `run`.
+            let _sent = self.rows.send(Row::Result(ImportRow::Line(row).to_line()));
+        }
+    }
+
+    fn send_end(&self, stopped: Result<(), Stop>) {
+        let (next_line, problem) = match stopped {
+            Ok(()) => (self.importer.as_ref().map_or(self.query.first_line, Importer::next_line), None),
+            Err(Stop { line, problem }) => (line.max(self.query.first_line), Some(problem)),
+        };
+        if let Some(kind) = problem.as_ref().and_then(|problem| problem.kind()) {
+            self.caller.app.refusals.count(kind);
+        }
+        let counts = self.importer.as_ref().map_or_else(ImportCounts::default, Importer::counts);
+        let end = ImportRow::End(Box::new(ImportEnd {
+            next_line,
+            counts,
+            problem: problem.map(|problem| *problem),
+        }));
+        let _sent = self.rows.send(Row::Result(end.to_line()));
+    }
+}
+
+/// What a line says. A long one is read aside.
+async fn parse(app: Arc<App>, text: Vec<u8>) -> Result<ExportLine, Box<Problem>> {
+    let read = app.portable(ExportLine::parse, ExportLine::check_portable);
+    let line = match text.len() {
+        ..=LONG_BYTES => read(&text),
+        _ => aside(move || read(&text)).await?,
+    };
+    line.map_err(|refused| Problem::bad_request(&refused).into())
+}
+
+fn no_header() -> BadRequest {
+    let hint = "the first line of an export is its header, `{\"export\": {...}}`; send it in front of each part of the file";
+    BadRequest::body("is no header of an export", hint)
+}
+
+/// Whether the caller may write this.
+fn allowed(caller: &Caller, line: &ExportLine) -> Result<(), Box<Problem>> {
+    let queue = match line {
+        ExportLine::Task(task) => {
+            admit(caller, task)?;
+            &task.queue
+        }
+        ExportLine::Queue(queue) => &queue.queue,
+        ExportLine::Schedule(schedule) => &schedule.queue,
+        ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => return Ok(()),
+    };
+    let name = QueueName::new(queue).map_err(|error| translate::name_refused(&error))?;
+    if name.as_str() == job::QUEUE {
+        return Err(Problem::own_queue(queue).into());
+    }
+    if !caller.covers(&name) {
+        return Err(Problem::out_of_scope(queue).into());
+    }
+    Ok(())
+}
+
+/// Whether the server takes new tasks, and the limits of the token allow this one.
+fn admit(caller: &Caller, task: &ExportTask) -> Result<(), Box<Problem>> {
+    let name = QueueName::new(&task.queue).map_err(|error| translate::name_refused(&error))?;
+    let due = Timestamp::from_ms(task.due_at_ms).filter(|_| task.death.is_none());
+    let mut put = Put { due: due.map_or(Due::Now, Due::At), ..Put::without_key(&name) };
+    caller.admit(&mut put).map_err(Problem::from)?;
+    if put.may_add { Ok(()) } else { Err(Problem::token_full().into()) }
+}

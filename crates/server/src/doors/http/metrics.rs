@@ -1,0 +1,322 @@
+//! `/metrics`: the queue's figures in the text format that Prometheus reads.
+//!
+//! A scrape asks the queue and writes down what it says, so a program that embeds the queue can show the same figures. The tasks of
+//! each queue are counted page by page, so those of one page belong to one moment. Only what the queue cannot see is counted by the
+//! server.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::header::{CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use tickwheel_api::Problem;
+use tickwheel_queue::{
+    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS,
+    QueueFigures, Stats, Timestamp,
+};
+
+use crate::access::refusal::Refusal;
+use crate::base::aside::aside;
+use crate::base::queue_pages::QueuePages;
+use crate::doors::beanstalk;
+use crate::doors::http::pieces::Pieces;
+use crate::doors::http::query::NoQuery;
+use crate::service::app::Shared;
+use crate::service::backups::BackupFigures;
+use crate::telemetry::deliveries::DeliveryLateness;
+use crate::telemetry::metrics::accept;
+use crate::telemetry::metrics::page::{Histogram, Labels, Page, Unit};
+use crate::telemetry::metrics::process::Process;
+use crate::telemetry::metrics::queue_labels::{Labelled, Others};
+use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
+use crate::translate;
+
+/// No queue has this name: `{` is not in the alphabet of names.
+const OTHER_QUEUES: &str = "{other}";
+
+/// `GET`: all figures.
+pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Result<Response, Refusal> {
+    let format = accept::format(&headers);
+    let (queues, stats) = look(&app).await?;
+    let figures = Figures {
+        queues,
+        now: app.queue.now(),
+        stats,
+        health: app.queue.health(),
+        commits: app.queue.commit_seconds(),
+        deliveries: app.deliveries.lateness(),
+        refusals: app.refusals.counts(),
+        beanstalk: Arc::clone(&app.beanstalk),
+        backups: app.backups.figures(),
+        requests: app.requests.seen(),
+        lease_waits: app.requests.waits(),
+    };
+    // Some twenty figures of each of a thousand queues, and files of the system are read.
+    let written = aside(move || {
+        let mut page = Page::new(Pieces::default(), format);
+        figures.write(&mut page).and_then(|()| Process::read().write(&mut page)).and_then(|()| page.end())
+    });
+    let body = written.await?.map_err(|_| Problem::internal("the metrics cannot be written"))?;
+    let mut response = Response::new(body.into_body());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    headers.insert(VARY, HeaderValue::from_static("accept"));
+    Ok(response)
+}
+
+/// Looks at all queues, page by page. Two scrapes look one after the other: each goes on from what the last has shown.
+async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
+    let mut labels = app.queue_labels.lock().await;
+    let mut scrape = labels.scrape();
+    let mut pages = QueuePages::new(&app.queue, ListQueues::default());
+    // What is forgotten comes from before the first page: a queue that is forgotten later is not counted twice.
+    let (mut forgotten, mut stats) = (None, Box::default());
+    while let Some((page, figures)) =
+        pages.next_with_stats().await.map_err(|error| translate::unavailable(&error))?
+    {
+        forgotten.get_or_insert(figures.forgotten);
+        page.into_iter().for_each(|counts| scrape.add(counts));
+        stats = figures;
+    }
+    let (labelled, others) = scrape.end(&forgotten.unwrap_or_default());
+    Ok((Queues { labelled, others }, stats))
+}
+
+/// What one scrape shows.
+#[derive(Debug)]
+struct Figures {
+    queues: Queues,
+    now: Timestamp,
+    stats: Box<Stats>,
+    health: Health,
+    commits: CommitSeconds,
+    deliveries: DeliveryLateness,
+    refusals: Vec<(&'static str, u64)>,
+    beanstalk: Arc<beanstalk::Counters>,
+    /// `None`: there is no place for backups, so an old one is no reason to worry.
+    backups: Option<BackupFigures>,
+    requests: Vec<OfRoute>,
+    lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
+}
+
+/// All queues: those with labels, and the others together.
+#[derive(Debug)]
+struct Queues {
+    labelled: Vec<Labelled>,
+    others: Others,
+}
+
+impl Queues {
+    /// When the oldest ready task was due.
+    fn oldest_due(&self) -> Option<Timestamp> {
+        self.labelled.iter().map(|one| one.oldest_due).chain([self.others.oldest_due]).flatten().min()
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&str, &QueueFigures)> {
+        let labelled = self.labelled.iter().map(|one| (one.queue.as_str(), &one.figures));
+        labelled.chain([(OTHER_QUEUES, &self.others.figures)])
+    }
+
+    fn write<W: Write>(&self, page: &mut Page<W>, now: Timestamp) -> fmt::Result {
+        self.write_gauges(page, now)?;
+        for (name, help, of) in COUNTERS {
+            let labels: Vec<_> =
+                self.figures().map(|(queue, figures)| ([("queue", queue)], of(figures))).collect();
+            page.counters_of(name, help, None, labels.iter().map(|(labels, value)| (&labels[..], *value)))?;
+        }
+        let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(seconds_of_ms);
+        let labels: Vec<_> = self.figures().map(|(queue, figures)| ([("queue", queue)], figures)).collect();
+        let histograms = labels.iter().map(|(labels, figures)| {
+            let sum_s = seconds_of_ms(figures.lateness_sum_ms);
+            (&labels[..], Histogram { bounds_s: &bounds_s, counts: &figures.lateness, sum_s })
+        });
+        page.histograms_of("queue_fire_lateness", "From due_at to ready, by queue", histograms)
+    }
+
+    /// What is true now. The others have no series where there are none.
+    fn write_gauges<W: Write>(&self, page: &mut Page<W>, now: Timestamp) -> fmt::Result {
+        let labelled = self
+            .labelled
+            .iter()
+            .map(|one| (one.queue.as_str(), one.tasks, one.oldest_due, u64::from(one.paused)));
+        let others =
+            self.others.tasks.map(|tasks| (OTHER_QUEUES, tasks, self.others.oldest_due, self.others.paused));
+        let all: Vec<_> = labelled.chain(others).collect();
+        let tasks: Vec<_> = all
+            .iter()
+            .flat_map(|(queue, tasks, ..)| {
+                let states = ["scheduled", "ready", "leased", "dead"].into_iter().zip(tasks);
+                states.map(|(state, count)| ([("queue", *queue), ("state", state)], *count))
+            })
+            .collect();
+        let tasks = tasks.iter().map(|(labels, count)| (&labels[..], *count));
+        page.gauges_of("tasks", "Live tasks, and those given up", None, tasks)?;
+        let queues: Vec<_> = all.iter().map(|(queue, ..)| [("queue", *queue)]).collect();
+        let paused = queues.iter().zip(&all).map(|(labels, (.., paused))| (&labels[..], *paused));
+        let help = "1 while the queue is paused, else 0; of the others, how many are";
+        page.gauges_of("queue_paused", help, None, paused)?;
+        let ages =
+            queues.iter().zip(&all).map(|(labels, (_, _, due_at, _))| (&labels[..], age_s(*due_at, now)));
+        let help = "How long the oldest ready task of the queue has been due; 0: none is ready";
+        page.gauges_of("queue_oldest_due_age", help, Some(Unit::Seconds), ages)
+    }
+}
+
+/// How long ago that was, in seconds; 0 if there is none.
+fn age_s(due_at: Option<Timestamp>, now: Timestamp) -> f64 {
+    seconds_of_ms(due_at.map_or(0, |due_at| now.ms_since(due_at)))
+}
+
+/// The counters of each queue: what they are called, what they count, and where they are found.
+type OfQueue = (&'static str, &'static str, fn(&QueueFigures) -> u64);
+const COUNTERS: [OfQueue; 7] = [
+    ("queue_put", "Puts taken, those of schedules among them, by queue", |figures| figures.put),
+    ("queue_delivered", "Leases granted, by queue", |figures| figures.delivered),
+    ("queue_acked", "Leases that ended by ack, by queue", |figures| figures.acked),
+    ("queue_nacked", "Leases that ended by nack, by queue", |figures| figures.nacked),
+    ("queue_expired", "Leases that ran out, by queue", |figures| figures.expired),
+    ("queue_cancelled", "Tasks cancelled or revoked, by queue", |figures| figures.cancelled),
+    ("queue_dead_lettered", "Tasks given up, by queue", |figures| figures.dead),
+];
+
+impl Figures {
+    fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        self.queues.write(page, self.now)?;
+        self.write_tasks(page)?;
+        self.write_lateness(page)?;
+        self.write_store(page)?;
+        let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
+        page.counters("refused", help, "problem", &self.refusals)?;
+        self.write_beanstalk(page)?;
+        self.write_backups(page)?;
+        self.write_health(page)?;
+        self.write_requests(page)?;
+        let build = [
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("os", std::env::consts::OS),
+            ("arch", std::env::consts::ARCH),
+            ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
+        ];
+        page.info("build", "Which program this is; always 1", &build)
+    }
+
+    /// What happened to tasks, and to schedules.
+    fn write_tasks<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let stats = &self.stats;
+        page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
+        page.counter("fired", "Tasks that became ready because their instant came", stats.fired_total)?;
+        page.counter("cancelled", "Tasks cancelled or revoked", stats.cancelled_total)?;
+        page.counter("dead_lettered", "Tasks given up", stats.dead_total)?;
+        page.counter("leased", "Leases granted", stats.leased_total)?;
+        let ends =
+            [("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)];
+        page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
+        let help = "Lease calls that wait for a task";
+        page.gauge("waiting_leases", help, None, saturated(stats.waiting))?;
+        page.gauge("schedules", "Schedules that are laid down", None, saturated(stats.schedules))?;
+        let occurrences = [("made", stats.made_total), ("skipped", stats.skipped_total)];
+        let help = "Instants of schedules that came, by what became of them";
+        page.counters("occurrences", help, "result", &occurrences)?;
+        let help = "Instants of schedules that wait for the task before them to end";
+        page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
+    }
+
+    /// How late tasks fire, are delivered, and wait.
+    fn write_lateness<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
+        let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;
+        let help = "From due_at to ready";
+        page.histogram("fire_lateness", help, &bounds_s, lateness, seconds_of_ms(*lateness_sum_ms))?;
+        let DeliveryLateness { counts, sum_ms } = &self.deliveries;
+        let help = "From due_at to the answer of a worker that was waiting";
+        page.histogram("delivery_lateness", help, &bounds_s, counts, seconds_of_ms(*sum_ms))?;
+        let oldest_s = age_s(self.queues.oldest_due(), self.now);
+        let help = "How long the oldest ready task has been due, whatever its priority";
+        page.gauge("oldest_due_age", help, Some(Unit::Seconds), oldest_s)
+    }
+
+    fn write_store<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let CommitSeconds { buckets, sum, .. } = &self.commits;
+        let help = "From handing a commit to the store until it is durable";
+        page.histogram("commit", help, &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())?;
+        page.gauge("store_room", "Growth that the store can take", Some(Unit::Bytes), self.stats.room)?;
+        let help = "What tasks take in memory, about";
+        page.gauge("near_memory", help, Some(Unit::Bytes), self.stats.near_bytes)?;
+        let help = "What they may take: beyond it they are read from disk when they are due";
+        page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)
+    }
+
+    fn write_beanstalk<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let help = "Connections of clients of beanstalkd";
+        page.gauge("beanstalk_connections", help, None, self.beanstalk.connections())?;
+        let verbs: Vec<_> = self.beanstalk.all_verbs().collect();
+        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
+        let refusals: Vec<_> = self.beanstalk.refusals().collect();
+        let help = "What they were refused, by the answer; connections that were too many by `closed`";
+        page.counters("beanstalk_refused", help, "answer", &refusals)
+    }
+
+    fn write_backups<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let results = self.backups.unwrap_or_default().results();
+        let help = "Backups that are over, by how, and those that were due while another was under way";
+        page.counters("backups", help, "result", &results)?;
+        let Some(backups) = &self.backups else { return Ok(()) };
+        let seconds = |ms: f64| ms / 1_000.0;
+        let help = "When the last whole backup was finished, by the clock of the system; 0 if there is none";
+        let last = seconds(backups.last_success_ms as f64);
+        page.gauge("backup_last_success_timestamp", help, Some(Unit::Seconds), last)?;
+        let took = seconds(backups.duration_ms as f64);
+        let help = "How long the last whole backup took";
+        page.gauge("backup_last_success_duration", help, Some(Unit::Seconds), took)?;
+        let help = "What the last whole backup has";
+        page.gauge("backup_last_success", help, Some(Unit::Bytes), backups.bytes)
+    }
+
+    fn write_health<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let health = &self.health;
+        let offset_s = health.clock_offset_ms as f64 / 1_000.0;
+        let help = "What the wall clock shows beyond the time that is believed";
+        page.gauge("clock_offset", help, Some(Unit::Seconds), offset_s)?;
+        page.counter("clock_steps", "Steps of the wall clock that were noticed", health.clock_steps)?;
+        let read_only = u64::from(health.read_only.is_some());
+        page.gauge("read_only", "1 if the store failed and nothing is changed any more", None, read_only)?;
+        let mode: &Labels<'_> = &[
+            ("durability", translate::durability(health.durability)),
+            ("clock", if health.virtual_clock { "virtual" } else { "real" }),
+        ];
+        let help = "What acknowledged calls survive, and which clock runs; always 1";
+        page.gauges_of("mode", help, None, [(mode, 1u64)])
+    }
+
+    fn write_requests<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        let bounds_s = REQUEST_BOUNDS_US.map(seconds_of_us);
+        let labels: Vec<_> = self
+            .requests
+            .iter()
+            .map(|seen| ([("route", seen.route), ("class", seen.class)], &seen.times))
+            .collect();
+        let histograms = labels.iter().map(|(labels, times)| {
+            let sum_s = seconds_of_us(times.sum_us);
+            (&labels[..], Histogram { bounds_s: &bounds_s, counts: &times.counts, sum_s })
+        });
+        let help = "From the head of a call to the head of its answer, without the wait of a lease";
+        page.histograms_of("http_request", help, histograms)?;
+        let Seen { counts, sum_us } = &self.lease_waits;
+        let help = "How long HTTP lease calls with `wait` waited for a task";
+        page.histogram("lease_wait", help, &WAIT_BOUNDS_US.map(seconds_of_us), counts, seconds_of_us(*sum_us))
+    }
+}
+
+fn seconds_of_ms(ms: u64) -> f64 {
+    Duration::from_millis(ms).as_secs_f64()
+}
+
+fn seconds_of_us(us: u64) -> f64 {
+    Duration::from_micros(us).as_secs_f64()
+}
+
+fn saturated(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

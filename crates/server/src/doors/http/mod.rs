@@ -1,0 +1,40 @@
+//! The door for HTTP.
+//!
+//! ```text
+//! socket -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
+//! ```
+
+pub(crate) mod access_log;
+pub(crate) mod answer;
+pub(crate) mod audit;
+pub(crate) mod backups;
+pub(crate) mod batch;
+pub(crate) mod body;
+pub(crate) mod bulk;
+pub(crate) mod caller;
+pub(crate) mod clock;
+pub(crate) mod dead;
+pub(crate) mod description;
+pub(crate) mod drain;
+pub(crate) mod export;
+pub(crate) mod forecast;
+pub(crate) mod front;
+pub(crate) mod header;
+pub(crate) mod health;
+pub(crate) mod import;
+pub(crate) mod jobs;
+pub(crate) mod leases;
+pub(crate) mod lines;
+pub(crate) mod metrics;
+pub(crate) mod pages;
+pub(crate) mod path;
+pub(crate) mod pieces;
+pub(crate) mod problem;
+pub(crate) mod query;
+pub(crate) mod queues;
+pub(crate) mod routes;
+pub(crate) mod rows;
+pub(crate) mod schedules;
+pub(crate) mod stream;
+pub(crate) mod tasks;
+pub(crate) mod wire;

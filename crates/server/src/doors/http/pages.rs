@@ -1,0 +1,162 @@
+//! Pages for people: what a browser gets that finds its way to a server of programs.
+//!
+//! They hold nothing that is secret and need no token. Programs, which do not ask for `text/html`, get what they always got.
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use tickwheel_api::ProblemKind;
+
+/// The look of the pages. The policy below allows this text alone, by its hash; a test holds the two together.
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}code{font-size:.95em}";
+/// Nothing is loaded, run, sent or framed.
+const POLICY: &str = "default-src 'none'; style-src 'sha256-E8JW3VZfjcGnoLcn1wYWDhVIh8YBeX/PTIAcIHNYcM8='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page that answers this request; `None`: a program asks, or there is no page at this path.
+pub(crate) fn page(parts: &Parts) -> Option<Response> {
+    if !parts.method.is_safe() || !wants_html(&parts.headers) {
+        return None;
+    }
+    let path = parts.uri.path();
+    let html = if path == "/" { front() } else { problem(ProblemKind::of_type(path)?) };
+    let mut response = Response::new(Body::from(html));
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("x-frame-options"), "DENY"),
+        (VARY, "accept"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Some(response)
+}
+
+/// Whether the client names HTML among the forms that it takes, as browsers do. `*/*` is what programs say.
+fn wants_html(headers: &HeaderMap) -> bool {
+    let forms = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','));
+    forms.into_iter().any(|form| {
+        let mut parts = form.split(';').map(str::trim);
+        let is_html = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("text/html"));
+        let is_unwanted = |part: &str| {
+            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+            weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
+        };
+        is_html && !parts.any(is_unwanted)
+    })
+}
+
+fn front() -> String {
+    html(
+        "Tickwheel",
+        "<h1>Tickwheel</h1>\
+         <p>This is a Tickwheel server. It does things later, exactly when they are due, and never loses one. \
+         Programs talk to it over HTTP with JSON; there is nothing to click here.</p>\
+         <ul>\
+         <li><a href=\"/openapi.json\">/openapi.json</a> describes every call, as OpenAPI 3.1.</li>\
+         <li><a href=\"/healthz\">/healthz</a> says that the process answers, <a href=\"/readyz\">/readyz</a> whether it takes work.</li>\
+         <li><a href=\"/metrics\">/metrics</a> has figures for Prometheus.</li>\
+         </ul>\
+         <p>If the server has tokens, the description and the figures need one. \
+         On a command line, <code>tickwheel --help</code> has examples.</p>",
+    )
+}
+
+fn problem(kind: ProblemKind) -> String {
+    let (meaning, remedy) = kind.explained();
+    let (title, meaning, remedy) = (escaped(kind.title()), escaped(meaning), escaped(remedy));
+    let status = kind.status();
+    html(
+        &title,
+        &format!(
+            "<p>A problem that a <a href=\"/\">Tickwheel server</a> answers, with the status {status}:</p>\
+             <h1>{title}</h1><p>{meaning}</p><p><strong>What to do:</strong> {remedy}</p>"
+        ),
+    )
+}
+
+/// A page. Both texts are HTML.
+fn html(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
+         <style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::doors::http::body::next_piece;
+
+    fn asked(method: &str, path: &str, accept: &str) -> Option<Response> {
+        let request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
+        page(&request.body(()).expect("a request").into_parts().0)
+    }
+
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+    #[test]
+    fn browsers_are_told_from_programs() {
+        for accept in [BROWSER, "text/html", "application/json, TEXT/HTML;q=0.5"] {
+            assert!(asked("GET", "/", accept).is_some() && asked("HEAD", "/", accept).is_some(), "{accept}");
+        }
+        for accept in ["*/*", "application/json", "", "text/html;q=0", "text/*", "text/htmlx"] {
+            assert!(asked("GET", "/", accept).is_none(), "{accept}");
+        }
+        assert!(asked("POST", "/", BROWSER).is_none());
+        for path in ["/healthz", "/v1/queues", "/problems/nothing", "/problems/"] {
+            assert!(asked("GET", path, BROWSER).is_none(), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_kind_of_problem_has_its_page() {
+        for kind in ProblemKind::ALL {
+            let page = asked("GET", kind.type_uri(), BROWSER).expect("a page");
+            let text = next_piece(&mut page.into_body()).await.expect("it does not fail").expect("some text");
+            let text = String::from_utf8(text.to_vec()).expect("UTF-8");
+            let (meaning, remedy) = kind.explained();
+            assert!(text.contains(&escaped(meaning)) && text.contains(&escaped(remedy)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_policy_allows_the_style_and_nothing_else() {
+        let hash = base64(&Sha256::digest(STYLE.as_bytes()));
+        assert!(POLICY.contains(&format!("style-src 'sha256-{hash}';")), "the style has the hash {hash}");
+        assert!(POLICY.starts_with("default-src 'none';"));
+        for page in [front(), problem(ProblemKind::Busy)] {
+            assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("http"), "{page}");
+            assert!(page.contains(&format!("<style>{STYLE}</style>")), "{page}");
+        }
+    }
+
+    /// RFC 4648 section 4, of 32 bytes.
+    fn base64(bytes: &[u8]) -> String {
+        const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::new();
+        for three in bytes.chunks(3) {
+            let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte))
+                << (8 * (3 - three.len()));
+            for place in 0..4 {
+                let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize] as char;
+                text.push(if place > three.len() { '=' } else { letter });
+            }
+        }
+        text
+    }
+}

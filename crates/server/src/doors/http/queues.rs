@@ -1,0 +1,218 @@
+//! `/v1/queues` and `/v1/queues/{q}` with `pause`, `drain` and `resume`.
+
+use axum::Extension;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tickwheel_api::{
+    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody,
+};
+use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueName, WhichQueues};
+
+use crate::access::refusal::Refusal;
+use crate::access::tokens::Grant;
+use crate::base::hex;
+use crate::base::queue_pages::QueuePages;
+use crate::doors::http::answer;
+use crate::doors::http::body::{JsonBytes, NoBody};
+use crate::doors::http::path::QueueAt;
+use crate::doors::http::pieces::Pieces;
+use crate::doors::http::query::{NoQuery, QueryText};
+use crate::service::app::{App, Shared};
+use crate::translate;
+use crate::translate::settings;
+
+/// `GET`: every queue that has tasks or settings, or had some within the last hour, and how many tasks in each state. Without a `limit` all of
+/// them; but no more than one page of the engine is counted and written at a time, and other calls are served between two pages.
+pub(crate) async fn all(
+    app: Shared,
+    Extension(grant): Extension<Grant>,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
+    let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
+    let max = looked_at(limit, &grant);
+    let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
+    let mut pages = QueuePages::new(&app.queue, list);
+    let mut body = ListedQueues::new(limit);
+    while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+        let known = page.iter().filter(|counts| grant.covers(&counts.queue));
+        if known.map(|counts| body.add(counts)).any(|added| added == Added::Full) {
+            break;
+        }
+    }
+    Ok(answer::json_pieces(StatusCode::OK, body.finish()))
+}
+
+/// How many queues to ask the engine for at a time. A token with a scope may see few of many, so it looks at whole pages: else a page of
+/// one queue would take a round through the engine for each that it may not see.
+fn looked_at(limit: Option<usize>, grant: &Grant) -> usize {
+    let wanted = limit.filter(|_| grant.is_unscoped()).map(|limit| limit + 1);
+    wanted.map_or(QUEUES_PAGE_MAX, |wanted| wanted.min(QUEUES_PAGE_MAX))
+}
+
+/// The place behind a page, as a cursor: no two spellings of a query give two names.
+fn cursor(name: &QueueName) -> String {
+    hex::write(name.as_str().as_bytes())
+}
+
+/// The place that a cursor names; `None`: it is none.
+fn read_cursor(text: &str) -> Option<QueueName> {
+    QueueName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
+}
+
+fn foreign_cursor() -> BadRequest {
+    let hint = "send the `next_cursor` of the page before as it is";
+    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
+}
+
+/// Whether there was a place left on a page.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Added {
+    Yes,
+    Full,
+}
+
+/// A [`QueuesBody`](tickwheel_api::QueuesBody) that is written queue by queue.
+struct ListedQueues {
+    json: Pieces,
+    /// Places left; `None`: no end of them.
+    left: Option<usize>,
+    last: Option<QueueName>,
+    /// There was one more than has a place.
+    more: bool,
+}
+
+impl ListedQueues {
+    fn new(limit: Option<usize>) -> Self {
+        let mut json = Pieces::default();
+        json.push(b"{\"queues\":[");
+        Self { json, left: limit, last: None, more: false }
+    }
+
+    fn add(&mut self, counts: &QueueCounts) -> Added {
+        if self.left == Some(0) {
+            self.more = true;
+            return Added::Full;
+        }
+        if self.last.is_some() {
+            self.json.push(b",");
+        }
+        let counts_of = translate::queue_counts(counts);
+        serde_json::to_writer(&mut self.json, &counts_of).expect("plain JSON, and memory takes it");
+        self.last = Some(counts.queue.clone());
+        self.left = self.left.map(|left| left - 1);
+        Added::Yes
+    }
+
+    fn finish(mut self) -> Pieces {
+        self.json.push(b"],\"next_cursor\":");
+        let next = self.last.filter(|_| self.more).map(|last| cursor(&last));
+        serde_json::to_writer(&mut self.json, &next).expect("plain JSON, and memory takes it");
+        self.json.push(b"}");
+        self.json
+    }
+}
+
+/// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.
+pub(crate) async fn one(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
+    show(&app, &queue).await
+}
+
+/// `PUT` on one: its settings, all of them.
+pub(crate) async fn put(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    if body.trim_ascii().is_empty() {
+        // A forgotten body would give every setting its default.
+        let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
+        return Err(BadRequest::body("is empty", hint).into());
+    }
+    let settings = settings::settings(body.read(SettingsBody::parse).await?);
+    let _one_by_one = app.settings.lock().await;
+    change(&app, &queue, QueueChange::Settings(settings)).await
+}
+
+/// `PATCH` on one: those of its settings that are named. Nobody else's change comes between the look and the change.
+pub(crate) async fn patch(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    let _one_by_one = app.settings.lock().await;
+    let view = app.queue.queue(&queue).await.map_err(|error| translate::unavailable(&error))?;
+    let before = settings::queue_body(&view).settings;
+    let settings = body.read(move |bytes| before.patched(bytes)).await?;
+    change(&app, &queue, QueueChange::Settings(settings::settings(settings))).await
+}
+
+/// `DELETE` on one that has nothing: its settings go, and it is listed no longer.
+pub(crate) async fn delete(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
+    let _one_by_one = app.settings.lock().await;
+    let deleted = app.queue.change_queue(settings::change(&queue, QueueChange::Delete)).await;
+    deleted.map_err(|error| settings::change_refused(&error, &queue))?;
+    Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
+}
+
+/// `POST pause`: nothing is leased.
+pub(crate) async fn pause(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    let PauseBody { for_ms: ms } = body.read(PauseBody::parse).await?;
+    change(&app, &queue, QueueChange::Pause { ms }).await
+}
+
+/// `POST drain`: no task is added.
+pub(crate) async fn drain(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<Response, Refusal> {
+    change(&app, &queue, QueueChange::Drain).await
+}
+
+/// `POST resume`: the end of both.
+pub(crate) async fn resume(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<Response, Refusal> {
+    change(&app, &queue, QueueChange::Resume).await
+}
+
+/// Changes a queue and shows it.
+async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
+    let changed = app.queue.change_queue(settings::change(queue, change)).await;
+    changed.map_err(|error| settings::change_refused(&error, queue))?;
+    // It is laid down by now, whatever comes of the look at it.
+    show(app, queue).await.map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
+}
+
+async fn show(app: &App, queue: &QueueName) -> Result<Response, Refusal> {
+    let view = app.queue.queue(queue).await.map_err(|error| translate::unavailable(&error))?;
+    Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::tokens::Tokens;
+
+    #[test]
+    fn a_token_with_a_scope_looks_at_whole_pages() {
+        let tokens = Tokens::parse("scoped scope=z\nunscoped").expect("tokens");
+        let grant = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
+        assert_eq!(looked_at(Some(1), &grant("scoped")), QUEUES_PAGE_MAX);
+        assert_eq!(looked_at(Some(1), &grant("unscoped")), 2, "one more tells whether there is another page");
+        assert_eq!(looked_at(Some(QUEUES_PAGE_MAX), &grant("unscoped")), QUEUES_PAGE_MAX);
+        assert_eq!(looked_at(None, &Grant::everything()), QUEUES_PAGE_MAX);
+    }
+}

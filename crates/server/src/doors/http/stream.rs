@@ -1,0 +1,240 @@
+//! Lists of tasks in answers.
+//!
+//! A thousand payloads of 1 MiB fit into no budget at once, so a long list is written task by task, as the client takes it.
+//! The payloads themselves are shared with the queue, which holds them anyway.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Frame;
+use serde::Serialize;
+use tickwheel_api::Problem;
+
+use crate::access::refusal::Refusal;
+use crate::base::aside::{LONG_BYTES, aside};
+use crate::base::others::let_others;
+use crate::doors::http::pieces::{PIECE_BYTES, Pieces, Sent};
+
+/// Up to 1 MiB of payloads an answer is made at once, with its length in its head.
+const WHOLE_BYTES_MAX: usize = 1 << 20;
+/// Tasks in a piece: others are served between two pieces, and a task without a payload takes its time, too.
+const PIECE_TASKS: usize = 64;
+
+/// Answers `{"tasks":[...]<rest>}`, each task as `one` makes it; `rest` is JSON text of further members, each with a comma
+/// before it. `payload_bytes` measures a task.
+pub(crate) async fn tasks<T, O>(
+    tasks: Vec<T>,
+    payload_bytes: fn(&T) -> usize,
+    one: fn(&T) -> O,
+    rest: String,
+) -> Response
+where
+    T: Send + Unpin + 'static,
+    O: Serialize + 'static,
+{
+    let bytes: usize = tasks.iter().map(payload_bytes).sum();
+    let mut list = TaskList { tasks: tasks.into_iter(), one, rest, state: State::Open };
+    let body = if bytes <= LONG_BYTES {
+        list.whole().await.into_body()
+    } else if bytes <= WHOLE_BYTES_MAX {
+        match aside(move || list.whole_at_once()).await {
+            Ok(whole) => whole.into_body(),
+            Err(stopping) => return Refusal::from(stopping).into_response(),
+        }
+    } else {
+        Body::new(Streamed { sending: Pieces::default().into_sent(), making: Some(making(list)) })
+    };
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A list under way.
+struct TaskList<T, O> {
+    tasks: std::vec::IntoIter<T>,
+    one: fn(&T) -> O,
+    rest: String,
+    state: State,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum State {
+    /// Nothing is written.
+    Open,
+    /// The array is open and empty.
+    First,
+    /// A task was written, and no comma behind it.
+    Further,
+    /// All is written.
+    Closed,
+}
+
+impl<T, O: Serialize> TaskList<T, O> {
+    /// Writes the next piece, which ends with the task that makes it long enough: small tasks share one. `false`: there is none.
+    fn piece(&mut self, out: &mut Pieces) -> bool {
+        let (begun, tasks_left) = (out.len(), self.tasks.len().saturating_sub(PIECE_TASKS));
+        while out.len() - begun < PIECE_BYTES && self.state != State::Closed {
+            self.state = self.write(out);
+            if self.tasks.len() == tasks_left && tasks_left > 0 {
+                break;
+            }
+        }
+        out.len() > begun
+    }
+
+    /// All pieces. Others have their turn between two.
+    async fn whole(&mut self) -> Pieces {
+        let mut whole = Pieces::default();
+        while self.piece(&mut whole) {
+            let_others().await;
+        }
+        whole
+    }
+
+    fn whole_at_once(&mut self) -> Pieces {
+        let mut whole = Pieces::default();
+        while self.piece(&mut whole) {}
+        whole
+    }
+
+    fn write(&mut self, out: &mut Pieces) -> State {
+        if self.state == State::Open {
+            out.push(br#"{"tasks":["#);
+            return State::First;
+        }
+        let Some(task) = self.tasks.next() else {
+            out.push(b"]");
+            out.push(self.rest.as_bytes());
+            out.push(b"}");
+            return State::Closed;
+        };
+        if self.state == State::Further {
+            out.push(b",");
+        }
+        serde_json::to_writer(out, &(self.one)(&task))
+            .expect("our own types have string keys, and memory takes all");
+        State::Further
+    }
+}
+
+/// A list whose next pieces are made aside, once the client has taken those before.
+struct Streamed<T, O> {
+    sending: Sent,
+    /// `None`: all is written.
+    making: Option<Making<T, O>>,
+}
+
+/// Pieces under way; none at the end.
+type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Pieces), Problem>> + Send>>;
+
+fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {
+    Box::pin(aside(move || {
+        let mut pieces = Pieces::default();
+        list.piece(&mut pieces);
+        (list, pieces)
+    }))
+}
+
+impl<T: Send + 'static, O: Serialize + 'static> HttpBody for Streamed<T, O> {
+    type Data = Bytes;
+    type Error = Problem;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Problem>>> {
+        loop {
+            if let Some(Ok(frame)) = ready!(Pin::new(&mut self.sending).poll_frame(cx)) {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            let Some(under_way) = &mut self.making else { return Poll::Ready(None) };
+            let made = ready!(under_way.as_mut().poll(cx));
+            self.making = None;
+            match made {
+                // The connection breaks off, so that the client sees that tasks are missing.
+                Err(stopping) => return Poll::Ready(Some(Err(stopping))),
+                Ok((_, pieces)) if pieces.len() == 0 => return Poll::Ready(None),
+                Ok((list, pieces)) => {
+                    self.making = Some(making(list));
+                    self.sending = pieces.into_sent();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use tickwheel_api::{LeasedTask, LeasedTasks, PayloadBody, TasksPage};
+
+    use super::*;
+    use crate::base::others::tests::turns;
+    use crate::doors::http::body::next_piece;
+
+    fn leased(count: u64, payload_bytes: usize) -> Vec<LeasedTask> {
+        let one = |id: u64| LeasedTask {
+            key: format!("k{id}"),
+            id,
+            payload: PayloadBody::json(format!("\"{}\"", "x".repeat(payload_bytes)).into_bytes()),
+            tags: Vec::new(),
+            priority: 1024,
+            group: None,
+            due_at_ms: 0,
+            attempt: 1,
+            token: "t".to_owned(),
+            lease_until_ms: 1_000,
+            trace: None,
+        };
+        (0..count).map(one).collect()
+    }
+
+    async fn pieces(mut body: Body) -> Vec<Bytes> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = next_piece(&mut body).await.expect("it does not fail") {
+            pieces.push(piece);
+        }
+        pieces
+    }
+
+    #[tokio::test]
+    async fn a_list_is_the_same_text_at_once_and_in_pieces() {
+        for (count, payload_bytes, piece_count) in
+            [(0, 0, 1), (1, 10, 1), (3, 10, 1), (40, 40_000, 41), (3, 500_000, 25)]
+        {
+            let tasks = leased(count, payload_bytes);
+            let expected = serde_json::to_vec(&LeasedTasks { tasks: tasks.clone() }).expect("JSON");
+            let answer =
+                super::tasks(tasks, |task| task.payload.bytes.len(), Clone::clone, String::new()).await;
+            let pieces = pieces(answer.into_body()).await;
+            assert!(pieces.concat() == expected, "{count} of {payload_bytes}");
+            assert_eq!(pieces.len(), piece_count, "{count} of {payload_bytes}");
+            assert!(pieces.iter().all(|piece| piece.len() <= PIECE_BYTES), "{count} of {payload_bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_two_pieces() {
+        // A list of this size is written in steps. What is written aside leaves the thread free by itself.
+        let turns = turns();
+        let bytes = |task: &LeasedTask| task.payload.bytes.len();
+        let answer = super::tasks(leased(1_000, 10), bytes, Clone::clone, String::new()).await;
+        pieces(answer.into_body()).await;
+        let turns = turns.load(Ordering::Relaxed);
+        assert!(turns >= 14, "{turns} turns while 1,000 tasks were written");
+    }
+
+    #[tokio::test]
+    async fn what_follows_the_list_is_kept() {
+        let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()) };
+        let expected = serde_json::to_vec(&page).expect("JSON");
+        let rest = ",\"next_cursor\":\"c\"".to_owned();
+        let answer = super::tasks(Vec::<u64>::new(), |_| 0, |task| *task, rest).await;
+        assert_eq!(pieces(answer.into_body()).await.concat(), expected);
+    }
+}

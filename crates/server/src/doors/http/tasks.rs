@@ -1,0 +1,183 @@
+//! `/v1/queues/{q}/tasks` and `/v1/queues/{q}/tasks/{key}`.
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery};
+use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
+
+use crate::access::refusal::Refusal;
+use crate::base::aside::{LONG_BYTES, aside};
+use crate::doors::http::answer;
+use crate::doors::http::body::JsonBytes;
+use crate::doors::http::caller::Caller;
+use crate::doors::http::header::{IfMatch, Trace, idempotency_key};
+use crate::doors::http::path::{QueueAt, TaskAt};
+use crate::doors::http::query::{NoQuery, QueryText};
+use crate::doors::http::stream;
+use crate::service::app::{App, Shared};
+use crate::translate;
+use crate::translate::cursor::Cursor;
+
+/// One page of a list looks at about 100,000 tasks, those of other queues among them. Behind them the page ends, full or not, with a cursor.
+const LOOKED_AT_MAX: usize = 100_000;
+/// One page asks the queue at most 2,000 times.
+const ROUNDS_MAX: usize = 2_000;
+
+/// `PUT`: schedules the task of this key, or changes the one that is live.
+pub(crate) async fn put(
+    caller: Caller,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    Trace(trace): Trace,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    let query = PutQuery::parse(&query)?;
+    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
+    let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
+    let mut command = Put { trace, ..put };
+    caller.count().await?;
+    caller.admit(&mut command)?;
+    let stored = caller.app.queue.put(command).await;
+    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
+}
+
+/// `POST`: schedules a task under a key that the server makes, or the one in `Idempotency-Key`.
+pub(crate) async fn post(
+    caller: Caller,
+    QueueAt(queue): QueueAt,
+    _: NoQuery,
+    IfMatch(version): IfMatch,
+    Trace(trace): Trace,
+    headers: HeaderMap,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    if version.is_some() {
+        return Err(no_version_yet().into());
+    }
+    let key = idempotency_key(&headers)?;
+    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
+    let query = PutQuery::default();
+    let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
+    let mut command = Put { trace, ..put };
+    caller.count().await?;
+    caller.admit(&mut command)?;
+    let Some(key) = key else {
+        let stored = caller.app.queue.put(command).await;
+        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
+    };
+    command.mode = PutMode::Once;
+    let stored = caller.app.queue.put(command).await;
+    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, &queue, &key, None)) {
+        (PutError::Done, problem) => problem.with_hint(
+            "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
+        ),
+        (_, problem) => problem,
+    });
+    Ok(put_answer(&stored?))
+}
+
+/// `GET`: the live task.
+pub(crate) async fn get(app: Shared, at: TaskAt, _: NoQuery) -> Result<Response, Refusal> {
+    let found = app.queue.get(translate::get(&at.queue, &at.key)).await;
+    let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
+    let is_long = task.body.payload_bytes() > LONG_BYTES;
+    let write = move || answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task));
+    Ok(if is_long { aside(write).await? } else { write() })
+}
+
+/// `PATCH`: reschedules the live task or gives it another payload; what is not named stays.
+pub(crate) async fn patch(
+    caller: Caller,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+    mut body: JsonBytes,
+) -> Result<Response, Refusal> {
+    let query = PatchQuery::parse(&query)?;
+    let body = body.read(caller.app.portable(PatchBody::parse, PatchBody::check_portable)).await?;
+    let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
+    caller.admit_patch(&command)?;
+    let changed = caller.app.queue.patch(command).await;
+    let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
+    Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
+}
+
+/// `DELETE`: cancels the task, with one definite answer.
+pub(crate) async fn cancel(
+    app: Shared,
+    at: TaskAt,
+    QueryText(query): QueryText,
+    IfMatch(version): IfMatch,
+) -> Result<Response, Refusal> {
+    let query = CancelQuery::parse(&query)?;
+    let ended = app.queue.cancel(translate::cancel(&at.queue, &at.key, query.revoke, version)).await;
+    let ended = ended.map_err(|error| translate::cancel_refused(&error, &at.queue, &at.key, version))?;
+    Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
+}
+
+/// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
+pub(crate) async fn list(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    page(&app, &queue, ListQuery::parse(&query)?).await
+}
+
+/// `GET` on the dead: one page of the tasks that were given up, those first that are forgotten first.
+pub(crate) async fn list_dead(
+    app: Shared,
+    QueueAt(queue): QueueAt,
+    QueryText(query): QueryText,
+) -> Result<Response, Refusal> {
+    page(&app, &queue, ListQuery::parse_dead(&query)?).await
+}
+
+async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
+    let filter = &query.filter;
+    let after = match &query.cursor {
+        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
+        None => None,
+    };
+    let (mut tasks, mut after) = (Vec::new(), after);
+    // The queue looks at tasks in the order of time, whichever queue they are in: it may come back with nothing and have to go on.
+    for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
+        let page = app.queue.list(translate::list(queue, filter, query.limit - tasks.len(), after)).await;
+        let page = page.map_err(|error| translate::unavailable(&error))?;
+        tasks.extend(page.tasks);
+        after = page.next;
+        if after.is_none() || tasks.len() >= query.limit {
+            break;
+        }
+    }
+    let next = after.map(|place| Cursor { place }.write(queue, filter));
+    let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
+    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await)
+}
+
+fn no_version_yet() -> BadRequest {
+    let hint = "leave it out, or PUT the task under its key";
+    BadRequest::header("If-Match", "means nothing to a POST, which makes a new task", hint)
+}
+
+fn foreign_cursor() -> BadRequest {
+    BadRequest::parameter(
+        "cursor",
+        "is not a cursor of this list",
+        "send the `next_cursor` of the page before as it is, with the same queue and filter",
+    )
+}
+
+/// 201 with the place of a new task, 200 for a replaced one.
+fn put_answer(stored: &Stored) -> Response {
+    let body = translate::put_answer(&stored.task);
+    if !stored.created {
+        return answer::versioned(StatusCode::OK, stored.task.version, &body);
+    }
+    let mut response = answer::versioned(StatusCode::CREATED, stored.task.version, &body);
+    let location = answer::task_path(&stored.task.queue, &stored.task.key);
+    response.headers_mut().insert(LOCATION, location);
+    response
+}

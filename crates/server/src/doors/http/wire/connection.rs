@@ -1,0 +1,394 @@
+//! From an accepted socket to its end.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tickwheel_api::{PROBLEM_CONTENT_TYPE, Problem};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::Fault;
+use super::gate::{self, Gate, Timeouts};
+use super::rest::Rest;
+use super::turn::{AnswerBody, Turn};
+use crate::base::stopping::Stopping;
+use crate::doors::http::front::Front;
+use crate::doors::http::problem;
+use crate::listen::standing::Standing;
+
+/// Where a request's connection comes from; `None`: from a path of the file system.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Peer(pub(crate) Option<IpAddr>);
+
+/// Serves the requests of one connection until the client leaves, breaks a rule, idles, or the server stops.
+///
+/// When the server stops, a call under way is answered and the connection then closed.
+pub(crate) async fn serve<S>(
+    socket: S,
+    front: Arc<Front>,
+    timeouts: Timeouts,
+    stopping: Stopping,
+    standing: Arc<Standing>,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let turn = Turn::default();
+    let gate = Gate::new(socket, turn.clone(), timeouts, standing.seat());
+    let answering = Arc::clone(&front);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let (front, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
+        request.extensions_mut().insert(turn.clone());
+        request.extensions_mut().insert(Peer(standing.from()));
+        Box::pin(async move {
+            let rest = Rest::default();
+            let (head, body) = request.into_parts();
+            let body = Body::new(rest.lend(body, &head.headers));
+            let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
+            if standing.seat().is_kept() {
+                // The connection ends with this answer, and others wait for its place: the body is not waited for.
+                rest.abandon();
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            } else {
+                rest.settle(&mut answer).await;
+            }
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, rest, turn)))
+        }) as Pin<Box<dyn Future<Output = _> + Send>>
+    });
+    // The gate keeps the time for heads; hyper would answer a late one without a body.
+    let mut connection = http1::Builder::new().header_read_timeout(None).serve_connection(gate, service);
+    let mut stop = pin!(stopping.wait());
+    let mut told = false;
+    let ended = poll_fn(|cx| {
+        // The signal is there a moment before each of those that wait for it is woken.
+        if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
+            told = true;
+            Pin::new(&mut connection).graceful_shutdown();
+        }
+        connection.poll_without_shutdown(cx)
+    })
+    .await;
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended early");
+    }
+    let told = |fault: &Fault| {
+        let problem = problem::fault(fault);
+        front.refused(&problem);
+        bare_answer(&problem)
+    };
+    connection.into_parts().io.part(told).await;
+}
+
+/// Answers a connection that is not served at all.
+pub(crate) async fn refuse<S>(mut socket: S, problem: Problem, timeouts: Timeouts)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    gate::refuse(&mut socket, &bare_answer(&problem), timeouts).await;
+}
+
+/// A whole HTTP answer, for a request that never became one.
+fn bare_answer(problem: &Problem) -> Vec<u8> {
+    let body = problem.to_json();
+    let reason = StatusCode::from_u16(problem.status).ok().and_then(|status| status.canonical_reason());
+    let retry = problem.retry_after_s.map(|s| format!("retry-after: {s}\r\n")).unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 {} {}\r\ncontent-type: {PROBLEM_CONTENT_TYPE}\r\ncontent-length: {}\r\n{retry}connection: close\r\n\r\n",
+        problem.status,
+        reason.unwrap_or("Error"),
+        body.len(),
+    );
+    [head.into_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::routing::{get, put};
+    use tickwheel_queue::Queue;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::access::guard::Guard;
+    use crate::access::host::Hosts;
+    use crate::access::tokens::Tokens;
+    use crate::base::stopping::{self, Stop};
+    use crate::doors::http::body::JsonBytes;
+    use crate::listen::addresses::Addresses;
+    use crate::listen::places::Places;
+    use crate::service::app::App;
+    use crate::service::limits::Limits;
+    use crate::telemetry::refusals::Refusals;
+    use crate::telemetry::requests::Requests;
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        head: Duration::from_secs(5),
+        idle: Duration::from_secs(60),
+        write: Duration::from_secs(30),
+        linger: Duration::from_secs(2),
+    };
+    const GET: &[u8] = b"GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    /// The client's end of a connection being served, over pipes that hold this many bytes.
+    fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
+        connect_at(&Places::new(1, 0), pipe_bytes)
+    }
+
+    /// The same in one of these places.
+    fn connect_at(places: &Places, pipe_bytes: usize) -> (DuplexStream, Stop) {
+        let (stop, stopping) = stopping::signal();
+        let queue = Queue::options().open_memory().expect("a queue");
+        let routes = Router::new()
+            .route("/now", get(|| async { "done" }))
+            .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
+            .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
+            .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
+            .with_state(Arc::new(App::new(
+                queue,
+                stopping.clone(),
+                tickwheel_api::Levels::default(),
+                None,
+                &Limits::default(),
+            )));
+        let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
+        let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
+        let front = Arc::new(Front::new(
+            routes,
+            Hosts::of(&listen.into(), false, &[]),
+            Arc::new(guard),
+            Arc::new(Refusals::new()),
+            Arc::new(Requests::of([])),
+            None,
+            false,
+        ));
+        let (client, server) = duplex(pipe_bytes);
+        let standing = Standing::find(places, &Addresses::new(1), None).expect("a place");
+        tokio::spawn(serve(server, front, TIMEOUTS, stopping, Arc::new(standing)));
+        (client, stop)
+    }
+
+    /// All that comes until the server closes, and after how many seconds it did.
+    async fn rest(client: &mut DuplexStream) -> (String, u64) {
+        let begun = Instant::now();
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).await.expect("a pipe does not fail");
+        (String::from_utf8(bytes).expect("UTF-8"), begun.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_five_seconds_however_it_trickles() {
+        let (mut client, _stop) = connect(1 << 16);
+        let begun = Instant::now();
+        for byte in &GET[..20] {
+            if client.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            sleep(Duration::from_millis(600)).await;
+        }
+        let (answer, _) = rest(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+        assert!(answer.contains("/problems/timeout"), "{answer}");
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+
+    /// A refused call: its answer's head and body, however many bytes come with it.
+    async fn one_answer(client: &mut DuplexStream) -> String {
+        let mut bytes = Vec::new();
+        loop {
+            let text = String::from_utf8_lossy(&bytes);
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                if body.len() == length.map_or(0, |length| length.parse().expect("a length")) {
+                    return text.into_owned();
+                }
+            }
+            let mut byte = [0];
+            client.read_exact(&mut byte).await.expect("the answer goes on");
+            bytes.push(byte[0]);
+        }
+    }
+
+    fn refused_head(body_bytes: usize, more: &str) -> Vec<u8> {
+        format!("PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {body_bytes}\r\n{more}\r\n")
+            .into_bytes()
+    }
+
+    /// Python's `http.client` sends head and body apart. The connection closed over the body without a word, and the next call failed.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_follows_its_refused_head_is_read_away_and_the_next_call_works() {
+        for body_bytes in [1, 1_000, 64 << 10] {
+            for wait_ms in [0, 1, 99] {
+                let (mut client, _stop) = connect(1 << 20);
+                for _ in 0..3 {
+                    client.write_all(&refused_head(body_bytes, "")).await.expect("open");
+                    sleep(Duration::from_millis(wait_ms)).await;
+                    client.write_all(&vec![b'x'; body_bytes]).await.expect("open");
+                    let answer = one_answer(&mut client).await;
+                    assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{answer}");
+                    assert!(
+                        !answer.contains("connection: close"),
+                        "{body_bytes} B after {wait_ms} ms: {answer}"
+                    );
+                }
+                client.write_all(GET).await.expect("open");
+                assert!(one_answer(&mut client).await.ends_with("done"), "{body_bytes} B after {wait_ms} ms");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_leaves_a_body_unread_says_that_the_connection_ends() {
+        let larger = (64 << 10) + 1;
+        for (head, body, seconds) in [
+            (refused_head(2, ""), &b""[..], 0),
+            (refused_head(2, ""), b"{", 0),
+            (refused_head(larger, ""), b"{}", 0),
+            (refused_head(2, "Expect: 100-continue\r\n"), b"", 0),
+            (
+                b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"2\r\n{}\r\n",
+                0,
+            ),
+            (
+                b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"zz\r\n",
+                0,
+            ),
+            (
+                b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"zz\r\n",
+                0,
+            ),
+            (b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(), b"{", 30),
+        ] {
+            let (mut client, _stop) = connect(1 << 20);
+            let begun = Instant::now();
+            client.write_all(&head).await.expect("open");
+            client.write_all(body).await.expect("open");
+            let answer = one_answer(&mut client).await;
+            let shown = String::from_utf8_lossy(&head).into_owned();
+            assert!(answer.starts_with("HTTP/1.1 4"), "{shown}{answer}");
+            assert!(!answer.contains("100 Continue"), "{shown}{answer}");
+            assert!(answer.contains("connection: close\r\n"), "{shown}{answer}");
+            assert!(
+                begun.elapsed() <= Duration::from_millis(seconds * 1_000 + 100),
+                "{shown} {:?}",
+                begun.elapsed()
+            );
+            client.shutdown().await.expect("it leaves");
+            assert_eq!(rest(&mut client).await.0, "", "{shown}");
+        }
+    }
+
+    /// The story: each refused call held its kept place for 100 ms, so a few hundred of them a second kept those out for whom it is there.
+    #[tokio::test(start_paused = true)]
+    async fn in_a_kept_place_no_body_is_waited_for() {
+        for head in [
+            refused_head(2, ""),
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(),
+        ] {
+            let (mut client, _stop) = connect_at(&Places::new(0, 1), 1 << 20);
+            let begun = Instant::now();
+            client.write_all(&head).await.expect("open");
+            let answer = one_answer(&mut client).await;
+            assert!(answer.contains("connection: close\r\n"), "{answer}");
+            assert_eq!(begun.elapsed(), Duration::ZERO, "{answer}");
+            assert!(rest(&mut client).await.1 < 1, "and the place is free soon");
+        }
+    }
+
+    /// Chunks have no length in the head, so a body of them is read as far as a small rest goes.
+    #[tokio::test(start_paused = true)]
+    async fn an_endless_body_is_not_read_away() {
+        let (mut client, _stop) = connect(1 << 20);
+        let head = b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.write_all(head).await.expect("open");
+        let begun = Instant::now();
+        for _ in 0..9 {
+            client.write_all(format!("2000\r\n{}\r\n", "x".repeat(0x2000)).as_bytes()).await.expect("open");
+        }
+        let answer = one_answer(&mut client).await;
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+        assert_eq!(begun.elapsed(), Duration::ZERO, "it is over before its time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed_without_a_word_after_a_minute() {
+        let (mut client, _stop) = connect(1 << 16);
+        assert_eq!(rest(&mut client).await, (String::new(), 60));
+
+        let (mut client, _stop) = connect(1 << 16);
+        sleep(Duration::from_secs(59)).await;
+        client.write_all(GET).await.expect("open");
+        let (answer, seconds) = rest(&mut client).await;
+        assert!(answer.ends_with("done"), "{answer}");
+        assert_eq!(seconds, 60, "counted from the answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_thirty_seconds() {
+        let (mut client, _stop) = connect(1 << 16);
+        let head = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{";
+        client.write_all(head).await.expect("open");
+        let begun = Instant::now();
+        let (answer, _) = rest(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
+        assert_eq!(begun.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_may_take_longer_than_any_limit_on_the_client() {
+        let (mut client, _stop) = connect(1 << 16);
+        client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        // A second request waits its turn and is not late because of that.
+        client.write_all(GET).await.expect("open");
+        let (answers, seconds) = rest(&mut client).await;
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+        assert_eq!(seconds, 660);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_left() {
+        let (mut client, _stop) = connect(1 << 10);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        sleep(Duration::from_secs(40)).await;
+        let (part, _) = rest(&mut client).await;
+        assert!(part.len() < 1 << 20, "the rest was never sent");
+
+        let (mut client, _stop) = connect(1 << 10);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        let mut taken = [0; 1 << 13];
+        for _ in 0..10 {
+            sleep(Duration::from_secs(20)).await;
+            client.read_exact(&mut taken).await.expect("slow, and still there");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_idle_connections_at_once_and_others_after_their_answer() {
+        let (mut idle, stop) = connect(1 << 16);
+        tokio::task::yield_now().await;
+        stop.give();
+        assert_eq!(rest(&mut idle).await, (String::new(), 0));
+
+        let (mut busy, stop) = connect(1 << 16);
+        busy.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        sleep(Duration::from_secs(1)).await;
+        stop.give();
+        let (answer, seconds) = rest(&mut busy).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+        assert_eq!(seconds, 599);
+    }
+}

@@ -1,0 +1,365 @@
+//! The gate between a socket and the HTTP parser.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::rt::ReadBufCursor;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::{Sleep, sleep, timeout};
+
+use super::chunks::Chunks;
+use super::fault::{Fault, Rule};
+use super::head::{Framing, Scan};
+use super::turn::Turn;
+use crate::listen::places::Seat;
+
+/// One read from the socket. Small requests come in one; a body of 1 MiB takes 128.
+const READ_BYTES: usize = 8 << 10;
+
+/// How long a connection may take over what.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Timeouts {
+    /// From the first byte of a head to its last.
+    pub(crate) head: Duration,
+    /// From the end of one answer to the first byte of the next head.
+    pub(crate) idle: Duration,
+    /// Without the client taking a single byte of an answer.
+    pub(crate) write: Duration,
+    /// For a client to notice that it was refused, before the socket is closed over what it still sends.
+    pub(crate) linger: Duration,
+}
+
+impl Timeouts {
+    /// Those of a connection in a kept place: there are few of them, and none is for a client that is slow.
+    fn hurried(self) -> Self {
+        let second = Duration::from_secs(1);
+        Self {
+            head: self.head.min(2 * second),
+            idle: self.idle.min(2 * second),
+            write: self.write.min(2 * second),
+            linger: self.linger.min(second / 2),
+        }
+    }
+}
+
+/// A socket that hands out only requests with a well-formed head and body framing, and one at a time.
+///
+/// Reading from it gives the bytes of the socket unchanged, except that a head comes out whole or not at all, and the head
+/// of the next request only after the answer to the last one is out. A refused head reads as the end of the stream, and
+/// [`part`](Self::part) then tells the client why. A client that ends its stream is seen to do so once it has its answer, or
+/// at once if its call is [watched](Turn::watch). A body whose chunks are malformed reads as an error, which the route that
+/// reads the body answers.
+///
+/// Memory: what was read and is not yet handed out, at most a head's limit and one read.
+pub(crate) struct Gate<S> {
+    socket: S,
+    turn: Turn,
+    seat: Arc<Seat>,
+    timeouts: Timeouts,
+    /// Read, and not yet handed out.
+    inbox: Vec<u8>,
+    /// How many bytes of `inbox`, from its start, may be handed out.
+    cleared: usize,
+    stage: Stage,
+    wait: Wait,
+    read_timer: Pin<Box<Sleep>>,
+    write_timer: Option<Pin<Box<Sleep>>>,
+    /// Written to the socket's side and not yet flushed: the answer is not out.
+    unflushed: bool,
+    /// The client ended its stream. It may still read.
+    ended: bool,
+    /// Why nothing more is handed out.
+    over: Option<Over>,
+}
+
+/// How a stream ends on our side.
+enum Over {
+    /// The client broke a rule.
+    Fault(Fault),
+    /// The client asked nothing for too long.
+    Idle,
+}
+
+enum Stage {
+    Head(Scan),
+    Length { left: u64 },
+    Chunked(Chunks),
+}
+
+impl Stage {
+    fn start() -> Self {
+        Self::Head(Scan::default())
+    }
+}
+
+/// What the read timer is running for.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Wait {
+    Nothing,
+    FirstByte,
+    RestOfHead,
+}
+
+/// What to do after looking at the inbox.
+enum Next {
+    HandOut,
+    ReadMore,
+    WaitForTurn,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
+    pub(crate) fn new(socket: S, turn: Turn, timeouts: Timeouts, seat: Arc<Seat>) -> Self {
+        Self {
+            socket,
+            turn,
+            seat,
+            timeouts,
+            inbox: Vec::new(),
+            cleared: 0,
+            stage: Stage::start(),
+            wait: Wait::Nothing,
+            read_timer: Box::pin(sleep(timeouts.idle)),
+            write_timer: None,
+            unflushed: false,
+            ended: false,
+            over: None,
+        }
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        if self.seat.is_kept() { self.timeouts.hurried() } else { self.timeouts }
+    }
+
+    /// Ends the connection: tells a refused client why, and closes so that it can read what it was told.
+    pub(crate) async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
+        // It only waits for the client to close.
+        self.seat.idle();
+        let (in_body, timeouts) = (!matches!(self.stage, Stage::Head(_)), self.timeouts());
+        if let Some(Over::Fault(fault)) = &self.over {
+            refuse(&mut self.socket, &explain(fault), timeouts).await;
+        } else if in_body || !self.inbox.is_empty() {
+            refuse(&mut self.socket, b"", timeouts).await;
+        } else {
+            // Nothing was left unread. An error means that the client closed first.
+            let _closed = self.socket.shutdown().await;
+        }
+    }
+
+    /// Whether an answer is under way or not yet out; if so, the task is woken when it is.
+    fn is_answering(&self, cx: &Context<'_>) -> bool {
+        self.turn.is_answering(cx) || self.unflushed
+    }
+
+    /// Clears what may be handed out of the inbox.
+    fn judge(&mut self, cx: &Context<'_>) -> io::Result<Next> {
+        let answering = self.is_answering(cx);
+        match &mut self.stage {
+            Stage::Head(_) if answering => {
+                // An empty inbox is read on, so that the end of the stream is seen: a worker that left waits for nothing.
+                let look = self.inbox.is_empty() && (!self.ended || self.turn.is_watched());
+                return Ok(if look { Next::ReadMore } else { Next::WaitForTurn });
+            }
+            Stage::Head(scan) => match scan.look(&self.inbox) {
+                // Another connection needs the place of this one, which had been idle.
+                Ok(Some(_)) if !self.seat.work() => self.over = Some(Over::Idle),
+                Ok(Some(head)) => {
+                    self.inbox.drain(..head.skip);
+                    self.cleared = head.bytes;
+                    self.turn.begin();
+                    self.stage = match head.framing {
+                        Framing::Length(0) => Stage::start(),
+                        Framing::Length(left) => Stage::Length { left },
+                        Framing::Chunked => Stage::Chunked(Chunks::START),
+                    };
+                }
+                Ok(None) => {}
+                Err(fault) => self.over = Some(Over::Fault(fault)),
+            },
+            Stage::Length { left } => {
+                let step = (*left).min(self.inbox.len() as u64);
+                self.cleared = usize::try_from(step).expect("not above a vector's length");
+                *left -= step;
+                if *left == 0 {
+                    self.stage = Stage::start();
+                }
+            }
+            Stage::Chunked(chunks) => {
+                self.cleared = chunks.follow(&self.inbox)?;
+                if chunks.is_over() {
+                    self.stage = Stage::start();
+                }
+            }
+        }
+        Ok(if self.cleared > 0 || self.over.is_some() { Next::HandOut } else { Next::ReadMore })
+    }
+
+    /// Reads once from the socket into the inbox.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut space = [0; READ_BYTES];
+        let mut read = ReadBuf::new(&mut space);
+        ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read))?;
+        self.ended = read.filled().is_empty();
+        self.inbox.extend_from_slice(read.filled());
+        Poll::Ready(Ok(()))
+    }
+
+    /// The client ended its stream and more is needed: a head that was begun is at fault, all else is an end like any.
+    fn cut_short(&mut self) {
+        let in_head = matches!(self.stage, Stage::Head(_));
+        if in_head && self.inbox.iter().any(|b| !b"\r\n".contains(b)) {
+            self.over = Some(Over::Fault(Fault::malformed(
+                "the stream ended in the middle of a request's head",
+                "end the head with an empty line",
+            )));
+        }
+    }
+
+    /// Runs the clock on a client that has to send something. Bodies are timed by the routes that read them.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) {
+        let wait = match &self.stage {
+            Stage::Head(_) if !self.is_answering(cx) => {
+                if self.inbox.is_empty() {
+                    Wait::FirstByte
+                } else {
+                    Wait::RestOfHead
+                }
+            }
+            Stage::Head(_) | Stage::Length { .. } | Stage::Chunked(_) => Wait::Nothing,
+        };
+        if wait != self.wait || wait != Wait::Nothing && self.seat.is_at_work() {
+            self.wait = wait;
+            let Timeouts { idle, head, .. } = self.timeouts();
+            let time = match wait {
+                Wait::Nothing => None,
+                Wait::FirstByte => Some(idle),
+                Wait::RestOfHead => Some(head),
+            };
+            if let Some(time) = time {
+                self.seat.idle();
+                self.read_timer.set(sleep(time));
+            }
+        }
+        if wait == Wait::Nothing || self.read_timer.as_mut().poll(cx).is_pending() {
+            return;
+        }
+        self.over = Some(match wait {
+            Wait::FirstByte | Wait::Nothing => Over::Idle,
+            Wait::RestOfHead => Over::Fault(Fault {
+                rule: Rule::Timeout,
+                what: format!("the request's head did not arrive within {:?}", self.timeouts().head),
+                hint: "send the whole head at once",
+            }),
+        });
+    }
+
+    /// Gives up on a client that takes nothing of its answer.
+    fn check_stall(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.write_timer = None;
+            return written;
+        }
+        let write = self.timeouts().write;
+        let stalled = self.write_timer.get_or_insert_with(|| Box::pin(sleep(write)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+    }
+}
+
+/// Writes a last answer and closes a socket from which not all was read.
+///
+/// Closed over unread bytes, the kernel would reset the connection, and the reset may overtake the answer. So what still
+/// comes in is read and dropped for a moment. Best effort: whatever fails, the connection ends.
+pub(crate) async fn refuse<S>(socket: &mut S, answer: &[u8], timeouts: Timeouts)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let _written = timeout(timeouts.linger, async {
+        socket.write_all(answer).await?;
+        socket.shutdown().await?;
+        let mut dropped = [0; READ_BYTES];
+        while socket.read(&mut dropped).await? > 0 {}
+        io::Result::Ok(())
+    })
+    .await;
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Read for Gate<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut out: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let gate = &mut *self;
+        loop {
+            if gate.cleared > 0 {
+                let step = gate.cleared.min(out.remaining());
+                out.put_slice(&gate.inbox[..step]);
+                gate.inbox.drain(..step);
+                gate.cleared -= step;
+                return Poll::Ready(Ok(()));
+            }
+            if gate.over.is_some() {
+                return Poll::Ready(Ok(()));
+            }
+            match gate.judge(cx)? {
+                Next::HandOut => {}
+                Next::WaitForTurn => return Poll::Pending,
+                Next::ReadMore if gate.ended => {
+                    gate.cut_short();
+                    return Poll::Ready(Ok(()));
+                }
+                Next::ReadMore => match gate.poll_fill(cx) {
+                    Poll::Ready(read) => read?,
+                    Poll::Pending => {
+                        gate.poll_patience(cx);
+                        if gate.over.is_none() {
+                            return Poll::Pending;
+                        }
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.unflushed = true;
+        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.check_stall(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        if flushed.is_ready() && std::mem::take(&mut self.unflushed) {
+            // The parser flushes after it has written all it has: the answer is out. Reading may have waited for that.
+            cx.waker().wake_by_ref();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.unflushed = true;
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.check_stall(cx, written)
+    }
+}

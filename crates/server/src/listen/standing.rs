@@ -1,0 +1,80 @@
+//! What a connection may ask for: all there is, or only what kept places are for.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tickwheel_api::Problem;
+
+use crate::listen::addresses::{Addresses, Share};
+use crate::listen::places::{Permit, Places, Seat};
+
+/// The place of a connection, and its share of those that its address may have.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    permit: Permit,
+    from: Option<IpAddr>,
+    addresses: Addresses,
+    /// Of its address; `None` while the connection is in a kept place because the address has all its connections.
+    share: Mutex<Option<Share>>,
+    max: usize,
+}
+
+impl Standing {
+    /// Finds a place for a connection from this address; `None`: it came by a path of the file system.
+    ///
+    /// # Errors
+    /// There is none; the problem names the limit.
+    pub(crate) fn find(
+        places: &Places,
+        addresses: &Addresses,
+        from: Option<IpAddr>,
+    ) -> Result<Self, Box<Problem>> {
+        let share = addresses.enter(from);
+        let permit = if share.is_some() { places.enter() } else { places.enter_kept() };
+        let none = || if share.is_some() { all_taken(places.max()) } else { of_address(addresses.max()) };
+        let Some(permit) = permit else { return Err(Box::new(none())) };
+        Ok(Self { permit, from, addresses: addresses.clone(), share: Mutex::new(share), max: places.max() })
+    }
+
+    pub(crate) fn seat(&self) -> Arc<Seat> {
+        self.permit.seat()
+    }
+
+    /// The number of the connection.
+    pub(crate) fn id(&self) -> u64 {
+        self.permit.id()
+    }
+
+    /// Where the connection comes from; `None`: from a path of the file system.
+    pub(crate) fn from(&self) -> Option<IpAddr> {
+        self.from
+    }
+
+    /// Whether a call may be made here that is not what kept places are for. A place that became free meanwhile is taken for it.
+    ///
+    /// # Errors
+    /// There is still none.
+    pub(crate) fn admit(&self) -> Result<(), Box<Problem>> {
+        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        if share.is_none() {
+            *share = self.addresses.enter(self.from);
+        }
+        if share.is_none() {
+            return Err(Box::new(of_address(self.addresses.max())));
+        }
+        if self.permit.move_up() { Ok(()) } else { Err(Box::new(all_taken(self.max))) }
+    }
+}
+
+fn all_taken(max: usize) -> Problem {
+    Problem::busy(format!("the server has the {max} connections that it may have (--max-connections), and none of them is idle"), 1)
+        .with_hint("try again later; health, figures and callers with `admin` are still answered")
+}
+
+fn of_address(max: usize) -> Problem {
+    Problem::busy(
+        format!("your address has the {max} connections that one may have (--max-connections-per-address)"),
+        1,
+    )
+    .with_hint("use the connections that are open, or close some")
+}

@@ -1,0 +1,100 @@
+//! What every handler shares.
+
+use std::sync::Arc;
+
+use tickwheel_api::Levels;
+use tickwheel_queue::Queue;
+
+use crate::base::stopping::Stopping;
+use crate::doors::beanstalk;
+use crate::doors::http::front;
+use crate::service::backups::{Backups, NO_DIR};
+use crate::service::drain::Drain;
+use crate::service::export_places::ExportPlaces;
+use crate::service::jobs::Jobs;
+use crate::service::limits::{Limits, Slots};
+use crate::telemetry::deliveries::Deliveries;
+use crate::telemetry::metrics::queue_labels::QueueLabels;
+use crate::telemetry::refusals::Refusals;
+use crate::telemetry::requests::Requests;
+use crate::telemetry::span::SpanSink;
+
+/// All the state there is beside a request's own.
+pub(crate) struct App {
+    pub(crate) queue: Queue,
+    /// Ends every wait.
+    pub(crate) stopping: Stopping,
+    pub(crate) slots: Slots,
+    pub(crate) deliveries: Arc<Deliveries>,
+    pub(crate) jobs: Jobs,
+    pub(crate) backups: Backups,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) requests: Arc<Requests>,
+    /// Which queues have labels in the figures; held while a scrape looks at them.
+    pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
+    /// What clients of beanstalkd ask, if there is a door for them.
+    pub(crate) beanstalk: Arc<beanstalk::Counters>,
+    /// Held while the settings of a queue are changed.
+    pub(crate) settings: tokio::sync::Mutex<()>,
+    /// Held while a forecast is made.
+    pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
+    /// A place for each export that is under way.
+    pub(crate) exports: ExportPlaces,
+    /// What a delay level stands for.
+    pub(crate) levels: Levels,
+    /// Payloads are taken that not all readers of JSON take.
+    pub(crate) lax_json: bool,
+    /// Where spans go, if anywhere.
+    pub(crate) spans: Option<SpanSink>,
+    /// No new tasks are taken.
+    pub(crate) draining: Drain,
+}
+
+impl App {
+    pub(crate) fn new(
+        queue: Queue,
+        stopping: Stopping,
+        levels: Levels,
+        spans: Option<SpanSink>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            jobs: Jobs::new(queue.clone(), stopping.clone(), limits),
+            backups: Backups::new(queue.clone(), stopping.clone(), Err(NO_DIR), None),
+            queue,
+            stopping,
+            slots: Slots::new(limits),
+            deliveries: Arc::default(),
+            refusals: Arc::new(Refusals::new()),
+            requests: Arc::new(Requests::of(front::routes())),
+            queue_labels: tokio::sync::Mutex::default(),
+            beanstalk: Arc::default(),
+            settings: tokio::sync::Mutex::new(()),
+            forecasts: Arc::default(),
+            exports: ExportPlaces::default(),
+            levels,
+            lax_json: false,
+            spans,
+            draining: Drain::default(),
+        }
+    }
+
+    /// What `check` says of the payloads in what `read` has read, unless the server takes any JSON.
+    pub(crate) fn portable<T, E>(
+        &self,
+        read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,
+        check: impl FnOnce(&T) -> Result<(), E> + Send + 'static,
+    ) -> impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static {
+        let lax = self.lax_json;
+        move |bytes: &[u8]| {
+            let found = read(bytes)?;
+            if !lax {
+                check(&found)?;
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// As the handlers get it.
+pub(crate) type Shared = axum::extract::State<Arc<App>>;

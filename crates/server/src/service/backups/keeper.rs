@@ -1,0 +1,414 @@
+//! [`Backups`]: starts backups, follows them, and knows how the last ones went.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tickwheel_api::{BackupBody, BackupState, BackupsBody, Problem};
+use tickwheel_queue::backup::{BackupWatch, system_now};
+use tickwheel_queue::{BackupError, BackupReport, Queue, Timestamp};
+use tokio::sync::watch;
+
+use super::figures::BackupFigures;
+use super::name::name_of;
+use super::place::BackupDir;
+use super::whole::Found;
+use super::{schedule, told};
+use crate::access::refusal::Refusal;
+use crate::base::stopping::Stopping;
+use crate::translate::backup as body;
+
+/// Backups that failed or were stopped, and can still be looked at.
+const OVER_MAX: usize = 20;
+/// Backups of the directory that one answer shows, the newest.
+const SHOWN_MAX: usize = 100;
+/// The thread that waits for a backup and sees to what comes after it.
+const KEEPER_THREAD: &str = "tickwheel-backups";
+
+/// Why a server makes no backups.
+pub(crate) const NO_DIR: &str = "the server was started without a place for backups";
+/// The same of one that has nothing to copy.
+pub(crate) const IN_MEMORY: &str = "the tasks of this server are kept in memory, so there is nothing to copy";
+
+/// Starts backups, one at a time, and knows how they go. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Backups(Arc<Inner>);
+
+struct Inner {
+    queue: Queue,
+    stopping: Stopping,
+    /// Where they go, or why nowhere.
+    place: Result<BackupDir, &'static str>,
+    /// How many whole ones stay; `None`: all.
+    keep: Option<usize>,
+    state: Mutex<State>,
+    /// Whether one is under way, for those that wait for its end. It changes while `state` is locked, and with it.
+    running: watch::Sender<bool>,
+}
+
+struct State {
+    under_way: Option<UnderWay>,
+    /// Those that failed or were stopped, the oldest first.
+    over: VecDeque<BackupBody>,
+    /// The highest number that was given.
+    last_id: u64,
+    /// When the last attempt failed; `None` once a later one is whole.
+    failed_at: Option<Timestamp>,
+    figures: BackupFigures,
+}
+
+struct UnderWay {
+    id: u64,
+    begun_at: Timestamp,
+    watch: BackupWatch,
+}
+
+/// What became of a wish for a backup.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// It is under way.
+    Now(BackupBody),
+    /// Another one is, with this number.
+    UnderWay(u64),
+}
+
+impl Backups {
+    /// Looks at the directory: call it where that is allowed.
+    pub(crate) fn new(
+        queue: Queue,
+        stopping: Stopping,
+        place: Result<BackupDir, &'static str>,
+        keep: Option<usize>,
+    ) -> Self {
+        let newest = place.as_ref().ok().and_then(BackupDir::newest).map(shown_found);
+        let last_id = place.as_ref().ok().and_then(|place| place.ids().last().copied()).unwrap_or_default();
+        let figures = BackupFigures::of_earlier(newest.as_ref());
+        let state = State { under_way: None, over: VecDeque::new(), last_id, failed_at: None, figures };
+        let state = Mutex::new(state);
+        Self(Arc::new(Inner { queue, stopping, place, keep, state, running: watch::Sender::new(false) }))
+    }
+
+    fn place(&self) -> Result<&BackupDir, Refusal> {
+        self.0.place.as_ref().map_err(|why| Problem::no_backup_dir(why).into())
+    }
+
+    /// Begins one, unless one is under way. Looks at the directory: call it where that is allowed.
+    ///
+    /// # Errors
+    /// There is no place for it, the server stops, or the system gives no thread.
+    pub(crate) fn begin(&self) -> Result<Begun, Refusal> {
+        let place = self.place()?;
+        if self.0.stopping.is_given() {
+            return Err(Problem::stopping().into());
+        }
+        let taken = place.ids().last().copied().unwrap_or_default();
+        let (shown, watch) = match self.take_turn(taken) {
+            Ok(taken) => taken,
+            Err(under_way) => return Ok(Begun::UnderWay(under_way)),
+        };
+        let id = shown.id;
+        let backups = self.clone();
+        let work = move || {
+            // Also if it panics, the next one can begin.
+            let end = End(&backups, id);
+            let made = backups.make(id, &watch);
+            end.with(made);
+        };
+        told::begun(id, &shown.name);
+        if let Err(error) = std::thread::Builder::new().name(KEEPER_THREAD.to_owned()).spawn(work) {
+            self.over(id, Err(BackupError::Thread(error)));
+            return Err(Problem::internal("the system gives no thread for a backup").into());
+        }
+        Ok(Begun::Now(shown))
+    }
+
+    /// Makes one the one under way, with a number above `taken`; `Err`: another one is, with this number.
+    fn take_turn(&self, taken: u64) -> Result<(BackupBody, BackupWatch), u64> {
+        let mut state = self.state();
+        if let Some(under_way) = &state.under_way {
+            return Err(under_way.id);
+        }
+        let begun_at = system_now();
+        // By the clock, but never a number that was given before: the clock may have been set back.
+        let id = begun_at.as_tick().max(state.last_id.max(taken) + 1);
+        state.last_id = id;
+        let watch = BackupWatch::new();
+        let under_way = UnderWay { id, begun_at, watch: watch.clone() };
+        let shown = shown(&under_way);
+        state.under_way = Some(under_way);
+        self.0.running.send_replace(true);
+        Ok((shown, watch))
+    }
+
+    /// Begins one because it is due. What becomes of it stands in the log.
+    pub(super) fn begin_by_schedule(&self) {
+        match self.begin() {
+            Ok(Begun::Now(_)) => {}
+            Ok(Begun::UnderWay(id)) => {
+                self.state().figures.leave_out();
+                told::left_out(id);
+            }
+            Err(refusal) => {
+                self.state().failed_at = Some(system_now());
+                told::not_begun(&Problem::from(refusal));
+            }
+        }
+    }
+
+    fn make(&self, id: u64, watch: &BackupWatch) -> Result<BackupReport, BackupError> {
+        let Ok(place) = &self.0.place else { return Err(BackupError::InMemory) };
+        place.clear()?;
+        let report = self.0.queue.backup_gently(place.target(id), watch)?;
+        if let Some(keep) = self.0.keep {
+            place.keep(keep);
+        }
+        Ok(report)
+    }
+
+    /// It is over, and told of.
+    fn over(&self, id: u64, made: Result<BackupReport, BackupError>) {
+        let body = {
+            let mut state = self.state();
+            let Some(under_way) = state.under_way.take_if(|under_way| under_way.id == id) else { return };
+            let ended_at = system_now();
+            let body = body::over(shown(&under_way), ended_at, made, self.0.stopping.is_given());
+            state.note(&body, ended_at);
+            self.0.running.send_replace(false);
+            body
+        };
+        told::over(&body);
+    }
+
+    /// All that are known, the newest first; of those in the directory the newest ones.
+    ///
+    /// # Errors
+    /// There is no place for them.
+    pub(crate) fn all(&self) -> Result<BackupsBody, Refusal> {
+        let place = self.place()?;
+        let mut backups: Vec<BackupBody> = {
+            let state = self.state();
+            state.under_way.iter().map(shown).chain(state.over.iter().cloned()).collect()
+        };
+        let mut ids = place.ids();
+        ids.retain(|id| backups.iter().all(|backup| backup.id != *id));
+        let newest = ids.split_off(ids.len().saturating_sub(SHOWN_MAX));
+        backups.extend(newest.into_iter().filter_map(|id| place.find(id)).map(shown_found));
+        backups.sort_unstable_by_key(|backup| std::cmp::Reverse(backup.id));
+        let older = Some(ids.len() as u64).filter(|count| *count > 0);
+        Ok(BackupsBody { backups, older })
+    }
+
+    /// The one with this number.
+    ///
+    /// # Errors
+    /// There is no place for it.
+    pub(crate) fn find(&self, id: Option<u64>) -> Result<Option<BackupBody>, Refusal> {
+        let place = self.place()?;
+        let Some(id) = id else { return Ok(None) };
+        let known = {
+            let state = self.state();
+            let under_way = state.under_way.iter().filter(|under_way| under_way.id == id).map(shown);
+            under_way.chain(state.over.iter().filter(|body| body.id == id).cloned()).next()
+        };
+        Ok(known.or_else(|| place.find(id).map(shown_found)))
+    }
+
+    /// Tells the one with this number to stop. Whether it is under way.
+    pub(crate) fn stop(&self, id: u64) -> bool {
+        let state = self.state();
+        let under_way = state.under_way.as_ref().filter(|under_way| under_way.id == id);
+        under_way.inspect(|under_way| under_way.watch.stop()).is_some()
+    }
+
+    /// Tells the one under way to stop, if there is one, whichever it is.
+    pub(crate) fn stop_all(&self) {
+        if let Some(under_way) = &self.state().under_way {
+            under_way.watch.stop();
+        }
+    }
+
+    /// Returns once none is under way.
+    pub(crate) async fn ended(&self) {
+        let mut running = self.0.running.subscribe();
+        // The sender is our own.
+        let _never = running.wait_for(|running| !running).await.is_err();
+    }
+
+    /// Begins one each time that it is due.
+    pub(crate) async fn keep_up(&self, every: Duration) {
+        schedule::keep_up(self, every).await;
+    }
+
+    /// When the newest whole one of this data directory was begun.
+    pub(super) fn newest_begun(&self) -> Option<Timestamp> {
+        self.0.place.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
+    }
+
+    /// When the last attempt failed, if no later one is whole.
+    pub(super) fn failed_at(&self) -> Option<Timestamp> {
+        self.state().failed_at
+    }
+
+    /// How they went; `None`: there is no place for them.
+    pub(crate) fn figures(&self) -> Option<BackupFigures> {
+        self.0.place.as_ref().ok().map(|_| self.state().figures)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the backup under way to stop when it is dropped.
+pub(crate) struct StopBackups(pub(crate) Backups);
+
+impl Drop for StopBackups {
+    fn drop(&mut self) {
+        self.0.stop_all();
+    }
+}
+
+/// Ends a backup whatever becomes of its thread.
+struct End<'a>(&'a Backups, u64);
+
+impl End<'_> {
+    fn with(self, made: Result<BackupReport, BackupError>) {
+        self.0.over(self.1, made);
+    }
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        // Nothing happens if it is over.
+        self.0.over(self.1, Err(BackupError::Panicked));
+    }
+}
+
+impl State {
+    /// Keeps what is known of one that is over.
+    fn note(&mut self, body: &BackupBody, ended_at: Timestamp) {
+        self.figures.add(body);
+        match body.state {
+            BackupState::Done => self.failed_at = None,
+            BackupState::Failed => self.failed_at = Some(ended_at),
+            BackupState::Running | BackupState::Stopped => {}
+        }
+        if body.state != BackupState::Done {
+            self.over.push_back(body.clone());
+            while self.over.len() > OVER_MAX {
+                self.over.pop_front();
+            }
+        }
+    }
+}
+
+/// How one goes that is under way.
+fn shown(under_way: &UnderWay) -> BackupBody {
+    let UnderWay { id, begun_at, watch } = under_way;
+    body::running(*id, name_of(*id), *begun_at, watch.progress())
+}
+
+fn shown_found(found: Found) -> BackupBody {
+    body::found(found.id, name_of(found.id), found.manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Two backups of the queue in `dir`, of which one is to stay, and the keeper of them.
+    fn keeper(dir: &Path) -> (Queue, Backups, impl Sized) {
+        let data = dir.join("data");
+        let queue = Queue::options().virtual_clock().open(&data).expect("it opens");
+        let place = BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data);
+        for id in [1, 2] {
+            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
+        }
+        let (stop, stopping) = crate::base::stopping::signal();
+        (queue.clone(), Backups::new(queue, stopping, Ok(place), Some(1)), stop)
+    }
+
+    #[test]
+    fn the_oldest_goes_once_a_newer_one_is_whole_and_not_before() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (queue, backups, _stop) = keeper(dir.path());
+        let place = backups.place().expect("there is one");
+        let watch = BackupWatch::new();
+        watch.stop();
+        assert!(matches!(backups.make(3, &watch), Err(BackupError::Stopped)));
+        assert_eq!(place.ids(), [1, 2], "there is no newer one yet");
+        backups.make(4, &BackupWatch::new()).expect("copied");
+        assert_eq!(place.ids(), [4]);
+        queue.close();
+        backups.make(5, &BackupWatch::new()).expect_err("the queue is closed");
+        assert_eq!(place.ids(), [4]);
+    }
+
+    /// The story: a stop closed the queue under a backup that had begun just when the one before it ended.
+    #[test]
+    fn one_that_begins_as_another_ends_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (_queue, backups, _stop) = keeper(dir.path());
+        let (mut shown, _) = backups.take_turn(0).expect("none is under way");
+        for round in 0..1_000 {
+            let next = std::thread::scope(|scope| {
+                scope.spawn(|| backups.over(shown.id, Err(BackupError::Stopped)));
+                loop {
+                    if let Ok((next, _)) = backups.take_turn(0) {
+                        break next;
+                    }
+                }
+            });
+            assert!(*backups.0.running.borrow(), "round {round}: nobody waits for the one under way");
+            shown = next;
+        }
+        backups.over(shown.id, Err(BackupError::Stopped));
+        assert!(!*backups.0.running.borrow());
+    }
+
+    #[test]
+    fn a_failure_is_known_until_one_is_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (_queue, backups, _stop) = keeper(dir.path());
+        let over = |made| {
+            let (shown, _) = backups.take_turn(0).expect("none is under way");
+            backups.over(shown.id, made);
+            backups.failed_at().is_some()
+        };
+        assert!(over(Err(BackupError::Panicked)));
+        assert!(over(Err(BackupError::Stopped)), "a stop changes nothing");
+        assert!(!over(Ok(BackupReport::default())));
+    }
+
+    /// The story: the clock was ten years ahead once, and from then on each start made a backup, and all were shown as of that year.
+    #[test]
+    fn after_the_clock_was_set_back_a_backup_is_of_the_instant_that_it_says() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (queue, _, _stop) = keeper(dir.path());
+        let data = dir.path().join("data");
+        // The one of the year 2036.
+        let ahead = 2_083_000_000_000;
+        let before = system_now();
+        let reopen = || {
+            let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+            Backups::new(queue.clone(), crate::base::stopping::signal().1, Ok(place), None)
+        };
+        let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+        queue.backup_gently(place.target(ahead), &BackupWatch::new()).expect("copied");
+        drop(place);
+        let backups = reopen();
+        let (shown, _) = backups.take_turn(ahead).expect("none is under way");
+        assert_eq!(shown.id, ahead + 1, "numbers rise");
+        backups.make(shown.id, &BackupWatch::new()).expect("copied");
+        backups.over(shown.id, Err(BackupError::Stopped));
+        drop(backups);
+        let backups = reopen();
+        let newest = backups.newest_begun().expect("there is one");
+        assert!(before <= newest && newest <= system_now(), "{newest:?} is of the number");
+        let found = backups.find(Some(ahead + 1)).ok().flatten().expect("it is there");
+        assert_eq!(found.begun_at_ms, newest.as_ms());
+        let figures = backups.figures().expect("there is a place");
+        assert!(figures.last_success_ms >= newest.as_ms(), "{figures:?}");
+    }
+}

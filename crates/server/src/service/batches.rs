@@ -1,0 +1,427 @@
+//! Which batches are open, who may open one more, and which of them makes way.
+//!
+//! All batches together have a number of places, and each caller a share of them. A caller that finds none waits a moment. A
+//! batch that sends too little meanwhile gives its place to one that waits.
+//!
+//! Ground rules: `State` is read and written under its lock only. Places are handed over under it; a place that nobody takes
+//! any more is dropped outside of it, for that takes the lock again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tickwheel_api::Problem;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout};
+
+use crate::access::producer::Producer;
+
+/// A batch has to send this much in each [`PACE_TIME`] while it is waited for: 1 KiB a second.
+pub(crate) const PACE_BYTES: usize = 5 << 10;
+/// 5 s: a client that stops for a breath is not a slow one.
+pub(crate) const PACE_TIME: Duration = Duration::from_secs(5);
+/// 6 s for a place: a batch that sends nothing is known as slow after 5 s.
+const WAIT_MAX: Duration = Duration::from_secs(6);
+/// 256 callers that wait; each change of a place looks at all of them.
+const WAITING_MAX: usize = 256;
+/// 64 of them may be one producer's: it cannot take the places of the others in the line.
+const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
+
+/// The places of all batches. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Batches(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    max: usize,
+    share_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: BTreeMap<u64, Open>,
+    /// In the order in which they came.
+    waiting: BTreeMap<u64, Waiting>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    producer: Producer,
+    /// It sent too little in its last [`PACE_TIME`].
+    slow: bool,
+    /// It was told to make way.
+    leaves: bool,
+    leave: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    producer: Producer,
+    place: oneshot::Sender<Place>,
+}
+
+/// The place of an open batch, free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    id: u64,
+    leave: Arc<Notify>,
+    batches: Batches,
+}
+
+impl Batches {
+    /// `max` places, of which one producer has `share_max`.
+    pub(crate) fn new(max: usize, share_max: usize) -> Self {
+        Self(Arc::new(Shared { max, share_max, state: Mutex::default() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more batch; waits a moment for it.
+    ///
+    /// # Errors
+    /// 429, which names the limit that was met.
+    pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
+        let (place, granted) = oneshot::channel();
+        let id = {
+            let mut state = self.state();
+            if !self.has_room(&state, producer) && self.is_line_full(&state, producer) {
+                return Err(self.refusal(&state, producer));
+            }
+            let id = state.next();
+            state.waiting.insert(id, Waiting { producer, place });
+            id
+        };
+        // A caller that leaves waits no longer.
+        let _waits = Waits { id, batches: self };
+        self.settle();
+        match timeout(WAIT_MAX, granted).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) => unreachable!("who waits is there until it is given something or leaves"),
+            Err(_) => Err(self.refusal(&self.state(), producer)),
+        }
+    }
+
+    fn refusal(&self, state: &State, producer: Producer) -> Problem {
+        let Shared { max, share_max, .. } = *self.0;
+        let what = if self.is_at_share(state, producer) {
+            format!(
+                "the caller has the {share_max} open batches that one may have (--max-batches-per-caller)"
+            )
+        } else {
+            format!("the server has the {max} open batches that it may have (--max-batches)")
+        };
+        Problem::busy(what, 1).with_hint("try again later, or put more lines into each batch")
+    }
+
+    fn is_at_share(&self, state: &State, producer: Producer) -> bool {
+        producer.has_share() && state.count(|open| open.producer == producer) >= self.0.share_max
+    }
+
+    /// Whether there is a place that this producer may have. Nobody who waits could take it, else it would be taken.
+    fn has_room(&self, state: &State, producer: Producer) -> bool {
+        state.open.len() < self.0.max && !self.is_at_share(state, producer)
+    }
+
+    /// Whether one more of this producer may not even wait.
+    fn is_line_full(&self, state: &State, producer: Producer) -> bool {
+        let of_one = || state.waiting.values().filter(|one| one.producer == producer).count();
+        state.waiting.len() >= WAITING_MAX || producer.has_share() && of_one() >= WAITING_OF_ONE_MAX
+    }
+
+    /// Gives free places to those that wait, and has slow batches make way for the others.
+    fn settle(&self) {
+        // Dropped after the lock is.
+        let mut untaken = Vec::new();
+        let mut state = self.state();
+        let waiting: Vec<(u64, Producer)> =
+            state.waiting.iter().map(|(id, one)| (*id, one.producer)).collect();
+        // Batches that make way already, each for one that waits.
+        let mut leaving: Vec<(u64, Producer)> = state
+            .open
+            .iter()
+            .filter(|(_, open)| open.leaves)
+            .map(|(id, open)| (*id, open.producer))
+            .collect();
+        for (waiter, producer) in waiting {
+            let at_share = self.is_at_share(&state, producer);
+            if self.has_room(&state, producer) {
+                untaken.extend(self.grant(&mut state, waiter, producer));
+                continue;
+            }
+            let helps = |other: Producer| !at_share || other == producer;
+            if let Some(at) = leaving.iter().position(|(_, other)| helps(*other)) {
+                leaving.swap_remove(at);
+                continue;
+            }
+            let slow = state.open.values_mut().find(|open| open.slow && !open.leaves && helps(open.producer));
+            if let Some(slow) = slow {
+                slow.leaves = true;
+                slow.leave.notify_one();
+            }
+        }
+        drop(state);
+        drop(untaken);
+    }
+
+    /// Gives a place to one that waits; gives it back if that one is gone.
+    fn grant(&self, state: &mut State, waiter: u64, producer: Producer) -> Option<Place> {
+        let waiting = state.waiting.remove(&waiter)?;
+        let (id, leave) = (state.next(), Arc::new(Notify::new()));
+        let place = Place { id, leave: Arc::clone(&leave), batches: self.clone() };
+        state.open.insert(id, Open { producer, slow: false, leaves: false, leave });
+        waiting.place.send(place).err()
+    }
+}
+
+impl State {
+    fn next(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn count(&self, is_one: impl Fn(&Open) -> bool) -> usize {
+        self.open.values().filter(|open| is_one(open)).count()
+    }
+}
+
+/// One that waits, until this is dropped.
+struct Waits<'a> {
+    id: u64,
+    batches: &'a Batches,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        drop(self.batches.state().waiting.remove(&self.id));
+    }
+}
+
+impl Place {
+    /// Says how the batch went in its last [`PACE_TIME`].
+    pub(crate) fn paced(&self, slow: bool) {
+        let changed = {
+            let mut state = self.batches.state();
+            let open = state.open.get_mut(&self.id).expect("it is open until this is dropped");
+            std::mem::replace(&mut open.slow, slow) != slow
+        };
+        if changed && slow {
+            self.batches.settle();
+        }
+    }
+
+    /// Returns when the batch has to make way.
+    pub(crate) fn leave(&self) -> Arc<Notify> {
+        Arc::clone(&self.leave)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(self.batches.state().open.remove(&self.id));
+        self.batches.settle();
+    }
+}
+
+/// Measures how much a batch sends while it is waited for.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    since: Instant,
+    bytes: usize,
+}
+
+impl Pace {
+    /// Begins to measure a body of which this much was read.
+    pub(crate) fn from(bytes: usize) -> Self {
+        Self { since: Instant::now(), bytes }
+    }
+
+    /// The client was not waited for during this time.
+    pub(crate) fn put_off(&mut self, by: Duration) {
+        self.since += by;
+    }
+
+    /// When the next verdict is due.
+    pub(crate) fn ends(&self) -> Instant {
+        self.since + PACE_TIME
+    }
+
+    /// Whether the body, of which this much was read by now, came too slowly; begins anew.
+    pub(crate) fn is_slow(&mut self, bytes: usize) -> bool {
+        let slow = bytes.saturating_sub(self.bytes) < PACE_BYTES;
+        *self = Self::from(bytes);
+        slow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const A: Producer = Producer::Token([1; 32]);
+    const B: Producer = Producer::Token([2; 32]);
+
+    async fn places(batches: &Batches, producer: Producer, count: usize) -> Vec<Place> {
+        let mut places = Vec::new();
+        for _ in 0..count {
+            places.push(batches.enter(producer).await.expect("a free place"));
+        }
+        places
+    }
+
+    async fn refused(batches: &Batches, producer: Producer) -> String {
+        let begun = Instant::now();
+        let problem = batches.enter(producer).await.expect_err("no free place");
+        assert_eq!((problem.status, problem.retry_after_s, begun.elapsed()), (429, Some(1), WAIT_MAX));
+        problem.detail.to_string()
+    }
+
+    /// A caller that waits.
+    async fn waits(
+        batches: &Batches,
+        producer: Producer,
+    ) -> Pin<Box<dyn Future<Output = Result<Place, Problem>> + '_>> {
+        let mut waiting: Pin<Box<dyn Future<Output = _>>> = Box::pin(batches.enter(producer));
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err(), "it did not wait");
+        waiting
+    }
+
+    async fn is_refused_at_once(batches: &Batches, producer: Producer) -> bool {
+        let refused = timeout(Duration::ZERO, batches.enter(producer)).await;
+        refused.is_ok_and(|refused| refused.is_err_and(|problem| problem.status == 429))
+    }
+
+    async fn is_told_to_leave(place: &Place) -> bool {
+        timeout(Duration::ZERO, place.leave().notified()).await.is_ok()
+    }
+
+    /// What comes of it if it is polled once and then left alone for as long.
+    async fn after<T>(waiting: impl Future<Output = T>, wait: Duration, then: impl FnOnce()) -> T {
+        let mut waiting = pin!(waiting);
+        tokio::select! {
+            biased;
+            _ = &mut waiting => panic!("it did not wait"),
+            () = sleep(wait) => then(),
+        }
+        waiting.await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_caller_has_its_share_and_others_the_rest() {
+        let batches = Batches::new(3, 2);
+        let mut held = places(&batches, A, 2).await;
+        assert!(
+            refused(&batches, A)
+                .await
+                .contains("2 open batches that one may have (--max-batches-per-caller)")
+        );
+        let other = places(&batches, B, 1).await;
+        assert!(refused(&batches, B).await.contains("3 open batches that it may have (--max-batches)"));
+        let first = held.pop().expect("two");
+        let next = after(batches.enter(A), Duration::from_secs(1), || drop(first)).await;
+        assert!(next.is_ok(), "its own place is free again");
+        drop((held, other, next));
+        assert!(batches.state().open.is_empty() && batches.state().waiting.is_empty());
+    }
+
+    /// All clients of a proxy on this machine have one address.
+    #[tokio::test(start_paused = true)]
+    async fn callers_of_this_machine_share_all_places() {
+        let batches = Batches::new(3, 1);
+        let from = |address: &str| Producer::new(None, Some(address.parse().expect("an address")));
+        let _held = places(&batches, from("127.0.0.1"), 2).await;
+        let _other = places(&batches, Producer::new(None, None), 1).await;
+        assert!(refused(&batches, from("::1")).await.contains("--max-batches)"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_batch_makes_way_for_one_that_waits() {
+        let batches = Batches::new(2, 2);
+        let mut held = places(&batches, A, 2).await;
+        held[0].paced(true);
+        assert!(!is_told_to_leave(&held[0]).await, "nobody waits");
+        held[0].paced(false);
+        assert!(timeout(Duration::from_secs(1), batches.enter(B)).await.is_err());
+        held[1].paced(true);
+        assert!(!is_told_to_leave(&held[1]).await, "the one that waited has left");
+        let slow = held.pop().expect("two");
+        let mut waiting = pin!(batches.enter(B));
+        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        assert!(is_told_to_leave(&slow).await && !is_told_to_leave(&held[0]).await);
+        drop(slow);
+        let place = waiting.await.expect("its place");
+        assert!(!is_told_to_leave(&place).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_one_that_has_its_share_only_an_own_slow_batch_makes_way() {
+        let batches = Batches::new(4, 1);
+        let (own, other) = (places(&batches, A, 1).await, places(&batches, B, 1).await);
+        other[0].paced(true);
+        assert!(timeout(Duration::from_secs(1), batches.enter(A)).await.is_err());
+        assert!(!is_told_to_leave(&other[0]).await, "that would not help");
+        own[0].paced(true);
+        assert!(timeout(Duration::from_secs(1), batches.enter(A)).await.is_err());
+        assert!(is_told_to_leave(&own[0]).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_comes_too_late_goes_on_to_the_next() {
+        let batches = Batches::new(1, 1);
+        let held = places(&batches, A, 1).await;
+        let mut first = Box::pin(batches.enter(B));
+        assert!(timeout(Duration::from_secs(1), &mut first).await.is_err());
+        drop(held);
+        // It was given its place and leaves without a look.
+        drop(first);
+        assert!(batches.enter(A).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_line_has_an_end() {
+        let batches = Batches::new(1, 1);
+        let _held = places(&batches, Producer::Local, 1).await;
+        let mut waiting = Vec::new();
+        for _ in 0..WAITING_MAX {
+            waiting.push(waits(&batches, Producer::Local).await);
+        }
+        assert!(is_refused_at_once(&batches, Producer::Local).await);
+        assert!(is_refused_at_once(&batches, A).await);
+    }
+
+    /// The story: one producer had its share of batches and 256 calls that waited. Everybody else was refused, though most places were free.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_waits_often_keeps_nobody_from_a_free_place_or_from_waiting() {
+        let batches = Batches::new(5, 1);
+        let (mut held, mut waiting) = (Vec::new(), Vec::new());
+        for token in 10..14 {
+            let producer = Producer::Token([token; 32]);
+            held.extend(places(&batches, producer, 1).await);
+            for _ in 0..WAITING_OF_ONE_MAX {
+                waiting.push(waits(&batches, producer).await);
+            }
+            assert!(is_refused_at_once(&batches, producer).await, "it has its share of the line, too");
+        }
+        assert_eq!(batches.state().waiting.len(), WAITING_MAX);
+        let free = timeout(Duration::ZERO, batches.enter(B)).await.expect("it need not wait");
+        assert!(free.is_ok(), "there is a free place");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pace_is_measured_over_five_seconds() {
+        let mut pace = Pace::from(100);
+        assert_eq!(pace.ends(), Instant::now() + PACE_TIME);
+        assert!(!pace.is_slow(100 + PACE_BYTES));
+        assert!(pace.is_slow(100 + PACE_BYTES + PACE_BYTES - 1));
+        pace.put_off(Duration::from_secs(3));
+        assert_eq!(pace.ends(), Instant::now() + PACE_TIME + Duration::from_secs(3));
+    }
+}

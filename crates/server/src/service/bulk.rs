@@ -1,0 +1,144 @@
+//! Work on many tasks at once, while the call waits or as a job.
+
+use tickwheel_api::{BULK_MAX, JobBody, Problem, TaskState};
+use tickwheel_queue::{Place, Queue, QueueName, Seq, TaskPage};
+
+use crate::access::producer::Producer;
+use crate::access::refusal::Refusal;
+use crate::base::aside::Steps;
+use crate::service::app::App;
+use crate::service::work::{Found, FoundOnce, Tally, Work};
+use crate::translate;
+
+/// Tasks on a page, and changes that go out together and share commits.
+pub(crate) const PAGE: usize = 1_000;
+
+/// A call looks at 200 pages before a job takes over: about a second.
+const PAGES_MAX: usize = 200;
+
+/// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Bulk {
+    pub(crate) queue: QueueName,
+    pub(crate) work: Work,
+    /// The last change when it began.
+    pub(crate) as_of: Option<Seq>,
+}
+
+/// How far it is: pages before this one are done.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Position {
+    /// Which of its lists.
+    pub(crate) part: usize,
+    /// Behind this place of that list.
+    pub(crate) after: Option<Place>,
+}
+
+/// One page of it.
+pub(crate) struct Step {
+    pub(crate) found: Vec<Found>,
+    pub(crate) looked_at: usize,
+    /// `None`: there is no other page.
+    pub(crate) next: Option<Position>,
+}
+
+/// Its end, as far as its caller sees it.
+pub(crate) enum Done {
+    /// Each task was looked at.
+    All { matched: u64, tally: Tally },
+    /// A job does it.
+    Job(JobBody),
+}
+
+impl Bulk {
+    pub(crate) fn new(queue: QueueName, work: Work) -> Self {
+        Self { queue, work, as_of: None }
+    }
+
+    /// What the page at this position has of it.
+    pub(crate) async fn look(&mut self, queue: &Queue, at: Position) -> Result<Step, Problem> {
+        let Some(filter) = self.work.filter(at.part) else {
+            return Ok(Step { found: Vec::new(), looked_at: 0, next: None });
+        };
+        let mut list = translate::list(&self.queue, &filter, PAGE, at.after);
+        list.filter.put_until = self.as_of;
+        // A task that was moved stands further on in the list. It must not be met there and moved again, also not by a later life of the
+        // server that does not know that the page was done. Its version tells it: the move has raised it above the last change of then.
+        list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
+        let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
+        let TaskPage { tasks, looked_at, next, as_of } = page;
+        self.as_of.get_or_insert(as_of);
+        let next = match next {
+            Some(place) => Some(Position { after: Some(place), ..at }),
+            None => {
+                let part = at.part + 1;
+                self.work.filter(part).map(|_| Position { part, after: None })
+            }
+        };
+        let found = tasks.into_iter().filter_map(|task| Found::of(task, &self.work)).collect();
+        Ok(Step { found, looked_at, next })
+    }
+
+    /// Does it to these, if it is meant.
+    pub(crate) async fn act(&self, queue: &Queue, found: &[Found]) -> Result<Tally, Problem> {
+        let mut tally = Tally::default();
+        if self.work.dry_run() {
+            return Ok(tally);
+        }
+        for part in found.chunks(PAGE) {
+            // Asked for together, so that they share commits.
+            let (mut asked, mut steps) = (Vec::with_capacity(part.len()), Steps::default());
+            for found in part {
+                asked.push(self.work.ask(queue, &self.queue, found));
+                steps.did(0).await;
+            }
+            for asked in asked {
+                steps.did(0).await;
+                if let Err(problem) = asked.count(&mut tally).await {
+                    return Err(self.broken_off(tally.done, problem));
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Why it went no further. What was done before that stays so.
+    fn broken_off(&self, done: u64, problem: Problem) -> Problem {
+        match done {
+            0 => problem,
+            _ => {
+                let what = self.work.action().counted();
+                Problem::indeterminate(&format!("{done} tasks were {what}, then: {}", problem.detail))
+            }
+        }
+    }
+
+    /// How many tasks it has to look at.
+    async fn extent(&self, queue: &Queue) -> Result<u64, Problem> {
+        let view = queue.queue(&self.queue).await.map_err(|error| translate::unavailable(&error))?;
+        let of_part = |part| match self.work.filter(part).map(|filter| filter.state) {
+            Some(Some(TaskState::Dead)) => view.counts.dead,
+            Some(_) => view.counts.live(),
+            None => 0,
+        };
+        Ok(of_part(0) + of_part(1))
+    }
+
+    /// Does it while the call waits, or lets a job do it where there is much to do.
+    pub(crate) async fn run(mut self, app: &App, caller: Producer) -> Result<Done, Refusal> {
+        let (mut found, mut next) = (FoundOnce::default(), Some(Position::default()));
+        for _ in 0..PAGES_MAX {
+            let Some(at) = next.filter(|_| found.tasks().len() <= BULK_MAX) else { break };
+            let step = self.look(&app.queue, at).await?;
+            found.add(step.found);
+            next = step.next;
+        }
+        let found = found.tasks();
+        if next.is_none() && found.len() <= BULK_MAX {
+            let tally = self.act(&app.queue, found).await?;
+            return Ok(Done::All { matched: found.len() as u64, tally });
+        }
+        let of = self.extent(&app.queue).await?;
+        Ok(Done::Job(app.jobs.start(caller, self, of).await?))
+    }
+}

@@ -1,0 +1,199 @@
+//! The places of exports: a share for each caller, one place that is kept for administrators, and readers that stand still make way.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tickwheel_api::Problem;
+use tokio::sync::Notify;
+
+use crate::access::producer::Producer;
+
+/// Exports under way at one time: each reads the store as fast as its client takes it.
+const EXPORTS_MAX: usize = 4;
+/// Of one caller. A client whose connection broke goes on before the server has noticed.
+const EXPORTS_OF_ONE_MAX: usize = 2;
+/// Of callers whose token has no `admin` for everything.
+const EXPORTS_OF_OTHERS_MAX: usize = EXPORTS_MAX - 1;
+/// A client that has not taken a page for so long makes way for another export. A page has 4 MiB at most.
+pub(crate) const STANDS_STILL: Duration = Duration::from_secs(60);
+
+/// The places of all exports.
+#[derive(Debug, Default)]
+pub(crate) struct ExportPlaces(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    open: BTreeMap<u64, Open>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    producer: Producer,
+    is_admin: bool,
+    stands_still: bool,
+    leave: Arc<Notify>,
+}
+
+/// The place of an export, free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct ExportPlace {
+    id: u64,
+    leave: Arc<Notify>,
+    state: Arc<Mutex<State>>,
+}
+
+impl ExportPlaces {
+    /// A place for one more export. If there is none, the first whose client stands still makes way.
+    ///
+    /// # Errors
+    /// 429, which names the limit that was met.
+    pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPlace, Box<Problem>> {
+        let mut state = lock(&self.0);
+        while let Some(full) = state.full(producer, is_admin) {
+            let Some(id) = state.to_leave(producer, full) else { return Err(Box::new(full.refusal())) };
+            if let Some(open) = state.open.remove(&id) {
+                open.leave.notify_one();
+            }
+        }
+        state.next += 1;
+        let (id, leave) = (state.next, Arc::new(Notify::new()));
+        state.open.insert(id, Open { producer, is_admin, stands_still: false, leave: Arc::clone(&leave) });
+        Ok(ExportPlace { id, leave, state: Arc::clone(&self.0) })
+    }
+}
+
+/// The limit that keeps an export out.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Full {
+    /// The caller's share.
+    Share,
+    /// What callers without `admin` may have together.
+    Others,
+    /// All places.
+    All,
+}
+
+impl Full {
+    fn refusal(self) -> Problem {
+        let (what, hint) = match self {
+            Self::Share => (
+                format!("the caller has {EXPORTS_OF_ONE_MAX} exports under way, as many as one may have"),
+                "read them to their end, or close their connections",
+            ),
+            Self::Others => (
+                format!(
+                    "{EXPORTS_OF_OTHERS_MAX} exports are under way; the last place is kept for administrators"
+                ),
+                "try again when one of them is over",
+            ),
+            Self::All => (
+                format!("{EXPORTS_MAX} exports are under way, as many as may be"),
+                "try again when one of them is over",
+            ),
+        };
+        Problem::busy(what, 5).with_hint(hint)
+    }
+}
+
+impl State {
+    fn full(&self, producer: Producer, is_admin: bool) -> Option<Full> {
+        let count = |is_one: &dyn Fn(&Open) -> bool| self.open.values().filter(|open| is_one(open)).count();
+        if producer.has_share() && count(&|open| open.producer == producer) >= EXPORTS_OF_ONE_MAX {
+            return Some(Full::Share);
+        }
+        if !is_admin && count(&|open| !open.is_admin) >= EXPORTS_OF_OTHERS_MAX {
+            return Some(Full::Others);
+        }
+        (self.open.len() >= EXPORTS_MAX).then_some(Full::All)
+    }
+
+    /// The first of those that stand still and whose place would help.
+    fn to_leave(&self, producer: Producer, full: Full) -> Option<u64> {
+        let helps = |open: &Open| match full {
+            Full::Share => open.producer == producer,
+            Full::Others => !open.is_admin,
+            Full::All => true,
+        };
+        self.open.iter().find(|(_, open)| open.stands_still && helps(open)).map(|(id, _)| *id)
+    }
+}
+
+impl ExportPlace {
+    /// Says whether the client stands still.
+    pub(crate) fn stands_still(&self, stands_still: bool) {
+        if let Some(open) = lock(&self.state).open.get_mut(&self.id) {
+            open.stands_still = stands_still;
+        }
+    }
+
+    /// Waits until the export has to make way.
+    pub(crate) async fn leaves(&self) {
+        self.leave.notified().await;
+    }
+}
+
+impl Drop for ExportPlace {
+    fn drop(&mut self) {
+        lock(&self.state).open.remove(&self.id);
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(number: u8) -> Producer {
+        Producer::Token([number; 32])
+    }
+
+    fn refused(places: &ExportPlaces, producer: Producer, is_admin: bool) -> String {
+        places.enter(producer, is_admin).expect_err("no place").detail
+    }
+
+    #[test]
+    fn one_caller_has_its_share_and_the_last_place_is_an_administrators() {
+        let places = ExportPlaces::default();
+        let enter = |producer, is_admin| places.enter(producer, is_admin).expect("a place");
+        let first = enter(token(1), false);
+        let _second = enter(token(1), false);
+        assert!(refused(&places, token(1), false).contains("the caller has 2 exports"));
+        let _third = enter(token(2), false);
+        assert!(refused(&places, token(3), false).contains("kept for administrators"));
+        let _admin = enter(token(9), true);
+        assert!(refused(&places, token(8), true).contains("4 exports are under way"));
+        drop(first);
+        enter(token(3), false);
+    }
+
+    #[test]
+    fn callers_of_this_machine_have_all_places() {
+        let places = ExportPlaces::default();
+        let held: Vec<ExportPlace> =
+            (0..4).map(|_| places.enter(Producer::Local, true).expect("a place")).collect();
+        assert!(refused(&places, Producer::Local, true).contains("4 exports are under way"));
+        drop(held);
+        places.enter(Producer::Local, true).expect("a place");
+    }
+
+    #[tokio::test]
+    async fn one_that_stands_still_makes_way_for_another() {
+        let places = ExportPlaces::default();
+        let held: Vec<ExportPlace> =
+            [1, 1, 2].map(|number| places.enter(token(number), false).expect("a place")).into();
+        refused(&places, token(3), false);
+        held[2].stands_still(true);
+        assert!(refused(&places, token(1), false).contains("the caller has 2"), "another's place is no help");
+        held[2].stands_still(false);
+        refused(&places, token(3), false);
+        held[1].stands_still(true);
+        let _third = places.enter(token(3), false).expect("a place");
+        held[1].leaves().await;
+        refused(&places, token(4), false);
+    }
+}

@@ -1,0 +1,197 @@
+//! Which large bodies are read at one time, and how many of them may be one caller's.
+//!
+//! A caller waits for its own share first, and then for a place among all. So the calls of one caller that has its share do not stand in front
+//! of the calls of others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tickwheel_api::Problem;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use crate::access::producer::Producer;
+
+/// A body up to 16 KiB needs no place: with 10,000 connections that makes 160 MiB.
+pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
+/// 5 s for a place to become free; then it is better that the client knows.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The places of all bodies above [`SMALL_BODY_BYTES`]. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct LargeBodies(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    max: usize,
+    share_max: usize,
+    all: Arc<Semaphore>,
+    /// Of the callers that have a large body under way, or wait for a place.
+    shares: Mutex<BTreeMap<Producer, Share>>,
+}
+
+/// The share of one caller.
+#[derive(Debug)]
+struct Share {
+    places: Arc<Semaphore>,
+    /// Calls that have a place of it, or wait for one. Without any the share is forgotten.
+    calls: usize,
+}
+
+/// The place of a large body, free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_share: Option<OfShare>,
+}
+
+/// A place in the share of a caller.
+#[derive(Debug)]
+struct OfShare {
+    _place: OwnedSemaphorePermit,
+    _call: Call,
+}
+
+/// A call that needs the share of its caller, until this is dropped.
+#[derive(Debug)]
+struct Call {
+    producer: Producer,
+    bodies: LargeBodies,
+}
+
+impl LargeBodies {
+    /// `max` places, of which one caller has `share_max`.
+    pub(crate) fn new(max: usize, share_max: usize) -> Self {
+        let all = Arc::new(Semaphore::new(max));
+        Self(Arc::new(Shared { max, share_max, all, shares: Mutex::default() }))
+    }
+
+    /// A place for one more body; waits a moment for it.
+    ///
+    /// # Errors
+    /// 429, which names the limit that was met.
+    pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
+        let Shared { max, share_max, .. } = *self.0;
+        let ends = Instant::now() + WAIT_MAX;
+        let of_share = if producer.has_share() {
+            let (places, call) = self.share(producer);
+            let place = wait(places, ends).await.ok_or_else(|| {
+                busy(format!("{share_max} large bodies of the caller are being read, as many as one may have (--max-large-bodies-per-caller)"))
+            })?;
+            Some(OfShare { _place: place, _call: call })
+        } else {
+            None
+        };
+        let of_all = wait(Arc::clone(&self.0.all), ends).await.ok_or_else(|| {
+            busy(format!("the server is reading {max} large bodies already (--max-large-bodies)"))
+        })?;
+        Ok(Place { _of_all: of_all, _of_share: of_share })
+    }
+
+    fn share(&self, producer: Producer) -> (Arc<Semaphore>, Call) {
+        let mut shares = self.shares();
+        let share = shares
+            .entry(producer)
+            .or_insert_with(|| Share { places: Arc::new(Semaphore::new(self.0.share_max)), calls: 0 });
+        share.calls += 1;
+        (Arc::clone(&share.places), Call { producer, bodies: self.clone() })
+    }
+
+    fn shares(&self) -> MutexGuard<'_, BTreeMap<Producer, Share>> {
+        self.0.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut shares = self.bodies.shares();
+        let share = shares.get_mut(&self.producer).expect("a share is there while it has calls");
+        share.calls -= 1;
+        if share.calls == 0 {
+            shares.remove(&self.producer);
+        }
+    }
+}
+
+async fn wait(places: Arc<Semaphore>, ends: Instant) -> Option<OwnedSemaphorePermit> {
+    let place = timeout_at(ends, places.acquire_owned()).await.ok()?;
+    Some(place.expect("no semaphore of large bodies is ever closed"))
+}
+
+fn busy(what: String) -> Problem {
+    Problem::busy(what, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Producer = Producer::Token([1; 32]);
+    const B: Producer = Producer::Token([2; 32]);
+
+    async fn places(bodies: &LargeBodies, producer: Producer, count: usize) -> Vec<Place> {
+        let mut places = Vec::new();
+        for _ in 0..count {
+            places.push(bodies.enter(producer).await.expect("a free place"));
+        }
+        places
+    }
+
+    async fn refused(bodies: &LargeBodies, producer: Producer) -> String {
+        let begun = Instant::now();
+        let problem = bodies.enter(producer).await.expect_err("no free place");
+        assert_eq!((problem.status, problem.retry_after_s, begun.elapsed()), (429, Some(1), WAIT_MAX));
+        problem.detail.to_string()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_caller_has_its_share_and_others_the_rest() {
+        let bodies = LargeBodies::new(3, 2);
+        let mut held = places(&bodies, A, 2).await;
+        let detail = refused(&bodies, A).await;
+        assert!(
+            detail.starts_with("2 large bodies of the caller") && detail.contains("-per-caller)"),
+            "{detail}"
+        );
+        let other = places(&bodies, B, 1).await;
+        let detail = refused(&bodies, B).await;
+        assert!(detail.contains("3 large bodies already (--max-large-bodies)"), "{detail}");
+        drop(held.pop());
+        assert!(bodies.enter(A).await.is_ok(), "a dropped place is free again");
+        drop((held, other));
+        assert!(bodies.shares().is_empty(), "callers that are gone are forgotten");
+    }
+
+    /// All clients of a proxy on this machine have one address.
+    #[tokio::test(start_paused = true)]
+    async fn callers_of_this_machine_share_all_places() {
+        let bodies = LargeBodies::new(3, 1);
+        let _held = places(&bodies, Producer::Local, 3).await;
+        assert!(refused(&bodies, Producer::Local).await.contains("--max-large-bodies)"));
+    }
+
+    /// One caller with its share and many calls that wait does not keep others from a free place.
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_wait_for_their_share_stand_in_nobodys_way() {
+        let bodies = LargeBodies::new(2, 1);
+        let held = places(&bodies, A, 1).await;
+        let waiting: Vec<_> = (0..100)
+            .map(|_| {
+                let bodies = bodies.clone();
+                tokio::spawn(async move { bodies.enter(A).await.is_ok() })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let begun = Instant::now();
+        assert!(bodies.enter(B).await.is_ok());
+        assert_eq!(begun.elapsed(), Duration::ZERO, "it need not wait");
+        drop(held);
+        let mut entered = 0;
+        for call in waiting {
+            entered += usize::from(call.await.expect("it did not panic"));
+        }
+        assert_eq!(entered, 100, "each had its place after another");
+        assert!(bodies.shares().is_empty());
+    }
+}

@@ -1,0 +1,114 @@
+//! The start and the stop of a server, as lines of the log.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tickwheel::{Clock, Monotonic, SystemClock};
+use tickwheel_queue::{FORMAT, ListQueues, Queue, QueueCounts};
+
+use crate::base::queue_pages::QueuePages;
+use crate::events;
+use crate::telemetry::notices::ms;
+use crate::translate;
+
+/// Tasks by their states.
+#[derive(Default)]
+struct Tasks {
+    queues: u64,
+    scheduled: u64,
+    ready: u64,
+    leased: u64,
+    dead: u64,
+}
+
+impl Tasks {
+    /// Those of all queues; `None`: they cannot be counted, and a part of them would pass for all.
+    async fn of(queue: &Queue) -> Option<Self> {
+        let mut tasks = Self::default();
+        let mut pages = QueuePages::new(queue, ListQueues::default());
+        while let Some(page) = pages.next().await.ok()? {
+            page.iter().for_each(|counts| tasks.add(counts));
+        }
+        Some(tasks)
+    }
+
+    fn add(&mut self, counts: &QueueCounts) {
+        self.queues += 1;
+        self.scheduled += counts.scheduled;
+        self.ready += counts.ready;
+        self.leased += counts.leased;
+        self.dead += counts.dead;
+    }
+}
+
+/// The store is about to be opened, which may take minutes or hang: says what is opened.
+pub(crate) fn say_opening(directory: &Path) {
+    tracing::info!(
+        event = events::OPENING,
+        version = env!("CARGO_PKG_VERSION"),
+        directory = %directory.display(),
+        "reading the tasks"
+    );
+}
+
+/// The store is open: says what was found in it. `directory` is `None` for a server that keeps its tasks in memory.
+pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
+    let (health, opened) = (queue.health(), queue.opened());
+    let tasks = Tasks::of(queue).await;
+    let count = |of: fn(&Tasks) -> u64| tasks.as_ref().map(of);
+    let found = opened.recovery.as_ref();
+    tracing::info!(
+        event = events::STARTED,
+        version = env!("CARGO_PKG_VERSION"),
+        directory = directory.map(|directory| tracing::field::display(directory.display())),
+        durability = translate::durability(health.durability),
+        clock = if health.virtual_clock { "virtual" } else { "real" },
+        format = found.map(|_| FORMAT),
+        made = found.map(|found| found.created),
+        took_ms = ms(opened.took),
+        queues = count(|tasks| tasks.queues),
+        scheduled = count(|tasks| tasks.scheduled),
+        ready = count(|tasks| tasks.ready),
+        leased = count(|tasks| tasks.leased),
+        dead = count(|tasks| tasks.dead),
+        checkpoint = found.and_then(|found| found.checkpoint.as_deref()),
+        log_frames = found.map(|found| found.frames),
+        "the tasks are loaded"
+    );
+    if let Some(left) = health.recovery {
+        tracing::warn!(
+            event = events::RECOVERY_CUT,
+            left = &*left,
+            "the last run ended with an incomplete record; it was removed"
+        );
+    }
+}
+
+/// A stop that has begun.
+pub(crate) struct Stop {
+    clock: SystemClock,
+    begun: Monotonic,
+}
+
+impl Stop {
+    /// It begins, with so many connections.
+    pub(crate) fn begin(connections: usize) -> Self {
+        tracing::info!(event = events::STOPPING, connections, "stopping: calls under way are answered");
+        let clock = SystemClock::new();
+        Self { begun: clock.now(), clock }
+    }
+
+    /// It is over. `is_closed`: the disk has all that was to be written.
+    pub(crate) fn end(self, is_closed: bool) {
+        let took: Duration = self.clock.now().saturating_since(self.begun);
+        if is_closed {
+            tracing::info!(event = events::STOPPED, took_ms = ms(took), "stopped: everything is stored");
+        } else {
+            tracing::warn!(
+                event = events::STOPPED_WITHOUT_DISK,
+                took_ms = ms(took),
+                "stopped without waiting for the disk any longer: leases that are not written down end with this process"
+            );
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What may be held at one time, all together: connections, bodies, batches, jobs, watched names.
+
+use crate::service::batches::Batches;
+use crate::service::large_bodies::LargeBodies;
+
+/// Limits of what clients may hold at one time. A refusal names the limit that was met by its option of `tickwheel serve`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections beyond [`Config::connections_max`](crate::Config::connections_max), for `/healthz`, `/readyz`, `/metrics` and callers whose
+    /// token has `admin`. Default: 64.
+    pub connections_kept: usize,
+    /// Bodies above 16 KiB that are read at one time; one more waits up to 5 s and is answered 429. Default: 128, each of up to 1 MiB.
+    pub large_bodies: usize,
+    /// Large bodies of one token, or of one address of another machine where there are no tokens. Default: 64.
+    pub large_bodies_per_caller: usize,
+    /// Open batches; one more waits up to 6 s and is answered 429. Default: 32, each of some 16 MiB at most.
+    pub batches: usize,
+    /// Open batches of one token, or of one address of another machine where there are no tokens. Default: 16.
+    pub batches_per_caller: usize,
+    /// Jobs under way; one more is answered 429. Four of them work at one time, in turns of 1,000 tasks, and callers have their turns one after
+    /// the other. Default: 64.
+    pub jobs: usize,
+    /// Jobs under way of one token, or of one address of another machine where there are no tokens. Default: 16.
+    pub jobs_per_caller: usize,
+    /// Bytes of memory for the tubes that clients of beanstalkd watch, all connections together; one connection has a quarter of it. A watch
+    /// beyond that is answered `OUT_OF_MEMORY`. Default: 32 MiB.
+    pub watched_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_kept: 64,
+            large_bodies: 128,
+            large_bodies_per_caller: 64,
+            batches: 32,
+            batches_per_caller: 16,
+            jobs: 64,
+            jobs_per_caller: 16,
+            watched_bytes: 32 << 20,
+        }
+    }
+}
+
+/// The places of calls. One set for each server.
+pub(crate) struct Slots {
+    pub(crate) large_bodies: LargeBodies,
+    pub(crate) batches: Batches,
+}
+
+impl Slots {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            large_bodies: LargeBodies::new(limits.large_bodies, limits.large_bodies_per_caller),
+            batches: Batches::new(limits.batches, limits.batches_per_caller),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What the server does beside the queue, once for all doors.
+
+pub(crate) mod app;
+pub(crate) mod backups;
+pub(crate) mod batches;
+pub(crate) mod bulk;
+pub(crate) mod drain;
+pub(crate) mod export_places;
+pub(crate) mod job;
+pub(crate) mod jobs;
+pub(crate) mod large_bodies;
+pub(crate) mod lifecycle;
+pub(crate) mod limits;
+pub(crate) mod turns;
+pub(crate) mod work;

@@ -1,0 +1,134 @@
+//! The figures of the process itself, under the names that all programs give them. Linux tells them; elsewhere there are none.
+
+use std::fmt::{self, Write};
+use std::fs;
+use std::sync::OnceLock;
+
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
+
+use super::page::{Page, Unit};
+
+/// When this process started, as it was read first (seconds since 1970).
+static STARTED_S: OnceLock<Option<f64>> = OnceLock::new();
+
+/// What the system says of this process at one moment. What it does not tell is left out.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Process {
+    stat: Option<Stat>,
+    /// When the process started, by the system's wall clock, in seconds since 1970.
+    started_s: Option<f64>,
+    open_fds: Option<u64>,
+    max_fds: Option<u64>,
+}
+
+/// What stands in `/proc/self/stat`.
+#[derive(Debug, PartialEq)]
+struct Stat {
+    cpu_s: f64,
+    threads: u64,
+    /// After the start of the system.
+    started_s: f64,
+    virtual_bytes: u64,
+    resident_bytes: u64,
+}
+
+impl Process {
+    /// Asks the system.
+    pub(crate) fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).ok();
+        let stat =
+            text("/proc/self/stat").and_then(|text| Stat::read(&text, clock_ticks_per_second(), page_size()));
+        // Once: the system reckons its own start from the wall clock as it is now, so a clock that is set would look like a restart.
+        let started_s = *STARTED_S.get_or_init(|| {
+            let system_s = text("/proc/stat").and_then(|text| system_started_s(&text));
+            stat.as_ref().zip(system_s).map(|(stat, system_s)| stat.started_s + system_s)
+        });
+        Self {
+            started_s,
+            stat,
+            // One of them is the folder that is read.
+            open_fds: fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1)),
+            max_fds: getrlimit(Resource::Nofile).current,
+        }
+    }
+
+    pub(crate) fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+        page.prefixed("process");
+        if let Some(stat) = &self.stat {
+            let help = "Time on processors, of all threads, in the program and in the system";
+            page.counters_of("cpu", help, Some(Unit::Seconds), [(&[][..], stat.cpu_s)])?;
+            let help = "Memory that is in the machine's memory";
+            page.gauge("resident_memory", help, Some(Unit::Bytes), stat.resident_bytes)?;
+            let help = "Memory that is mapped, whether or not it is in the machine's";
+            page.gauge("virtual_memory", help, Some(Unit::Bytes), stat.virtual_bytes)?;
+            page.gauge("threads", "Threads", None, stat.threads)?;
+        }
+        if let Some(started_s) = self.started_s {
+            let help = "When the process started, since 1970, by the system's clock";
+            page.gauge("start_time", help, Some(Unit::Seconds), started_s)?;
+        }
+        if let Some(open) = self.open_fds {
+            page.gauge("open_fds", "Files and connections that are open", None, open)?;
+        }
+        if let Some(max) = self.max_fds {
+            page.gauge("max_fds", "How many may be open", None, max)?;
+        }
+        Ok(())
+    }
+}
+
+impl Stat {
+    fn read(text: &str, ticks_per_s: u64, page_bytes: usize) -> Option<Self> {
+        // The name of the program stands in parentheses, and may hold spaces and parentheses itself. Behind it is the third field.
+        let (_, behind) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = behind.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let seconds = |ticks: u64| ticks as f64 / ticks_per_s as f64;
+        Some(Self {
+            cpu_s: seconds(field(14)? + field(15)?),
+            threads: field(20)?,
+            started_s: seconds(field(22)?),
+            virtual_bytes: field(23)?,
+            resident_bytes: field(24)?.saturating_mul(page_bytes as u64),
+        })
+    }
+}
+
+/// When the system started, in seconds since 1970.
+fn system_started_s(stat: &str) -> Option<f64> {
+    stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_may_have_any_name() {
+        let text = "7 (a ) (b) R 1 7 7 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 5 0 1000 4096000 25 18446744073709551615 1";
+        let stat = Stat::read(text, 100, 4_096).expect("understood");
+        let expected = Stat {
+            cpu_s: 2.0,
+            threads: 5,
+            started_s: 10.0,
+            virtual_bytes: 4_096_000,
+            resident_bytes: 25 * 4_096,
+        };
+        assert_eq!(stat, expected);
+        assert_eq!(Stat::read("7 (a) R 1", 100, 4_096), None);
+        assert_eq!(system_started_s("cpu 1 2\nbtime 1764064369\nprocesses 9\n"), Some(1_764_064_369.0));
+        assert_eq!(system_started_s("cpu 1 2\n"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_tells_all_of_it() {
+        let Process { stat, started_s, open_fds, max_fds } = Process::read();
+        let stat = stat.expect("of this process");
+        assert!(stat.resident_bytes > 100_000 && stat.virtual_bytes >= stat.resident_bytes, "{stat:?}");
+        assert!(stat.threads >= 1 && started_s.is_some_and(|at| at > 1e9), "{stat:?} {started_s:?}");
+        assert!(open_fds.is_some_and(|open| open >= 3), "{open_fds:?}");
+        assert!(max_fds.is_none_or(|max| max >= open_fds.expect("checked")));
+    }
+}

@@ -1,0 +1,444 @@
+//! Which queues have a label of their own, and what the others show together.
+//!
+//! A counter that falls looks like a restart to whoever reads it, and one that jumps looks like work. So the labels are kept from scrape to
+//! scrape, and each event is shown under one label only:
+//!
+//! - A queue that has a label keeps it while the machine knows the queue. Only an empty one gives its label up, the longest empty first, and
+//!   only when all labels are taken and a queue with tasks has none.
+//! - A label begins at 0, and what its queue counted before stays with the others: whoever takes a rate never sees what a series began with, but `{other}` is
+//!   always there. In the first scrape of all each queue brings what it has counted: nothing was seen before.
+//! - When 1,000 labels have been given, 50 more are given with each scrape at most: each is some twenty series that whoever reads them keeps for days.
+//! - What a queue shows under its label is never moved to the others. What it counted after the last scrape before it lost its label, or was
+//!   forgotten, is theirs.
+
+use std::collections::BTreeMap;
+
+use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
+
+/// 1,000 queues have a label of their own, and the others share one. More time series would make the scrape, and the server that stores it,
+/// the largest user of the machine.
+pub(crate) const QUEUES_MAX: usize = 1_000;
+
+/// Beyond the first 1,000 so many labels are given with each scrape. An application that uses each queue once would begin 1,000 times twenty series with each.
+const NEW_LABELS_MAX: usize = 50;
+
+/// The labels that were given, from scrape to scrape.
+#[derive(Debug, Default)]
+pub(crate) struct QueueLabels {
+    given: BTreeMap<QueueName, Label>,
+    /// How many were given in all.
+    given_total: usize,
+    /// What was shown under labels that are not given any more.
+    retired: QueueFigures,
+    /// What was shown of the others in the last scrape.
+    others: QueueFigures,
+    /// How many scrapes there were.
+    scrapes: u64,
+}
+
+/// The label of one queue.
+#[derive(Debug)]
+struct Label {
+    /// The number of the queue that has it. Another queue of that name has another.
+    appeared: u64,
+    /// What the queue had counted, and the others had shown, when it got the label.
+    base: QueueFigures,
+    /// What was shown last.
+    shown: QueueFigures,
+    /// The scrape that found it empty first, if it is.
+    empty_since: Option<u64>,
+}
+
+/// One scrape under way: the queues come page by page, in the order of their names.
+#[derive(Debug)]
+pub(crate) struct Scrape<'a> {
+    labels: &'a mut QueueLabels,
+    /// Of those that have a label.
+    labelled: BTreeMap<QueueName, QueueCounts>,
+    /// Those with tasks that have none, and those without tasks, as many of each as there are labels.
+    with_tasks: Vec<QueueCounts>,
+    empty: Vec<QueueCounts>,
+    others: Others,
+}
+
+/// What all queues without a label show together.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
+    /// Tasks by state; `None`: there are no such queues.
+    pub(crate) tasks: Option<[u64; 4]>,
+    pub(crate) oldest_due: Option<Timestamp>,
+    /// How many of them are paused.
+    pub(crate) paused: u64,
+    /// Of these queues, of those that are forgotten, and of the time before a queue had its label.
+    pub(crate) figures: QueueFigures,
+}
+
+/// What a queue with a label shows.
+#[derive(Debug)]
+pub(crate) struct Labelled {
+    pub(crate) queue: QueueName,
+    pub(crate) tasks: [u64; 4],
+    pub(crate) oldest_due: Option<Timestamp>,
+    pub(crate) paused: bool,
+    pub(crate) figures: QueueFigures,
+}
+
+fn by_state(counts: &QueueCounts) -> [u64; 4] {
+    [counts.scheduled, counts.ready, counts.leased, counts.dead]
+}
+
+fn is_empty(counts: &QueueCounts) -> bool {
+    by_state(counts) == [0; 4]
+}
+
+impl Others {
+    fn add(&mut self, counts: &QueueCounts) {
+        let tasks = self.tasks.get_or_insert_default();
+        for (sum, count) in tasks.iter_mut().zip(by_state(counts)) {
+            *sum += count;
+        }
+        self.oldest_due = self.oldest_due.into_iter().chain(counts.oldest_due).min();
+        self.paused += u64::from(counts.paused);
+        self.figures.add(&counts.figures);
+    }
+}
+
+impl QueueLabels {
+    /// A scrape begins. What it learns is kept only if it comes to its end.
+    pub(crate) fn scrape(&mut self) -> Scrape<'_> {
+        Scrape {
+            labels: self,
+            labelled: BTreeMap::new(),
+            with_tasks: Vec::new(),
+            empty: Vec::new(),
+            others: Others::default(),
+        }
+    }
+
+    fn take_label(&mut self, queue: &QueueName) {
+        if let Some(label) = self.given.remove(queue) {
+            self.retired.add(&label.shown);
+        }
+    }
+
+    /// What the queue shows under its label, which it gets if it has none.
+    fn show(&mut self, counts: &QueueCounts) -> QueueFigures {
+        if self.given.get(&counts.queue).is_some_and(|label| label.appeared != counts.appeared) {
+            // That was another queue, which is forgotten.
+            self.take_label(&counts.queue);
+        }
+        let is_first_scrape = self.scrapes == 1;
+        let label = self.given.entry(counts.queue.clone()).or_insert_with(|| Label {
+            appeared: counts.appeared,
+            base: if is_first_scrape { QueueFigures::default() } else { counts.figures },
+            shown: QueueFigures::default(),
+            empty_since: None,
+        });
+        label.shown = label.shown.max(&counts.figures.since(&label.base));
+        label.empty_since = is_empty(counts).then(|| label.empty_since.unwrap_or(self.scrapes));
+        label.shown
+    }
+}
+
+impl Scrape<'_> {
+    /// One more queue.
+    pub(crate) fn add(&mut self, counts: QueueCounts) {
+        let fits = |kept: &Vec<QueueCounts>| kept.len() < QUEUES_MAX;
+        if self.labels.given.contains_key(&counts.queue) {
+            self.labelled.insert(counts.queue.clone(), counts);
+        } else if !is_empty(&counts) && fits(&self.with_tasks) {
+            self.with_tasks.push(counts);
+        } else if is_empty(&counts) && fits(&self.empty) {
+            self.empty.push(counts);
+        } else {
+            self.others.add(&counts);
+        }
+    }
+
+    /// All queues have come. `forgotten` is what queues had counted that were forgotten before the first came.
+    pub(crate) fn end(mut self, forgotten: &QueueFigures) -> (Vec<Labelled>, Others) {
+        self.labels.scrapes += 1;
+        let gone: Vec<_> =
+            self.labels.given.keys().filter(|name| !self.labelled.contains_key(*name)).cloned().collect();
+        gone.iter().for_each(|name| self.labels.take_label(name));
+        self.give_labels();
+        let labels = self.labels;
+        let labelled: Vec<Labelled> = self
+            .labelled
+            .into_values()
+            .map(|counts| Labelled {
+                figures: labels.show(&counts),
+                tasks: by_state(&counts),
+                oldest_due: counts.oldest_due,
+                paused: counts.paused,
+                queue: counts.queue,
+            })
+            .collect();
+        let mut figures = self.others.figures;
+        figures.add(forgotten);
+        labels.given.values().for_each(|label| figures.add(&label.base));
+        // The pages are of different moments, so a queue may have been missed; the next scrape finds it.
+        labels.others = labels.others.max(&figures.since(&labels.retired));
+        (labelled, Others { figures: labels.others, ..self.others })
+    }
+
+    /// Queues that have none get labels, those with tasks first; the rest are among the others.
+    fn give_labels(&mut self) {
+        let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
+        self.make_room(self.with_tasks.len().min(most));
+        let free = QUEUES_MAX.saturating_sub(self.labelled.len()).min(most);
+        let with_tasks = core::mem::take(&mut self.with_tasks).into_iter();
+        for (at, counts) in with_tasks.chain(core::mem::take(&mut self.empty)).enumerate() {
+            if at < free {
+                self.labels.given_total += 1;
+                self.labelled.insert(counts.queue.clone(), counts);
+            } else {
+                self.others.add(&counts);
+            }
+        }
+    }
+
+    /// Takes labels from queues without tasks, until so many are free or none has one.
+    fn make_room(&mut self, room: usize) {
+        let free = QUEUES_MAX.saturating_sub(self.labelled.len());
+        let wanted = room.saturating_sub(free);
+        if wanted == 0 {
+            return;
+        }
+        let since = |name: &QueueName| self.labels.given.get(name).and_then(|label| label.empty_since);
+        let empty = self.labelled.iter().filter(|(_, counts)| is_empty(counts));
+        let mut empty: Vec<_> =
+            empty.map(|(name, _)| (since(name).unwrap_or(u64::MAX), name.clone())).collect();
+        empty.sort();
+        for (_, name) in empty.into_iter().take(wanted) {
+            self.labels.take_label(&name);
+            if let Some(counts) = self.labelled.remove(&name) {
+                self.others.add(&counts);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_queue::QueueTotals;
+
+    use super::*;
+
+    /// The queues of a machine, and what it remembers.
+    #[derive(Default)]
+    struct World {
+        queues: BTreeMap<String, QueueCounts>,
+        forgotten: QueueFigures,
+        appeared: u64,
+        labels: QueueLabels,
+        /// What was shown in the last scrape.
+        shown: BTreeMap<String, u64>,
+        others: u64,
+    }
+
+    impl World {
+        /// So many puts into a queue, of which `live` tasks are there.
+        fn put(&mut self, queue: &str, puts: u64, live: u64) {
+            let appeared = &mut self.appeared;
+            let counts = self.queues.entry(queue.to_owned()).or_insert_with(|| {
+                *appeared += 1;
+                counts(queue, *appeared)
+            });
+            counts.figures.put += puts;
+            counts.ready = live;
+        }
+
+        fn forget(&mut self, queue: &str) {
+            let counts = self.queues.remove(queue).expect("it is there");
+            self.forgotten.add(&counts.figures);
+        }
+
+        /// One scrape, read as Prometheus reads it. What came beyond the last, in sum: of a series that is new nothing, of one that has fallen all, and of
+        /// the first scrape of all everything.
+        fn scrape(&mut self) -> u64 {
+            let mut scrape = self.labels.scrape();
+            self.queues.values().for_each(|counts| scrape.add(counts.clone()));
+            let (labelled, others) = scrape.end(&self.forgotten);
+            let is_first = self.labels.scrapes == 1;
+            assert!(labelled.len() <= QUEUES_MAX, "{} labels", labelled.len());
+            let shown: BTreeMap<String, u64> =
+                labelled.iter().map(|one| (one.queue.as_str().to_owned(), one.figures.put)).collect();
+            let increase = |(name, now): (&String, &u64)| {
+                let before = self.shown.get(name).copied();
+                match before {
+                    None if is_first => *now,
+                    None => 0,
+                    Some(before) if *now >= before => now - before,
+                    Some(_) => *now,
+                }
+            };
+            let of_labels: u64 = shown.iter().map(increase).sum();
+            assert!(others.figures.put >= self.others, "{} after {}", others.figures.put, self.others);
+            let of_others = others.figures.put - self.others;
+            (self.shown, self.others) = (shown, others.figures.put);
+            of_labels + of_others
+        }
+    }
+
+    fn counts(queue: &str, appeared: u64) -> QueueCounts {
+        QueueCounts {
+            queue: QueueName::new(queue).expect("a name"),
+            scheduled: 0,
+            ready: 0,
+            leased: 0,
+            dead: 0,
+            urgent: 0,
+            oldest_due: None,
+            totals: QueueTotals::default(),
+            figures: QueueFigures::default(),
+            appeared,
+            paused: false,
+            draining: false,
+        }
+    }
+
+    /// The story: an application used each queue once. Each of them showed 50 puts with its first sample and never more, and a rate over all queues was 0.
+    #[test]
+    fn what_a_new_queue_has_counted_is_in_a_rate() {
+        let mut world = World::default();
+        world.put("a", 5, 1);
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 5, 0));
+        world.put("a", 2, 0);
+        world.put("b", 7, 0);
+        assert_eq!((world.scrape(), world.shown["a"], world.shown["b"], world.others), (9, 7, 0, 7));
+        world.put("b", 3, 0);
+        assert_eq!((world.scrape(), world.shown["b"], world.others), (3, 3, 7));
+    }
+
+    /// With a right to put alone somebody could begin twenty thousand series with each scrape.
+    #[test]
+    fn fifty_labels_change_hands_with_a_scrape() {
+        let mut world = World::default();
+        (0..QUEUES_MAX).for_each(|n| world.put(&format!("a{n:04}"), 1, 0));
+        world.scrape();
+        for round in ["b", "c"] {
+            let before: Vec<String> = world.shown.keys().cloned().collect();
+            (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 1, 1));
+            assert_eq!(world.scrape(), 1_000, "each is counted all the same");
+            let new = world.shown.keys().filter(|name| !before.contains(name)).count();
+            assert_eq!((new, world.shown.len()), (NEW_LABELS_MAX, QUEUES_MAX));
+            (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 0, 0));
+        }
+        // Those that are forgotten leave their labels, which are not given at once either.
+        (0..QUEUES_MAX).for_each(|n| world.forget(&format!("a{n:04}")));
+        world.scrape();
+        assert!(world.shown.len() <= 150 + NEW_LABELS_MAX, "{}", world.shown.len());
+        for _ in 0..20 {
+            assert_eq!(world.scrape(), 0, "nothing was put");
+        }
+        assert_eq!(world.shown.len(), QUEUES_MAX);
+    }
+
+    /// A queue of an application that uses each name once.
+    #[test]
+    fn what_a_queue_counted_after_its_last_scrape_is_with_the_others() {
+        let mut world = World::default();
+        world.put("a", 5, 1);
+        world.scrape();
+        world.put("a", 2, 0);
+        world.forget("a");
+        world.put("never-seen", 3, 0);
+        world.forget("never-seen");
+        assert_eq!((world.scrape(), world.shown.get("a"), world.others), (5, None, 5));
+        // Of the same name, and another one: it counts from 0, and nothing is lost or counted twice.
+        world.put("a", 100, 1);
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (100, 0, 105));
+        world.put("a", 1, 1);
+        world.forget("a");
+        world.put("a", 4, 1);
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 0, 110));
+    }
+
+    #[test]
+    fn labels_stay_where_they_are() {
+        let mut world = World::default();
+        (0..QUEUES_MAX).for_each(|n| world.put(&format!("m{n:04}"), 1, 1));
+        assert_eq!((world.scrape(), world.others), (1_000, 0));
+        // Before all others by its name, and with tasks: all labels are taken, by queues with tasks.
+        world.put("a", 10, 1);
+        assert_eq!((world.scrape(), world.others, world.shown.contains_key("a")), (10, 10, false));
+        // One gives its label up, for it is empty: the other begins at 0, and what it counted before stays where it was shown.
+        world.put("m0500", 3, 0);
+        assert_eq!((world.scrape(), world.shown.contains_key("m0500")), (3, false));
+        assert_eq!((world.shown["a"], world.others), (0, 13));
+        world.put("a", 4, 1);
+        world.put("m0500", 2, 1);
+        assert_eq!((world.scrape(), world.shown["a"], world.others), (6, 4, 15));
+        // Back under a label of its own it begins at 0, and what it showed before does not count again.
+        world.put("m0001", 0, 0);
+        world.put("m0500", 1, 1);
+        assert_eq!((world.scrape(), world.shown["m0500"], world.others), (1, 0, 16));
+        world.put("m0500", 1, 1);
+        assert_eq!((world.scrape(), world.shown["m0500"], world.others), (1, 1, 16));
+    }
+
+    /// The story: an application used each queue once. Its emptied queues stood before the others by name, took all labels for an hour, and
+    /// the queues that had work were to be seen as `{other}` only.
+    #[test]
+    fn empty_queues_take_no_label_from_one_that_has_tasks() {
+        let mut world = World::default();
+        (0..QUEUES_MAX + 5).for_each(|n| world.put(&format!("a{n:05}"), 1, 0));
+        ["y", "z"].iter().for_each(|queue| world.put(queue, 1, 1));
+        world.scrape();
+        assert!(world.shown.contains_key("y") && world.shown.contains_key("z"));
+        assert!(world.shown.contains_key("a00997") && !world.shown.contains_key("a00998"));
+        // Those that came later, too; the longest empty go first.
+        world.put("a00000", 1, 1);
+        world.scrape();
+        world.put("a00000", 1, 0);
+        world.put("x", 1, 1);
+        world.scrape();
+        assert!(world.shown.contains_key("x") && world.shown.contains_key("a00000"));
+        assert!(!world.shown.contains_key("a00001"), "it is empty for longer than a00000");
+    }
+
+    /// Whatever happens, each put is shown once, and no series but one that begins anew ever falls.
+    #[test]
+    fn no_event_is_lost_or_shown_twice() {
+        let mut world = World::default();
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut draw = |below: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % below
+        };
+        (0..QUEUES_MAX as u64 - 2).for_each(|n| world.put(&format!("q{n:04}"), 1, 1));
+        let (mut puts, mut shown) = (QUEUES_MAX as u64 - 2, 0);
+        for _ in 0..300 {
+            for _ in 0..draw(20) {
+                let (queue, now, live) = (format!("q{:04}", 990 + draw(30)), draw(5), draw(2));
+                match draw(4) {
+                    0 if world.queues.contains_key(&queue) => world.forget(&queue),
+                    _ => {
+                        world.put(&queue, now, live);
+                        puts += now;
+                    }
+                }
+            }
+            shown += world.scrape();
+            assert_eq!(shown, puts, "whoever reads each scrape has seen each put");
+        }
+        let sum = world.others + world.labels.retired.put + world.shown.values().sum::<u64>();
+        assert_eq!(sum, puts, "what is shown, and what was shown under labels that are gone");
+    }
+
+    #[test]
+    fn the_others_show_no_less_if_a_queue_was_missed() {
+        let mut world = World::default();
+        (0..=QUEUES_MAX).for_each(|n| world.put(&format!("q{n:04}"), 2, 1));
+        world.scrape();
+        assert_eq!(world.others, 2);
+        // It was forgotten behind the first page, which said what is forgotten, and before its own.
+        let missed = world.queues.remove("q1000").expect("it is there");
+        assert_eq!((world.scrape(), world.others), (0, 2));
+        world.forgotten.add(&missed.figures);
+        assert_eq!((world.scrape(), world.others), (0, 2));
+    }
+}

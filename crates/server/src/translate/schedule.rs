@@ -1,0 +1,224 @@
+//! What is to be done again and again, in both languages.
+
+use std::sync::Arc;
+
+use tickwheel_api as api;
+use tickwheel_api::{BadRequest, Problem};
+use tickwheel_queue as queue;
+use tickwheel_queue::cron::{ClockChange, Cron, CronError};
+use tickwheel_queue::{QueueName, ScheduleName, Seq, Timestamp};
+
+use crate::base::hex;
+use crate::translate;
+
+/// A schedule, as the queue takes it.
+pub(crate) fn schedule(spec: api::ScheduleSpec) -> Result<queue::Schedule, BadRequest> {
+    let api::ScheduleSpec { cadence, start_ms, end_ms, count, jitter_ms, catch_up, overlap, payload, terms } =
+        spec;
+    let bytes = payload.bytes.len() + terms.tags.iter().map(String::len).sum::<usize>();
+    if bytes > queue::Schedule::BODY_BYTES_MAX {
+        let limit = queue::Schedule::BODY_BYTES_MAX;
+        let what = format!("has {bytes} bytes with the tags; a schedule takes at most {limit}");
+        let hint =
+            "all schedules are in memory: put what is longer elsewhere, and its place into the payload";
+        return Err(BadRequest::member("payload", what, hint));
+    }
+    let instant = |ms: i64| Timestamp::from_ms(ms).expect("parsed instants are not before 1970");
+    Ok(queue::Schedule {
+        cadence: cadence_of(cadence)?,
+        start: start_ms.map(instant),
+        end: end_ms.map(instant),
+        count,
+        jitter_ms,
+        catch_up: match catch_up {
+            api::CatchUp::Skip => queue::CatchUp::Skip,
+            api::CatchUp::Once => queue::CatchUp::Once,
+            api::CatchUp::All => queue::CatchUp::All,
+        },
+        overlap: match overlap {
+            api::Overlap::Skip => queue::Overlap::Skip,
+            api::Overlap::Queue => queue::Overlap::Queue,
+            api::Overlap::Allow => queue::Overlap::Allow,
+        },
+        body: Arc::new(queue::Body {
+            payload: payload.bytes,
+            content_type: payload.content_type.into(),
+            tags: translate::tags(&terms.tags),
+            timeline: Vec::new(),
+        }),
+        terms: translate::terms(&terms),
+    })
+}
+
+fn cadence_of(cadence: api::CadenceBody) -> Result<queue::Cadence, BadRequest> {
+    Ok(match cadence {
+        api::CadenceBody::Cron { cron, tz } => {
+            Cron::parse(&cron, &tz).map_err(|error| bad_cron(&error))?;
+            queue::Cadence::Cron { text: cron.into(), zone: tz.into() }
+        }
+        api::CadenceBody::Every(ms) => queue::Cadence::Every { ms },
+        api::CadenceBody::FixedDelay(ms) => queue::Cadence::FixedDelay { ms },
+    })
+}
+
+fn bad_cron(error: &CronError) -> BadRequest {
+    let member = if matches!(error, CronError::Zone { .. }) { "tz" } else { "cron" };
+    BadRequest::member(member, error.to_string(), error.hint())
+}
+
+/// A schedule, as it is shown.
+pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
+    let queue::ScheduleRecord { schedule, version, next, last, made, skipped, running, waiting, .. } =
+        &*view.record;
+    api::ScheduleBody {
+        queue: view.queue.as_str().to_owned(),
+        name: view.name.as_str().to_owned(),
+        version: version.0,
+        next_at_ms: next.map(Timestamp::as_ms),
+        last_at_ms: last.map(Timestamp::as_ms),
+        made: *made,
+        skipped: *skipped,
+        running: running.is_some(),
+        waiting: waiting.len() as u64,
+        spec: spec(schedule),
+    }
+}
+
+pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
+    let queue::Schedule { cadence, start, end, count, jitter_ms, catch_up, overlap, body, terms } = schedule;
+    api::ScheduleSpec {
+        cadence: match cadence {
+            queue::Cadence::Cron { text, zone } => {
+                api::CadenceBody::Cron { cron: text.to_string(), tz: zone.to_string() }
+            }
+            queue::Cadence::Every { ms } => api::CadenceBody::Every(*ms),
+            queue::Cadence::FixedDelay { ms } => api::CadenceBody::FixedDelay(*ms),
+        },
+        start_ms: start.map(Timestamp::as_ms),
+        end_ms: end.map(Timestamp::as_ms),
+        count: *count,
+        jitter_ms: *jitter_ms,
+        catch_up: match catch_up {
+            queue::CatchUp::Skip => api::CatchUp::Skip,
+            queue::CatchUp::Once => api::CatchUp::Once,
+            queue::CatchUp::All => api::CatchUp::All,
+        },
+        overlap: match overlap {
+            queue::Overlap::Skip => api::Overlap::Skip,
+            queue::Overlap::Queue => api::Overlap::Queue,
+            queue::Overlap::Allow => api::Overlap::Allow,
+        },
+        payload: translate::payload_body(body, 0),
+        terms: translate::terms_body(body, terms),
+    }
+}
+
+/// What a schedule is going to do, as it is shown.
+pub(crate) fn preview(view: &queue::ScheduleView, count: usize) -> Result<api::PreviewBody, CronError> {
+    let all = queue::upcoming(&view.record, count)?;
+    let note = (all.len() < count).then(|| why_no_more(&view.record));
+    let occurrence = |one: queue::Upcoming| api::OccurrenceBody {
+        at_ms: one.at.as_ms(),
+        local: one.local,
+        key: queue::occurrence_key(&view.name, one.at).as_str().to_owned(),
+        note: Some(one.change).filter(|change| *change != ClockChange::None).map(|change| change.to_string()),
+    };
+    Ok(api::PreviewBody { occurrences: all.into_iter().map(occurrence).collect(), note })
+}
+
+fn why_no_more(record: &queue::ScheduleRecord) -> String {
+    let is_delay = matches!(record.schedule.cadence, queue::Cadence::FixedDelay { .. });
+    match record.schedule.count {
+        Some(count) if record.is_counted_out() || !is_delay => {
+            format!("no more than {count} tasks are made, or the end comes first")
+        }
+        _ if is_delay => "the next one begins when the task before has ended".to_owned(),
+        _ => "there are no more before its end".to_owned(),
+    }
+}
+
+/// The place behind a page of schedules, as a cursor: no two spellings of a query give two names.
+pub(crate) fn cursor(name: &ScheduleName) -> String {
+    hex::write(name.as_str().as_bytes())
+}
+
+/// The place that a cursor names; `None`: it is none.
+pub(crate) fn read_cursor(text: &str) -> Option<ScheduleName> {
+    ScheduleName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
+}
+
+/// The place behind a page of the schedules of all queues, as a cursor.
+pub(crate) fn all_cursor(queue: &QueueName, name: &ScheduleName) -> String {
+    format!("{}-{}", hex::write(queue.as_str().as_bytes()), cursor(name))
+}
+
+/// The place that such a cursor names; `None`: it is none.
+pub(crate) fn read_all_cursor(text: &str) -> Option<(QueueName, ScheduleName)> {
+    let (queue, name) = text.split_once('-')?;
+    let queue = QueueName::new(&String::from_utf8(hex::read(queue)?).ok()?).ok()?;
+    Some((queue, read_cursor(name)?))
+}
+
+pub(crate) fn refused(
+    error: &queue::ScheduleError,
+    queue: &QueueName,
+    name: &ScheduleName,
+    version: Option<Seq>,
+) -> Problem {
+    match error {
+        queue::ScheduleError::NotFound => Problem::no_schedule(queue.as_str(), name.as_str()),
+        queue::ScheduleError::VersionMismatch { current } => Problem::schedule_version_mismatch(
+            version.map_or(0, |version| version.0),
+            current.map(|current| current.0),
+        ),
+        queue::ScheduleError::Invalid { what } => {
+            Problem::bad_request(&BadRequest::body(format!("has {what}"), "leave it out or correct it"))
+        }
+        queue::ScheduleError::Cadence { why } => {
+            let hint = "write five fields, minute hour day month weekday, or six with the seconds first";
+            Problem::bad_request(&BadRequest::member("cron", why.to_string(), hint))
+        }
+        queue::ScheduleError::Exists { .. } => translate::exported::exists(&format!(
+            "schedule `{}` of queue `{}` already exists and differs",
+            name.as_str(),
+            queue.as_str()
+        )),
+        queue::ScheduleError::NeverFires => {
+            let hint = "move `start` or `end`, raise `count`, or DELETE the schedule first to count anew";
+            Problem::bad_request(&BadRequest::body("leaves no occurrence ahead", hint))
+        }
+        queue::ScheduleError::TooMany { schedules, bytes } => {
+            Problem::too_many(&format!("schedules, with {bytes} bytes of payloads and texts,"), *schedules)
+        }
+        queue::ScheduleError::Unavailable(why) => translate::unavailable(why),
+        other => translate::unknown(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_name() {
+        for name in ["a", "nightly & Ü/%", &"n".repeat(200)] {
+            let name = ScheduleName::new(name).expect("a name");
+            let text = cursor(&name);
+            assert!(text.len() <= api::SchedulesQuery::CURSOR_BYTES_MAX);
+            assert_eq!(read_cursor(&text), Some(name));
+        }
+        let place = (
+            QueueName::new(&"q".repeat(200)).expect("a name"),
+            ScheduleName::new(&"n".repeat(200)).expect("a name"),
+        );
+        let text = all_cursor(&place.0, &place.1);
+        assert!(text.len() <= api::SchedulesQuery::ALL_CURSOR_BYTES_MAX);
+        assert_eq!(read_all_cursor(&text), Some(place));
+        for bad in ["", "-", "61", "61-", "-61", "61-6g", "2d-61", "61-61-61"] {
+            assert_eq!(read_all_cursor(bad), None, "{bad}");
+        }
+        for bad in ["", "6", "6g", "zz", "ff", "00", "616"] {
+            assert_eq!(read_cursor(bad), None, "{bad}");
+        }
+    }
+}
