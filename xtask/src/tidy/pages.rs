@@ -8,10 +8,11 @@ use crate::root::Text;
 /// What the first page promises to work as it is in a fresh clone.
 const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test --workspace"];
 /// Pages that must be there.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "GLOSSARY.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
     "docs/behaviours.md",
