@@ -75,7 +75,7 @@ impl BadRequest {
 const SHOWN_CHARS_MAX: usize = 48;
 
 /// `text` as it may stand in an error: cut, and with control characters escaped.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == SHOWN_CHARS_MAX {
@@ -88,7 +88,7 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// `bytes` as they may stand in an error: as [`shown`], bytes that are no UTF-8 as U+FFFD.
-pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
+pub fn shown_bytes(bytes: &[u8]) -> String {
     // Four bytes a character at most: nothing beyond this prefix could be shown.
     let prefix = &bytes[..bytes.len().min(SHOWN_CHARS_MAX * 4 + 4)];
     shown(&String::from_utf8_lossy(prefix))

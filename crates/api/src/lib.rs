@@ -15,8 +15,7 @@
 //!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for everything that went wrong;
 //! - text for people: [`duration`] (`30m`) and [`time`] (RFC 3339);
 //! - [`openapi`]: the description of all that, for programs and for people;
-//! - [`replay`]: the lines of `tickwheel replay`;
-//! - with the feature `client`: a blocking HTTP client, in the module `client`.
+//! - [`replay`]: the lines of `tickwheel replay`.
 //!
 //! # Example
 //!
@@ -41,8 +40,6 @@ mod batch;
 pub mod beanstalk;
 mod bulk;
 mod cancel;
-#[cfg(feature = "client")]
-pub mod client;
 mod clock;
 mod dead;
 mod drain;
@@ -78,7 +75,7 @@ mod trace;
 mod value;
 
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
-pub use bad_request::{BadRequest, Place};
+pub use bad_request::{BadRequest, Place, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{
     BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, MoveTo, PurgeAnswer, PurgeBody,
@@ -106,7 +103,7 @@ pub use problem_kind::ProblemKind;
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,
-    QueuesQuery, SchedulesQuery, no_query,
+    QueuesQuery, SchedulesQuery, encoded, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};

@@ -476,7 +476,7 @@ fn decoded(text: &str) -> Result<String, &'static str> {
 }
 
 /// `text` with everything but unreserved characters percent-encoded: fit for a path segment and for a query.
-pub(crate) fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::value::RawValue;
-use tickwheel_api::client::ClientError;
 use tickwheel_api::{PayloadBody, Problem, ProblemKind};
+use tickwheel_client::ClientError;
 
 use crate::printable::{self, one_line};
 

@@ -8,8 +8,8 @@
 //! `examples/http` has the same story for the shell and for Python.
 
 use anyhow::{Result, ensure};
-use tickwheel_api::client::Client;
 use tickwheel_api::{CancelOutcome, CancelQuery, Due, PutBody, PutQuery, TokenResult};
+use tickwheel_client::Client;
 use tickwheel_examples::http_story::{MINUTE_MS, due, end, json, say, with_server};
 
 const QUEUE: &str = "close-unpaid-orders";

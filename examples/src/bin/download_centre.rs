@@ -10,8 +10,8 @@
 use std::collections::VecDeque;
 
 use anyhow::{Context, Result, ensure};
-use tickwheel_api::client::Client;
 use tickwheel_api::{LeasedTask, PutBody, PutQuery, SettingsBody, Terms};
+use tickwheel_client::Client;
 use tickwheel_examples::http_story::{ack, due, end, json, say, with_server};
 
 const QUEUE: &str = "exports";

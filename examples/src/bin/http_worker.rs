@@ -9,10 +9,10 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
-use tickwheel_api::client::Client;
 use tickwheel_api::{
     CancelOutcome, CancelQuery, Due, LeaseBody, PayloadBody, PutBody, PutQuery, TaskState, TokenResult,
 };
+use tickwheel_client::Client;
 use tickwheel_server::{Config, Server, Store};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

@@ -8,11 +8,11 @@
 //! `examples/http` has the same story for the shell and for Python.
 
 use anyhow::{Context, Result, ensure};
-use tickwheel_api::client::Client;
 use tickwheel_api::{
     DeathReason, FailureKind, LeasedTask, ListQuery, NackBody, PutBody, PutQuery, RedriveBody,
     RedriveOutcome, RetryBody, TaskFilter, TaskState, Terms, TokenResult,
 };
+use tickwheel_client::Client;
 use tickwheel_examples::http_story::{MINUTE_MS, ack, due, due_one, end, json, say, with_server};
 
 const QUEUE: &str = "retry-with-backoff";

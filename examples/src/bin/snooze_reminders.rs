@@ -8,11 +8,11 @@
 //! `examples/http` has the same story for the shell and for Python.
 
 use anyhow::{Result, ensure};
-use tickwheel_api::client::{Client, ClientError, Stored};
 use tickwheel_api::{
     Due, LeasedTask, NackBody, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody, PutMode, PutQuery,
     TaskState, TokenResult,
 };
+use tickwheel_client::{Client, ClientError, Stored};
 use tickwheel_examples::http_story::{
     DAY_MS, HOUR_MS, MINUTE_MS, ack, due, due_one, end, json, refused, say, with_server,
 };

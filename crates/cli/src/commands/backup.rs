@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::HumanBytes;
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{BackupBody, BackupState, BackupsBody, time};
+use tickwheel_client::{Client, ClientError};
 use tickwheel_queue::backup::backup;
 use tickwheel_queue::{BackupReport, Durability};
 

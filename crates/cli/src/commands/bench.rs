@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use tickwheel_api::client::Client;
 use tickwheel_api::{BatchLine, BatchOp, Due, LeaseBody, PayloadBody, PutBody, PutMode, TokenResult};
+use tickwheel_client::Client;
 
 use super::bench_beanstalk::BenchBeanstalk;
 use crate::output::{Format, Row, say};

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tickwheel_api::client::Client;
 use tickwheel_api::{LeaseBody, LeasedTask, QueueCounts, time};
+use tickwheel_client::Client;
 
 use crate::output::{Format, Row, payload_cell, say};
 use crate::remote::Remote;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use tickwheel_api::client::Client;
 use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
+use tickwheel_client::Client;
 
 use crate::output::{Format, Row, say};
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tickwheel_api::client::Client;
 use tickwheel_api::{JobAction, PurgeAnswer, PurgeBody};
+use tickwheel_client::Client;
 
 use super::many::{self, Many};
 use crate::cli::Cli;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tickwheel_api::client::Stored;
 use tickwheel_api::{PRIORITY_DEFAULT, PutAnswer, PutBody, PutMode, PutQuery, Terms, time};
+use tickwheel_client::Stored;
 
 use super::payload::Payload;
 use super::retry::TaskRetry;

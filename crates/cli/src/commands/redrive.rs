@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::client::Client;
 use tickwheel_api::{REDRIVE_MAX, RedriveBody, RedriveOutcome};
+use tickwheel_client::Client;
 
 use crate::cli::Cli;
 use crate::output::{Format, Row, say};

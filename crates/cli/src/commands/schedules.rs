@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
-use tickwheel_api::client::Client;
 use tickwheel_api::{
     CadenceBody, CatchUp, LIMIT_MAX, LIST_LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody,
     ScheduleSpec, SchedulesQuery, duration, time,
 };
+use tickwheel_client::Client;
 use tickwheel_queue::cron::Cron;
 
 use super::payload::Payload;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{CancelQuery, Due, PayloadBody, PutBody, PutQuery};
+use tickwheel_client::{Client, ClientError};
 
 use super::ledger::{CancelSeen, Ledger, wall_ms};
 use super::plan::{CLOSE_AFTER, OPEN_FOR, Order, Payment};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use tickwheel_api::QueueCounts;
-use tickwheel_api::client::{Client, ClientError};
+use tickwheel_client::{Client, ClientError};
 
 use crate::figures::{Figures, Rates};
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::isatty;
-use tickwheel_api::client::Client;
 use tickwheel_api::duration;
+use tickwheel_client::Client;
 
 use super::events::{Event, Signals, look_repeatedly, read_keys};
 use super::look::Seen;

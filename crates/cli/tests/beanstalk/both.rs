@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{
     DeathReason, LeaseBody, ListQuery, PayloadBody, PutBody, PutQuery, RedriveBody, TaskState,
 };
+use tickwheel_client::{Client, ClientError};
 
 use crate::conversation::{PATIENCE, lead};
 use crate::door::Door;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use tickwheel_api::client::Client;
 use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery};
+use tickwheel_client::Client;
 
 use crate::run::run;
 use crate::server::Server;

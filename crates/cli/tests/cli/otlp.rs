@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::thread;
 
 use rustix::process::Signal;
-use tickwheel_api::client::Client;
 use tickwheel_api::{LeaseBody, PutBody, PutQuery, TraceContext};
+use tickwheel_client::Client;
 
 use crate::server::Server;
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{
     BackupBody, BackupState, CadenceBody, Due, LeaseBody, LeasedTask, ListQuery, NackBody, PayloadBody,
     PutBody, PutQuery, RetryBody, ScheduleSpec, SchedulesQuery, SettingsBody, TasksPage, Terms, TokenResult,
 };
+use tickwheel_client::{Client, ClientError};
 
 use crate::history::wall_ms;
 use crate::needs::{number, say};

@@ -1,11 +1,11 @@
 //! A client whose calls and answers are all written down.
 
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, LeaseBody, LeasedTask, ListQuery,
     PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, TaskBody,
     TokenResult,
 };
+use tickwheel_client::{Client, ClientError};
 
 use crate::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
 use crate::payload::{number_of, payload_of};

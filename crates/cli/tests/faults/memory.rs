@@ -5,8 +5,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tickwheel_api::client::{Client, ClientError};
 use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode};
+use tickwheel_client::{Client, ClientError};
 
 use crate::history::wall_ms;
 use crate::needs::{Need, has, is_long, say};

@@ -1,9 +1,9 @@
 //! Tasks, one by one, in batches and in pages.
 
-use super::exchange::{Answer, Call};
-use super::url::{queue_path, task_path};
-use super::{Client, ClientError, Stored};
-use crate::{
+use crate::exchange::{Answer, Call};
+use crate::url::{queue_path, task_path};
+use crate::{Client, ClientError, Stored};
+use tickwheel_api::{
     BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ListQuery, PatchBody, PatchQuery,
     PutAnswer, PutBody, PutQuery, RedriveAnswer, RedriveBody, TaskBody, TaskFilter, TasksPage, etag,
 };

@@ -1,8 +1,9 @@
 //! The server as a whole: its clock, its forecast, its drain, its figures.
 
-use super::exchange::Call;
-use super::{ADVANCE_TIMEOUT, Client, ClientError};
-use crate::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody};
+use crate::client::ADVANCE_TIMEOUT;
+use crate::exchange::Call;
+use crate::{Client, ClientError};
+use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody};
 
 impl Client {
     /// Moves the virtual clock and returns its new time, in ms since 1970. Answers once all that fell due is

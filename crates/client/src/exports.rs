@@ -1,10 +1,10 @@
 //! All tasks at once, out of a server and into one.
 
-use super::exchange::Call;
-use super::{Client, ClientError};
-use crate::{ExportQuery, ImportEnd, ImportLine, ImportQuery, ImportRow};
+use crate::exchange::Call;
+use crate::{Client, ClientError};
 use std::io::Read;
 use std::time::Duration;
+use tickwheel_api::{ExportQuery, ImportEnd, ImportLine, ImportQuery, ImportRow};
 
 /// 10 minutes for one answer or one request of lines. An export that takes longer goes on from its last cursor line.
 const LINES_TIMEOUT: Duration = Duration::from_secs(600);

@@ -1,19 +1,19 @@
 //! The server's URL, and paths below it.
 
-use super::ClientError;
-use crate::bad_request::shown;
-use crate::query::encoded;
+use crate::ClientError;
 use std::path::PathBuf;
+use tickwheel_api::encoded;
+use tickwheel_api::shown;
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// `http` or `https`.
-    pub(super) scheme: &'static str,
+    pub(crate) scheme: &'static str,
     /// `HOST:PORT`, or `unix:PATH`.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// The path of a unix socket.
-    pub(super) socket: Option<PathBuf>,
+    pub(crate) socket: Option<PathBuf>,
 }
 
 /// How the place of a unix socket begins, as in `serve --listen`.
@@ -21,13 +21,13 @@ const UNIX: &str = "unix:";
 
 impl Place {
     /// What stands as the host in a request. At a unix socket there is none, and every server takes this one.
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         if self.socket.is_some() { "localhost" } else { &self.address }
     }
 }
 
 /// Reads a server's URL. Without a port it is 80, or 443 over TLS, as in every URL.
-pub(super) fn server_place(url: &str) -> Result<Place, ClientError> {
+pub(crate) fn server_place(url: &str) -> Result<Place, ClientError> {
     let bad = |why| ClientError::BadUrl { url: shown(url), why };
     if let Some(path) = url.strip_prefix(UNIX) {
         return match path {
@@ -96,22 +96,22 @@ fn segment(name: &str) -> String {
 }
 
 /// The path of a queue.
-pub(super) fn queue_root(queue: &str) -> String {
+pub(crate) fn queue_root(queue: &str) -> String {
     format!("/v1/queues/{}", segment(queue))
 }
 
 /// The path of something below a queue.
-pub(super) fn queue_path(queue: &str, below: &str) -> String {
+pub(crate) fn queue_path(queue: &str, below: &str) -> String {
     format!("/v1/queues/{}/{below}", segment(queue))
 }
 
 /// The path of a schedule.
-pub(super) fn schedule_path(queue: &str, name: &str) -> String {
+pub(crate) fn schedule_path(queue: &str, name: &str) -> String {
     format!("{}/{}", queue_path(queue, "schedules"), segment(name))
 }
 
 /// The path of a task.
-pub(super) fn task_path(queue: &str, key: &str) -> String {
+pub(crate) fn task_path(queue: &str, key: &str) -> String {
     format!("/v1/queues/{}/tasks/{}", segment(queue), segment(key))
 }
 

@@ -1,10 +1,13 @@
 //! What a worker does: it leases tasks, and acks, nacks or extends its leases.
 
-use super::exchange::Call;
-use super::url::queue_path;
-use super::{CALL_TIMEOUT, Client, ClientError};
-use crate::{AckBody, ExtendBody, LeaseBody, LeasedTask, LeasedTasks, NackBody, TokenResult, TokenResults};
+use crate::client::CALL_TIMEOUT;
+use crate::exchange::Call;
+use crate::url::queue_path;
+use crate::{Client, ClientError};
 use std::time::Duration;
+use tickwheel_api::{
+    AckBody, ExtendBody, LeaseBody, LeasedTask, LeasedTasks, NackBody, TokenResult, TokenResults,
+};
 
 impl Client {
     /// Takes ready tasks to work on, empty if none was ready in time. Blocks for as long as the body says to

@@ -4,8 +4,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-use super::ClientError;
-use crate::ProblemKind;
+use crate::ClientError;
+use tickwheel_api::ProblemKind;
 
 /// How often a call is sent in all, and how long the client waits in between.
 ///
@@ -20,11 +20,11 @@ use crate::ProblemKind;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tickwheel_api::client::{Client, Retries};
+/// use tickwheel_client::{Client, Retries};
 /// let retries = Retries { calls: 10, ..Retries::default() };
 /// assert_eq!(retries.base, Duration::from_millis(100));
 /// let client = Client::new("http://127.0.0.1:8463")?.with_retries(retries);
-/// # Ok::<(), tickwheel_api::client::ClientError>(())
+/// # Ok::<(), tickwheel_client::ClientError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
@@ -50,7 +50,7 @@ impl Retries {
     pub const NONE: Self = Self { calls: 1, base: Duration::ZERO, max: Duration::ZERO };
 
     /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
-    pub(super) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
+    pub(crate) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
         let had_none = match error {
             ClientError::Unreachable { .. } => true,
             ClientError::NoSocket { lasting, .. } => !lasting,
@@ -86,7 +86,7 @@ fn chance() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Problem;
+    use tickwheel_api::Problem;
 
     #[test]
     fn waits_double_up_to_the_longest_and_no_less_than_the_server_asks_for() {

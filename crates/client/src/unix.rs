@@ -23,7 +23,7 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout, http};
 
-use super::ClientError;
+use crate::ClientError;
 
 /// 1 ms, doubled up to 50 ms: from one look to the next whether a busy server takes the connection.
 const BUSY_WAIT_MIN: Duration = Duration::from_millis(1);
@@ -31,11 +31,11 @@ const BUSY_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Connects to the socket at a path, whatever host the request names.
 #[derive(Debug)]
-pub(super) struct ToSocket(pub(super) PathBuf);
+pub(crate) struct ToSocket(pub(crate) PathBuf);
 
 /// No connection came about, and this is why.
 #[derive(Debug)]
-pub(super) struct NoConnection(pub(super) io::Error);
+pub(crate) struct NoConnection(pub(crate) io::Error);
 
 impl fmt::Display for NoConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ impl StdError for NoConnection {}
 
 impl NoConnection {
     /// What is wrong, and what to do.
-    pub(super) fn told(&self, address: String, path: &Path) -> ClientError {
+    pub(crate) fn told(&self, address: String, path: &Path) -> ClientError {
         let start = || {
             format!(
                 "start one with `tickwheel serve --listen unix:{}`, or give the address of another",
@@ -130,7 +130,7 @@ fn socket() -> io::Result<OwnedFd> {
 }
 
 /// A connection.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     stream: UnixStream,
     buffers: LazyBuffers,
 }
@@ -220,7 +220,7 @@ impl End {
 
 /// Finds one address for any name, because ureq wants one. [`ToSocket`] does not look at it.
 #[derive(Debug)]
-pub(super) struct NoNames;
+pub(crate) struct NoNames;
 
 impl Resolver for NoNames {
     fn resolve(&self, _: &http::Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {

@@ -1,9 +1,9 @@
 //! Schedules.
 
-use super::exchange::Call;
-use super::url::{queue_path, schedule_path};
-use super::{Client, ClientError};
-use crate::{
+use crate::exchange::Call;
+use crate::url::{queue_path, schedule_path};
+use crate::{Client, ClientError};
+use tickwheel_api::{
     DeleteScheduleAnswer, PreviewBody, PreviewQuery, ScheduleBody, ScheduleSpec, SchedulesPage,
     SchedulesQuery, etag,
 };

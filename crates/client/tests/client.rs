@@ -1,16 +1,15 @@
 //! The client against a server of one script: what goes out, to the byte, and what comes of each answer.
-#![cfg(feature = "client")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tickwheel_api::client::{Client, ClientError, Retries};
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
     NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
     TaskFilter, TaskState, TokenResult, TraceContext,
 };
+use tickwheel_client::{Client, ClientError, Retries};
 
 /// A request as it arrived.
 #[derive(Debug)]

@@ -1,16 +1,17 @@
 //! One request and its answer over HTTP.
 
-use super::error::{refusal, untrusted};
-use super::retries::Retries;
+use crate::ClientError;
+use crate::client::CALL_TIMEOUT;
+use crate::error::{refusal, untrusted};
+use crate::retries::Retries;
 #[cfg(unix)]
-use super::unix::{NoConnection, NoNames, ToSocket};
-use super::url::Place;
-use super::{CALL_TIMEOUT, ClientError};
-use crate::TraceContext;
+use crate::unix::{NoConnection, NoNames, ToSocket};
+use crate::url::Place;
 use serde::de::DeserializeOwned;
 use std::error::Error;
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
+use tickwheel_api::TraceContext;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Timeout, http};
 
@@ -23,7 +24,7 @@ const IDLE_CONNECTIONS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: u64 = 2 << 30;
 
 /// A request in the making.
-pub(super) struct Call {
+pub(crate) struct Call {
     method: &'static str,
     path: String,
     if_match: Option<String>,
@@ -35,7 +36,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(method: &'static str, path: String) -> Self {
+    pub(crate) fn new(method: &'static str, path: String) -> Self {
         let twice_is_once = method == "GET";
         Self {
             method,
@@ -49,18 +50,18 @@ impl Call {
     }
 
     /// It may be sent again though it may have had its effect.
-    pub(super) fn twice_is_once(mut self) -> Self {
+    pub(crate) fn twice_is_once(mut self) -> Self {
         // With a version the second would be refused, for the first made another.
         self.twice_is_once = self.if_match.is_none();
         self
     }
 
-    pub(super) fn idempotency_key(mut self, key: &str) -> Self {
+    pub(crate) fn idempotency_key(mut self, key: &str) -> Self {
         self.idempotency_key = Some(format!("\"{key}\""));
         self
     }
 
-    pub(super) fn query(mut self, query: &str) -> Self {
+    pub(crate) fn query(mut self, query: &str) -> Self {
         if !query.is_empty() {
             self.path.push('?');
             self.path.push_str(query);
@@ -68,48 +69,48 @@ impl Call {
         self
     }
 
-    pub(super) fn if_match(mut self, etag: Option<String>) -> Self {
+    pub(crate) fn if_match(mut self, etag: Option<String>) -> Self {
         self.if_match = etag;
         self
     }
 
-    pub(super) fn json(mut self, body: Vec<u8>) -> Self {
+    pub(crate) fn json(mut self, body: Vec<u8>) -> Self {
         self.body = Some(("application/json", body));
         self
     }
 
-    pub(super) fn ndjson(mut self, body: Vec<u8>) -> Self {
-        self.body = Some((crate::BATCH_CONTENT_TYPE, body));
+    pub(crate) fn ndjson(mut self, body: Vec<u8>) -> Self {
+        self.body = Some((tickwheel_api::BATCH_CONTENT_TYPE, body));
         self
     }
 
-    pub(super) fn timeout(mut self, timeout: Duration) -> Self {
+    pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 }
 
 /// An answer with a status of 2xx.
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     bytes: Vec<u8>,
 }
 
 impl Answer {
     /// The body as text.
-    pub(super) fn text(self) -> Result<String, ClientError> {
+    pub(crate) fn text(self) -> Result<String, ClientError> {
         let status = Some(self.status);
         String::from_utf8(self.bytes)
             .map_err(|_| ClientError::BadAnswer { status, what: "its body is not UTF-8".to_owned() })
     }
 
     /// The body as one JSON value.
-    pub(super) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         self.read(&self.bytes)
     }
 
     /// The body as lines of JSON.
-    pub(super) fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, ClientError> {
+    pub(crate) fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, ClientError> {
         let lines = self.bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty());
         lines.map(|line| self.read(line)).collect()
     }
@@ -126,7 +127,7 @@ impl Answer {
 
 /// The open connections to one server.
 #[derive(Debug, Clone)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     agent: Agent,
     place: Place,
     token: Option<Secret>,
@@ -145,7 +146,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Exchange {
-    pub(super) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: Place) -> Self {
         Self {
             agent: agent(&place, RootCerts::WebPki),
             place,
@@ -156,7 +157,7 @@ impl Exchange {
     }
 
     /// Trusts these roots in place of the usual ones.
-    pub(super) fn set_roots(&mut self, pem: &[u8]) -> Result<(), ClientError> {
+    pub(crate) fn set_roots(&mut self, pem: &[u8]) -> Result<(), ClientError> {
         if self.place.socket.is_some() {
             return Err(ClientError::NoTls { address: self.place.address.clone() });
         }
@@ -173,24 +174,24 @@ impl Exchange {
         Ok(())
     }
 
-    pub(super) fn set_retries(&mut self, retries: Retries) {
+    pub(crate) fn set_retries(&mut self, retries: Retries) {
         self.retries = retries;
     }
 
-    pub(super) fn set_trace(&mut self, trace: TraceContext) {
+    pub(crate) fn set_trace(&mut self, trace: TraceContext) {
         self.trace = Some(trace);
     }
 
-    pub(super) fn set_token(&mut self, token: &str) {
+    pub(crate) fn set_token(&mut self, token: &str) {
         self.token = Some(Secret(format!("Bearer {token}")));
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.place.address
     }
 
     /// Sends the request, again where that is safe, and reads the whole answer.
-    pub(super) fn send(&self, call: Call) -> Result<Answer, ClientError> {
+    pub(crate) fn send(&self, call: Call) -> Result<Answer, ClientError> {
         let mut nth = 0;
         loop {
             nth += 1;
@@ -206,7 +207,7 @@ impl Exchange {
     }
 
     /// Sends the request once, and gives the body of its answer as it comes.
-    pub(super) fn stream(&self, call: &Call) -> Result<impl Read + Send + use<>, ClientError> {
+    pub(crate) fn stream(&self, call: &Call) -> Result<impl Read + Send + use<>, ClientError> {
         Ok(self.ask(call)?.into_body().into_with_config().limit(u64::MAX).reader())
     }
 

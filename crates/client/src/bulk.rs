@@ -1,12 +1,13 @@
 //! Calls that change many tasks, and the jobs that such a call may become.
 
-use super::exchange::Call;
-use super::url::queue_path;
-use super::{ADVANCE_TIMEOUT, Client, ClientError};
-use crate::{
+use crate::client::ADVANCE_TIMEOUT;
+use crate::exchange::Call;
+use crate::url::queue_path;
+use crate::{Client, ClientError};
+use serde::de::DeserializeOwned;
+use tickwheel_api::{
     BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobBody, JobsBody, PurgeAnswer, PurgeBody,
 };
-use serde::de::DeserializeOwned;
 
 impl Client {
     /// Cancels all tasks that a filter finds. `Err` in the answer: there are too many to wait for, and a job does it, see [`job`](Self::job).

@@ -1,10 +1,10 @@
 //! Why a call of the client did not give what was asked for.
 
-use crate::Problem;
-use crate::bad_request::shown_bytes;
 use rustls::CertificateError;
 use std::error::Error;
 use thiserror::Error;
+use tickwheel_api::Problem;
+use tickwheel_api::shown_bytes;
 
 /// Why a call failed. Whether it may have taken effect differs, and each variant says so.
 #[derive(Debug, Error)]
@@ -98,7 +98,7 @@ impl ClientError {
 }
 
 /// What is wrong with a certificate, and what to do.
-pub(super) fn untrusted(address: String, error: &CertificateError) -> ClientError {
+pub(crate) fn untrusted(address: String, error: &CertificateError) -> ClientError {
     use CertificateError as Bad;
     let (why, hint) = match error {
         Bad::Expired | Bad::ExpiredContext { .. } => {
@@ -137,7 +137,7 @@ pub(super) fn untrusted(address: String, error: &CertificateError) -> ClientErro
 }
 
 /// What a status outside 2xx means: the problem in the body, or that there is none.
-pub(super) fn refusal(status: u16, body: &[u8]) -> ClientError {
+pub(crate) fn refusal(status: u16, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Problem>(body) {
         Ok(problem) => ClientError::Problem(Box::new(problem)),
         Err(_) => {

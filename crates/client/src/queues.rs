@@ -1,9 +1,11 @@
 //! Queues: their counts, their settings, and what holds them.
 
-use super::exchange::Call;
-use super::url::{queue_path, queue_root};
-use super::{Client, ClientError};
-use crate::{DeleteQueueAnswer, PauseBody, QueueBody, QueueCounts, QueuesBody, QueuesQuery, SettingsBody};
+use crate::exchange::Call;
+use crate::url::{queue_path, queue_root};
+use crate::{Client, ClientError};
+use tickwheel_api::{
+    DeleteQueueAnswer, PauseBody, QueueBody, QueueCounts, QueuesBody, QueuesQuery, SettingsBody,
+};
 
 impl Client {
     /// All queues and how many tasks each has.

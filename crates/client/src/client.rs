@@ -1,39 +1,18 @@
-//! A small blocking HTTP client over the types of this crate: one method for each call of the API.
-//!
-//! It sends each call once, unless it is told to try again ([`Client::with_retries`]): then what had no effect is sent again, and what may have
-//! had one only if twice is as good as once: a put is not, for its task may be done by then, and the second would make another;
-//! [`Client::post_once`] is. An ack whose answer was lost answers `expired` the second time, so that is left to the caller, too.
+//! The client itself, and what goes with each of its calls.
 
-mod backups;
-mod bulk;
-mod error;
-mod exchange;
-mod exports;
-mod queues;
-mod retries;
-mod schedules;
-mod server;
-mod tasks;
-#[cfg(unix)]
-mod unix;
-mod url;
-mod workers;
-
-pub use error::ClientError;
-pub use retries::Retries;
-
-use crate::{PutAnswer, TraceContext};
-use exchange::Exchange;
+use crate::exchange::Exchange;
+use crate::url::server_place;
+use crate::{ClientError, Retries};
 use std::time::Duration;
-use url::server_place;
+use tickwheel_api::{PutAnswer, TraceContext};
 
 /// Where a server listens if nobody says otherwise.
 pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
 
 /// 30 s for one call: a healthy server answers in milliseconds, one on a busy disk in a few seconds.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// 10 minutes for a step of the virtual clock, which may fire millions of tasks before it answers.
-const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
+pub(crate) const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A connection to one server. Cloning is cheap, and clones share the open connections.
 ///
@@ -41,7 +20,7 @@ const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
 /// keys are given as they are; the client percent-encodes them.
 ///
 /// ```no_run
-/// use tickwheel_api::client::{Client, SERVER_URL_DEFAULT};
+/// use tickwheel_client::{Client, SERVER_URL_DEFAULT};
 /// use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
 ///
 /// let client = Client::new(SERVER_URL_DEFAULT)?;
@@ -51,11 +30,11 @@ const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
 /// for task in client.lease("close", &LeaseBody { wait_ms: 20_000, ..LeaseBody::default() })? {
 ///     client.ack("close", vec![task.token])?;
 /// }
-/// # Ok::<(), tickwheel_api::client::ClientError>(())
+/// # Ok::<(), tickwheel_client::ClientError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client {
-    exchange: Exchange,
+    pub(crate) exchange: Exchange,
 }
 
 /// What a put did.

@@ -1,8 +1,8 @@
 //! Backups that the server makes of itself.
 
-use super::exchange::Call;
-use super::{Client, ClientError};
-use crate::{BackupBody, BackupsBody};
+use crate::exchange::Call;
+use crate::{Client, ClientError};
+use tickwheel_api::{BackupBody, BackupsBody};
 
 impl Client {
     /// Begins a backup, and does not wait for it: [`backup`](Self::backup) says how it goes.
