@@ -24,7 +24,7 @@ usage: cargo xtask CHORE
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/behaviours.md, and a line for each test that is named after one
-  tidy [--never TEXT]  size of files, dead references, what has no place in the repository;
+  tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";

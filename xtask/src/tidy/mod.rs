@@ -3,9 +3,13 @@
 mod example;
 mod hosts;
 mod pages;
+mod plain;
+mod prose;
+mod retired;
 mod run;
 mod shape;
 mod strangers;
 mod unused;
+mod words;
 
 pub(crate) use run::run;

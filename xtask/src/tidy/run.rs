@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::strangers::Strangers;
-use super::{example, hosts, pages, shape, unused};
+use super::{example, hosts, pages, shape, unused, words};
 use crate::finding::report;
 use crate::root::{root, texts};
 
@@ -25,6 +25,7 @@ pub(crate) fn run(options: &[&str]) -> Result<()> {
     for text in &texts {
         shape::check(text, &mut findings);
         hosts::check(text, &mut findings);
+        words::check(text, &mut findings);
         strangers.check(text, &mut findings);
     }
     report("tidy", &format!("{} files", texts.len()), findings)
