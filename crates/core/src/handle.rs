@@ -14,8 +14,8 @@ use core::num::{NonZeroU32, NonZeroU64};
 /// A handle belongs to the queue that made it. Another queue may find one of its own entries
 /// under the same numbers, so do not mix them.
 ///
-/// It is 8 bytes and `Copy`, and so is `Option<Handle>` without growing, because a generation is
-/// never 0. The order of handles has no meaning; it is there so that a handle can be the key of a
+/// A handle is 8 bytes and `Copy`. `Option<Handle>` is 8 bytes too, because a generation is never
+/// 0. The order of handles has no meaning; it exists so that a handle can be the key of a
 /// `BTreeMap`.
 ///
 /// ```
@@ -25,7 +25,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(
-    /// The generation in the high word, the place in the low one. As one number it is stored and
+    /// The generation in the high word, the place in the low one. As one number they are stored and
     /// loaded at once; two halves that are stored apart and loaded together stall a processor.
     NonZeroU64,
 );

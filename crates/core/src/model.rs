@@ -8,8 +8,8 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
 /// A [`TimerQueue`] that is a sorted map from (deadline, order of insertion) to value.
 ///
-/// It is the oracle: every wheel is compared with it, step by step. It is not slow enough to be
-/// useless, but it is not what to use; that is [`Wheel`](crate::Wheel).
+/// The model is the oracle: every wheel is compared with it, step by step. It is fast enough to be
+/// usable, but the queue to use is [`Wheel`](crate::Wheel).
 ///
 /// [`next_wake`](TimerQueue::next_wake) is exact, always. `now` and `len` are O(1), the rest is
 /// O(log n). A handle is the insertion's number, so no two entries of a model ever share one.

@@ -1,4 +1,4 @@
-//! What a queue answers when it does not take an entry: [`Refused`], [`Refusal`] and
+//! The answers of a queue that does not take an entry: [`Refused`], [`Refusal`] and
 //! [`RescheduleError`].
 
 use core::error::Error;
@@ -52,7 +52,7 @@ pub enum RescheduleError {
 const ELAPSED: &str = "the deadline is not after now; the earliest one is now + 1";
 const TOO_FAR: &str = "the deadline is beyond what this queue can hold; the latest one ever is u64::MAX - 1";
 
-/// What is wrong with a deadline, whether it came with an insertion or with a reschedule.
+/// The fault of a deadline, whether it came with an insertion or with a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
     Elapsed,

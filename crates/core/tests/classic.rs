@@ -1,4 +1,4 @@
-//! What all five textbook queues have in common besides the suite.
+//! Tests of all five textbook queues besides the suite.
 
 use tickwheel_core::TimerQueue;
 use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};

@@ -32,7 +32,7 @@ fn c23_a_cancelled_entry_is_gone_at_once() {
     assert_eq!(heap.next_wake(), Some(1));
 }
 
-/// Whatever leaves, in whatever order, the others fire in theirs.
+/// Entries may leave in any order; the others fire in theirs.
 #[test]
 fn c23_a_cancel_anywhere_leaves_the_rest_in_order() {
     for stride in [1, 7, 37, 61, 99] {

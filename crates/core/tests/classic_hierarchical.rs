@@ -1,4 +1,4 @@
-//! The hierarchical wheel: where entries are, when they come down, and what that costs. C1 to C16.
+//! The hierarchical wheel: where entries are, when they cascade, and the cost of that. C1 to C16.
 
 use tickwheel_core::classic::{HierarchicalWheel, Placement};
 use tickwheel_core::{Handle, Refusal, RescheduleError, TimerQueue};

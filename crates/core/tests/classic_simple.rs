@@ -1,4 +1,4 @@
-//! The simple wheel: one turn, and what is beyond it. C22.
+//! The simple wheel: one turn, and the deadlines beyond it. C22.
 
 use tickwheel_core::classic::SimpleWheel;
 use tickwheel_core::{Refusal, RescheduleError, TimerQueue};

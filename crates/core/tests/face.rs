@@ -1,4 +1,4 @@
-//! The public face: what callers may rely on besides behaviour.
+//! The public API: guarantees besides behaviour.
 
 use std::error::Error;
 
@@ -26,7 +26,7 @@ fn queues_can_be_chosen_at_run_time() {
 
 #[test]
 fn refusals_are_errors_that_read_well() {
-    // A value that can neither be printed nor compared.
+    // A value that implements neither `Debug` nor `PartialEq`.
     struct Opaque;
     let refused: Refused<Opaque> = Wheel::new(5).insert(5, Opaque).unwrap_err();
     assert_eq!(format!("{refused:?}"), "Refused { why: Elapsed, .. }");

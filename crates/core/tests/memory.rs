@@ -1,5 +1,5 @@
-//! What the wheel holds: small when empty, flat under churn. One test to a process would be best
-//! for resident memory, so there is only one that reads it.
+//! The memory of the wheel: small when empty, flat under churn. Resident memory is best measured
+//! with one test per process, so only one test reads it.
 
 use tickwheel_core::{TimerQueue, Wheel};
 

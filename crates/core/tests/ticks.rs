@@ -92,8 +92,9 @@ proptest! {
     }
 }
 
-/// The property above once asked that a delay beyond 64 bits of nanoseconds is kept in full, by a
-/// clock at its last nanosecond. It cannot be; what holds is that no queue takes it.
+/// An earlier version of this property wanted a delay beyond 64 bits of nanoseconds kept in full,
+/// by a clock at its last nanosecond. That is impossible; the property that holds is that no queue
+/// accepts such a delay.
 #[test]
 fn a_delay_beyond_the_end_of_time_is_refused_and_not_shortened() {
     let nano = NonZeroU64::MIN;

@@ -1,5 +1,5 @@
-//! What the wheel promises beyond the laws of every queue: how exact its wake is, and what idle
-//! time costs.
+//! Promises of the wheel beyond the laws of every queue: how exact its wake is, and the cost of
+//! idle time.
 
 use tickwheel_core::{Handle, TimerQueue, Wheel};
 
@@ -52,7 +52,7 @@ fn idle_time_leaves_no_trace() {
         let fresh = wheel.heap_bytes();
         assert_eq!(wheel.advance_with((1 << exponent) + 1, |_, _| ()), 1);
         wheel.insert(wheel.now() + 1, ()).unwrap();
-        // What fires is gathered in a vector, which is kept.
+        // The values that fire are gathered in a vector, which is kept.
         assert!(wheel.heap_bytes() <= fresh + 64, "after 2^{exponent} ticks");
         assert_eq!(wheel.next_wake(), Some(wheel.now() + 1));
     }

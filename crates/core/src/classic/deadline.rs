@@ -1,11 +1,12 @@
-//! [`accept`]: what every queue of this module asks of a deadline before anything else.
+//! [`accept`]: the check of a deadline that every queue of this module makes first.
 
 use crate::refusal::Objection;
 
 /// The deadline that an entry gets: the one asked for, rounded up to a multiple of `tick`.
 ///
-/// Up, because an entry may fire late by less than a tick, but never early. What does not fit
-/// after rounding is too far; a smaller deadline instead would be an early one.
+/// The deadline is rounded up, because an entry may fire late by less than a tick, but never early.
+/// A deadline that does not fit into 64 bits after rounding is too far; a smaller one instead would
+/// be too early.
 pub(super) fn accept(deadline: u64, now: u64, tick: u64) -> Result<u64, Objection> {
     if deadline == u64::MAX {
         return Err(Objection::TooFar);

@@ -16,8 +16,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// slot that have no round left and passes over the others. It is scheme 6 of Varghese and Lauck
 /// (1987), and the timer of Netty (version 3.1, 2009) and of Dubbo.
 ///
-/// Those count the rounds down at each visit. Here they are not stored: they follow from the
-/// deadline, so a long jump takes any number of rounds off all entries at once.
+/// Netty and Dubbo count the rounds down at each visit. This wheel does not store them: they follow
+/// from the deadline, so a long jump takes any number of rounds off all entries at once.
 ///
 /// # Cost
 /// n is the number of entries, s of slots.
@@ -29,8 +29,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `next_wake` | O(slots and entries the hand passes until then), so O(s + n) |
 /// | `advance` | O(1) for each slot visited, at most s of them, and for each entry there, due or not; O(k log k) for the k that fire |
 ///
-/// A jump visits each slot once at most, however many turns long it is. `next_wake` is exact,
-/// always: waking at each visit instead would be one wake a turn, for nothing.
+/// A jump visits each slot once at most, however many turns long it is. `next_wake` is always
+/// exact. Waking at each visit instead would cost one useless wake per turn.
 ///
 /// # Slots and tick
 /// Any positive number of slots will do; Netty and Dubbo round it up to a power of two. Of the n
@@ -39,8 +39,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// With a tick of more than 1, a deadline is rounded up to a multiple of the tick when it comes in,
 /// and that is the entry's deadline from then on: [`deadline`](TimerQueue::deadline) and `fire`
 /// report it, and equal ones fire in order of insertion. So an entry is late by less than a tick,
-/// and never early. (Netty visits a tick when it has *passed*, which is late by up to a tick, but
-/// never by 0.) What is beyond `u64::MAX - 1` after rounding is
+/// and never early. (Netty visits a tick when it has *passed*, so an entry there is late by up to a
+/// tick, but never by 0.) A deadline beyond `u64::MAX - 1` after rounding is
 /// [`TooFar`](crate::Refusal::TooFar).
 ///
 /// # What it is not
@@ -82,7 +82,7 @@ pub struct HashedWheel<T> {
     start: u64,
     now: u64,
     tick: u64,
-    /// In no order; what fires is sorted then.
+    /// In no order; the entries that fire are sorted when they are taken out.
     slots: Vec<List>,
     slab: Slab<T>,
 }
@@ -156,7 +156,7 @@ impl<T> HashedWheel<T> {
         self.slots[slot].unlink(&mut self.slab, place);
     }
 
-    /// What is due by `now`, in the order in which it fires.
+    /// The entries that are due by `now`, in the order in which they fire.
     fn due(&self, now: u64) -> Vec<u32> {
         let mut due = Vec::new();
         let (last_visited, current) = (self.index(self.now), self.index(now));
@@ -219,7 +219,7 @@ impl<T> TimerQueue<T> for HashedWheel<T> {
             for place in self.slots[self.slot(index)].places(&self.slab) {
                 nearest = nearest.min(self.slab[place].deadline);
             }
-            // Nothing that is due within this turn can be in a slot that comes later.
+            // An entry that is due within this turn cannot be in a later slot.
             if nearest < u64::MAX && self.index(nearest) <= index {
                 break;
             }

@@ -24,8 +24,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `insert`, `cancel`, `reschedule` | O(log n) |
 /// | `advance` | O(log n) for each entry fired, whatever the ticks |
 ///
-/// One insertion into a heap of n is O(log n). It is all n of them together that are O(n log n),
-/// and one is often told for the other.
+/// One insertion into a heap of n is O(log n). All n insertions together are O(n log n); the two
+/// are often confused.
 ///
 /// `next_wake` is exact, always. Deadlines up to `u64::MAX - 1` are held as they are. Order is
 /// decided by comparing (deadline, number of insertion), never by the sign of a difference, so

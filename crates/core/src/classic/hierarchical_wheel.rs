@@ -159,8 +159,8 @@ impl<T> HierarchicalWheel<T> {
         Self { size: Some(size), ..Self::with_levels(start, tick, &[size]) }
     }
 
-    /// An empty wheel whose time is `start`, with exactly these levels, each of so many slots, the
-    /// finest first. A deadline that the last level does not cover is
+    /// An empty wheel whose time is `start`. `sizes` has the number of slots of each level, the
+    /// finest first; there are no other levels. A deadline that the last level does not cover is
     /// [`TooFar`](crate::Refusal::TooFar).
     ///
     /// As the last level's clock is rounded down to its tick, the reach varies: between its turn
@@ -282,8 +282,8 @@ impl<T> HierarchicalWheel<T> {
 
     /// The index of the lowest level that covers a deadline, which is made if it is not there.
     ///
-    /// There is an end to that: each level turns at least twice as long as the one below, and one
-    /// whose turn is cut off at the end of time covers everything.
+    /// The search ends: each level turns at least twice as long as the one below, and a level whose
+    /// turn is cut off at the end of time covers everything.
     fn level_for(&mut self, deadline: u64) -> usize {
         let mut index = 0;
         loop {
@@ -311,8 +311,8 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    /// What is due at `expiry`, the nearest of all buckets, in the order in which it fires. Buckets
-    /// of several levels may expire together, and each may hold some of it.
+    /// The entries that are due at `expiry`, the nearest of all buckets, in the order in which they
+    /// fire. Buckets of several levels may expire together, and each may hold some of them.
     fn due(&self, expiry: u64) -> Vec<u32> {
         let mut due = Vec::new();
         for &(_, home) in self.buckets.range((expiry, 0)..=(expiry, usize::MAX)) {
@@ -323,8 +323,8 @@ impl<T> HierarchicalWheel<T> {
         due
     }
 
-    /// Empties the buckets that expire at `expiry`, which is now, and files their entries again:
-    /// as now is in the coarse slots, finer levels cover them.
+    /// Empties the buckets that expire at `expiry`, which is now, and files their entries again.
+    /// Now is inside the span of these coarse slots, so finer levels cover the entries.
     fn cascade(&mut self, expiry: u64) {
         while let Some(&(first, home)) = self.buckets.first()
             && first == expiry

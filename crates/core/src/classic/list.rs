@@ -35,7 +35,7 @@ impl List {
 
     /// Puts an entry before those that fire later, in a list that is in order.
     ///
-    /// It is looked for from the end, so what is to be the last finds its place in O(1).
+    /// The search starts at the end, so the latest deadline finds its place in O(1).
     pub(super) fn insert_in_order<T>(&mut self, slab: &mut Slab<T>, place: u32) {
         let mut before = self.last;
         while let Some(other) = before

@@ -1,10 +1,10 @@
 //! The textbook: five ways to wait for a deadline, each plain enough to be read in one sitting.
 //!
-//! They are here to be understood, and to check one another. **The queue to use is
-//! [`Wheel`](crate::Wheel).** All of them, and `Wheel` too, obey the same laws, those of
+//! These types are here to be understood, and to check one another. **The queue to use is
+//! [`Wheel`](crate::Wheel).** All of them, and `Wheel` too, obey the laws of
 //! [`TimerQueue`](crate::TimerQueue): never early, equal deadlines in order of insertion, a handle
-//! that finds its own entry or nothing. The textbook systems do not all keep them; where one does
-//! not, the type says so and keeps the law.
+//! that finds its own entry or nothing. Some textbook systems break one of these laws; the type
+//! then says so and keeps the law.
 //!
 //! Read them in this order. n is the number of entries, s of slots, l of levels, b of buckets in
 //! use.
@@ -18,7 +18,7 @@
 //! | [`HierarchicalWheel`] | coarse slots for what is far | O(l + log b) | O(log b) | O(log b), early by up to l stops | O(l) for an entry, at most l times in its life | its last turn, or the end of time |
 //! | [`Wheel`](crate::Wheel) | the one to use; its page has the costs | | | | | the end of time |
 //!
-//! What fires, and when, is the same for all:
+//! All of them fire the same values at the same times:
 //!
 //! ```
 //! use tickwheel_core::TimerQueue;
@@ -43,9 +43,9 @@
 //! }
 //! ```
 //!
-//! The first two compare deadlines and so pay for n. The wheels reckon with them instead: a
-//! deadline *is* a place. What a wheel pays for is distance, and each of the three pays it in
-//! another coin: refusal, rounds, levels.
+//! The first two compare deadlines, and so their cost grows with n. The wheels compute the place
+//! from the deadline instead. The cost of a wheel grows with distance, and each of the three wheels
+//! pays it in another way: by refusal, by rounds, or by levels.
 //!
 //! # Where they come from
 //! George Varghese and Tony Lauck compared seven schemes in "Hashed and hierarchical timing

@@ -12,9 +12,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// A ring of s slots, one for each of the next s ticks: a clock face with one hand.
 ///
-/// The hand stands at now, and a deadline so many ticks ahead is so many slots ahead. There is
-/// nothing to compare and nothing to search. It is scheme 4 of Varghese and Lauck (1987), and what
-/// logic simulators had before it.
+/// The hand stands at now, and a deadline n ticks ahead is n slots ahead of it. There is nothing to
+/// compare and nothing to search. This is scheme 4 of Varghese and Lauck (1987); logic simulators
+/// used it before them.
 ///
 /// # Cost
 /// s is the number of slots.
@@ -155,7 +155,7 @@ impl<T> TimerQueue<T> for SimpleWheel<T> {
         if self.len() == 0 {
             return None;
         }
-        // Something is pending, so the hand meets it before it has gone round.
+        // Something is pending, so the hand meets it within one turn.
         (self.now + 1..u64::MAX).find(|&tick| !self.slots[self.slot_of(tick)].is_empty())
     }
 

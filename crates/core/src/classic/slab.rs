@@ -22,15 +22,15 @@ pub(super) struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// What decides which of two entries fires first.
+    /// The sort key: of two entries the one with the smaller key fires first.
     pub(super) fn order(&self) -> (u64, u64) {
         (self.deadline, self.seq)
     }
 }
 
-/// A room for one entry at a time, each tenant with a generation of its own.
+/// A place for one entry at a time; each entry gets its own generation.
 struct Room<T> {
-    /// The tenant's, or the next one's.
+    /// Generation of the present entry, or of the next one if the room is empty.
     generation: NonZeroU32,
     entry: Option<Entry<T>>,
 }

@@ -9,9 +9,10 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// A list in order of deadline: what fires next stands at the front.
 ///
-/// It is what operating systems began with, and scheme 2 of Varghese and Lauck (1987). An entry
-/// looks for its place from the end, so a program whose timeouts are all of one length pays O(1)
-/// for each: the latest deadline is always the newest. Mixed lengths make it walk.
+/// Operating systems began with this list, and it is scheme 2 of Varghese and Lauck (1987). An
+/// entry looks for its place from the end, so a program whose timeouts all have the same length
+/// pays O(1) for each: the latest deadline is always the newest. With mixed lengths the search
+/// walks.
 ///
 /// # Cost
 /// n is the number of entries.

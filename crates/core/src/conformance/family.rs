@@ -9,15 +9,17 @@ pub trait Family {
     /// The queue under test.
     type Queue<T>: TimerQueue<T>;
 
-    /// `next_wake` is the nearest deadline, exactly, while nothing is cancelled or rescheduled. If
-    /// not, it may ask for stops on the way.
+    /// Whether `next_wake` is exactly the nearest deadline while nothing is cancelled or
+    /// rescheduled. If not, it may ask for stops on the way.
     const EXACT_WAKE: bool = true;
 
-    /// How far ahead a deadline may be: every one that is at most so many ticks after now is taken,
-    /// at any time, and none more than twice as far. The checks keep within it. At least 60.
+    /// How many ticks ahead a deadline may be (at least 60). The queue accepts every deadline up to
+    /// this distance, at any time, and refuses every one that is more than twice as far. The checks
+    /// stay within the distance.
     const REACH: u64 = u64::MAX;
 
-    /// Deadlines are rounded up to a multiple of it. Scripts take any, the checks need 1.
+    /// The length of a tick: deadlines are rounded up to a multiple of it. Scripts accept any tick,
+    /// the checks need 1.
     const TICK: u64 = 1;
 
     /// An empty queue whose time is `start`.
@@ -35,7 +37,7 @@ pub trait Family {
 /// cannot name.
 pub type Catch = fn(&mut dyn FnMut()) -> bool;
 
-/// So many ticks ahead, or as many as the queue reaches.
+/// The distance `ahead`, cut off at the queue's reach.
 pub(super) fn within<F: Family>(ahead: u64) -> u64 {
     ahead.min(F::REACH)
 }

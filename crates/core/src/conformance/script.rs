@@ -14,9 +14,9 @@ use crate::{Handle, Model, Refusal, RescheduleError, TimerQueue};
 /// A tick, named in relation to now, so that scripts stay near what may go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// So many ticks after now.
+    /// Ticks after now.
     Ahead(u64),
-    /// So many ticks before now.
+    /// Ticks before now.
     Behind(u64),
     /// Near the next multiple of 2^`bits` after now: there, or up to 127 ticks off.
     Edge {
@@ -25,7 +25,8 @@ pub enum Aim {
         /// How far off.
         off: i8,
     },
-    /// So many ticks after the begin of a slot of 2^`bits` ticks, so many slots after the one of now.
+    /// A tick within a slot of 2^`bits` ticks: `slots` after the slot of now, and `ticks` after its
+    /// begin.
     Slot {
         /// The logarithm of the slot's size, below 64.
         bits: u32,
@@ -73,25 +74,26 @@ pub enum Step {
     RescheduleBeside(usize, usize),
     /// Let time pass, or try to turn it back.
     Advance(Aim),
-    /// Let time pass, with a `fire` that panics at the value that comes after so many others.
+    /// Let time pass, with a `fire` that panics after the given number of values.
     Panic(Aim, usize),
     /// Advance to the queue's own next wake.
     Follow,
 }
 
-/// What the panics of [`Step::Panic`] say, so that a panic hook can keep silent about them.
+/// The panic message of [`Step::Panic`], so that a panic hook can keep silent about it.
 pub const ON_PURPOSE: &str = "a body fails, on purpose";
 
-/// Whether what a panic carries is the script's own, [`ON_PURPOSE`]. Any other panic is a finding, and
-/// not to be caught.
+/// Whether a panic's payload is the script's own, [`ON_PURPOSE`]. Any other panic is a finding and
+/// must not be caught.
 #[must_use]
 pub fn is_on_purpose(payload: &(dyn Any + Send)) -> bool {
-    // A text is a `String` when it was put together.
+    // A formatted message is a `String`.
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)) == Some(ON_PURPOSE)
 }
 
-/// What a queue handed out while time passed, and whether `fire` panicked at the last of it.
+/// The values that a queue handed out while time passed, and whether `fire` panicked at the last of
+/// them.
 type HandedOut = (Vec<(u64, usize)>, bool);
 
 /// One accepted insertion: the handles of both sides, and the number of the value.
@@ -102,7 +104,7 @@ struct Claim {
     id: usize,
 }
 
-/// The queue under test, the model beside it, and a claim for everything that was ever accepted.
+/// The queue under test, the model beside it, and a claim for every accepted insertion.
 ///
 /// The queue holds values that tell when they are dropped, the model holds their numbers.
 struct Replay<F: Family> {
@@ -173,13 +175,13 @@ impl<F: Family> Replay<F> {
         pick.checked_rem(self.claims.len())
     }
 
-    /// The deadline of a claim, or now, which nobody accepts, if it is stale.
+    /// The deadline of a claim; if the claim is stale, now, which no queue accepts.
     fn deadline_of(&self, pick: usize) -> u64 {
         let deadline = self.pick(pick).and_then(|index| self.model.deadline(self.claims[index].model));
         deadline.unwrap_or(self.model.now())
     }
 
-    /// What a deadline becomes by the law of rounding. The model has a tick of 1.
+    /// The deadline after rounding, as the model has to get it, since the model's tick is 1.
     fn rounded(&self, deadline: u64) -> u64 {
         if deadline <= self.model.now() {
             return deadline;
@@ -293,7 +295,7 @@ fn hand_out<T>(
             assert!(panic_after.is_none_or(|after| list.len() <= after), "{ON_PURPOSE}");
         }));
     };
-    // What is not on purpose is for the caller of the script.
+    // A panic that is not on purpose goes on to the caller of the script.
     let panicked = if panic_after.is_some() {
         catch(&mut body)
     } else {

@@ -1,4 +1,4 @@
-//! [`Cards`]: what has to be known of entries that are filed and do not live in their slot.
+//! [`Cards`]: the data of entries that are filed and do not live in their slot.
 
 use alloc::vec::Vec;
 
@@ -12,14 +12,14 @@ pub(super) struct Highs {
     pub(super) number: u32,
 }
 
-/// The cards of the entries of one chunk. Of a place that is not taken they mean nothing.
+/// The cards of the entries of one chunk. The card of a free place has no meaning.
 pub(super) struct CardSet {
     /// Where the record of each entry is.
     pub(super) seats: [Seat; CHUNK_PLACES],
-    /// The high words, where all entries have the same, in a chunk that was drained.
+    /// The high words, if all entries of the chunk have the same ones, as in a drained chunk.
     shared: Highs,
-    /// The set of the high words of each entry; `NIL` if they are shared. Of an unused set of
-    /// cards, the next one.
+    /// Index of the set of high words of each entry; `NIL` if they are shared. In an unused set of
+    /// cards: the next unused one.
     highs: u32,
 }
 
@@ -137,14 +137,14 @@ impl Cards {
         self.highs.get(at(set.highs)).map_or(set.shared, |highs| highs[index])
     }
 
-    /// Writes down the high words of an entry of a chunk in which each has its own.
+    /// Stores the high words of an entry whose chunk has high words for each entry.
     pub(super) fn set_highs(&mut self, chunk: ChunkId, index: usize, highs: Highs) {
         let id = self.set(chunk).highs;
         self.highs[at(id)][index] = highs;
     }
 }
 
-/// For tests.
+/// For tests only.
 #[cfg(test)]
 impl Cards {
     /// Panics if a set of cards belongs to none of these chunks and is not unused, or to two. Each

@@ -19,18 +19,18 @@ use crate::Handle;
 /// Places in a chunk. A chunk of `u64` values is 1 KB.
 pub(super) const CHUNK_PLACES: usize = 64;
 
-/// So many places there may be for each entry, and so many more, before the holes of chunks with few
-/// entries are given to the commons.
+/// The holes of chunks with few entries are given to the commons once there are more than
+/// `PLACES_FOR_EACH` places per entry, and `PLACES_FOR_ALL` places besides.
 pub(super) const PLACES_FOR_EACH: usize = 16;
 pub(super) const PLACES_FOR_ALL: usize = 1 << 16;
 
 const NO_ENTRY: &str = "an entry is at the place";
 
-/// What is known of a chunk.
+/// The owner and the fill of one chunk; its entries are in the spots.
 struct Chunk {
-    /// The slot that it belongs to, or `COMMONS`, or `DRAIN`.
+    /// The slot that the chunk belongs to, or `COMMONS`, or `DRAIN`.
     owner: SlotId,
-    /// How many of its places are taken.
+    /// Number of its places that are taken.
     taken: u32,
 }
 
@@ -56,7 +56,7 @@ const fn places_of(id: ChunkId) -> Range<Place> {
 pub(super) enum Taken<T> {
     /// The value.
     Value(T),
-    /// The value, and the slot that has lost its chunk by that.
+    /// The value, and the slot that lost its last entry of that chunk.
     Emptied(T, SlotId),
     /// The entry does not live in a slot.
     Filed,
@@ -71,7 +71,7 @@ pub(super) enum Taken<T> {
 pub(super) struct Chunks<T> {
     spots: Vec<Spot<T>>,
     /// Apart from the spots, and small, because every insertion and every cancel needs it, and it
-    /// shall be in the cache.
+    /// should stay in the cache.
     chunks: Vec<Chunk>,
     links: Vec<Link>,
     commons: Home,
@@ -82,14 +82,14 @@ pub(super) struct Chunks<T> {
     cards: Cards,
     /// How many chunks there may be.
     limit: usize,
-    /// The chunk whose turn it is to be looked at by `next_sparse`.
+    /// The chunk that `next_sparse` looks at next.
     hand: ChunkId,
-    /// `PLACES_FOR_ALL`, but for tests.
+    /// `PLACES_FOR_ALL`; tests set a smaller number.
     pub(super) spare: usize,
 }
 
 impl<T> Chunks<T> {
-    /// So that each place is below `NIL`.
+    /// Keeps each place below `NIL`.
     pub(super) const LIMIT: usize = (1 << 26) - 1;
 
     pub(super) const fn new() -> Self {
@@ -126,8 +126,8 @@ impl<T> Chunks<T> {
         self.unused == NIL && self.chunks.len() >= self.limit
     }
 
-    /// Whether there are so many places for so few entries that no chunk shall be added as long as
-    /// the holes of others can be had. No chunk is unused then.
+    /// Whether there are so few entries for the number of places that no chunk should be added
+    /// while other chunks have holes. No chunk is unused then.
     pub(super) fn is_sparse(&self, len: usize) -> bool {
         self.unused == NIL && self.chunks.len() * CHUNK_PLACES > PLACES_FOR_EACH * len + self.spare
     }
@@ -152,9 +152,9 @@ impl<T> Chunks<T> {
         self.spots.get(at(place))?.is_of(handle).then_some(place)
     }
 
-    /// Moves the entry that `handle` is a claim on, if it lives in a slot and is not moved nearer: the
-    /// slot is opened before its old deadline, and it is found then. Whether it was moved; `None` if
-    /// there is no such entry.
+    /// Moves the deadline of the entry that `handle` names, if the entry lives in a slot and the
+    /// new deadline is not nearer. The slot is opened before the old deadline, so the entry is
+    /// found in time. Returns whether it was moved; `None` if there is no such entry.
     #[inline]
     pub(super) fn postpone(&mut self, handle: Handle, deadline_low: u32) -> Option<bool> {
         let spot = self.spots.get_mut(at(handle.place())).filter(|spot| spot.is_of(handle))?;
@@ -168,7 +168,8 @@ impl<T> Chunks<T> {
         self.chunks[at(id)].owner
     }
 
-    /// The generation of the entry at a place. There has to be one, as in the next two.
+    /// The generation of the entry at a place. The place must be taken; the next two methods need
+    /// that too.
     #[inline]
     pub(super) fn generation(&self, place: Place) -> NonZeroU32 {
         self.spots[at(place)].generation().expect(NO_ENTRY)
@@ -278,7 +279,7 @@ impl<T> Chunks<T> {
     /// Gives a home that has no room one more chunk. False if there may be no more.
     pub(super) fn add(&mut self, home: &mut Home, owner: SlotId) -> bool {
         debug_assert!(!home.has_room(), "the holes there are would be forgotten");
-        // The places of the chunk become the holes, in their order.
+        // The places of the chunk become holes, in their order.
         let hole = |place: Place| Spot::hole(place.wrapping_sub(1), place + 1);
         let mut id = self.unused;
         if id == NIL {
@@ -323,8 +324,9 @@ impl<T> Chunks<T> {
         self.cards.add(id, Some(shared));
     }
 
-    /// Moves a chunk from the drain to the commons, if the one that is there longest is half free:
-    /// it may have an entry for long, which was rescheduled to a later deadline.
+    /// Moves a chunk from the drain to the commons if the chunk that has been in the drain longest
+    /// is half free. Such a chunk may keep an entry for long, if that was rescheduled to a later
+    /// deadline.
     fn reclaim(&mut self) -> bool {
         match self.drain.first() {
             Some(id) if at(self.chunks[at(id)].taken) <= CHUNK_PLACES / 2 => {
@@ -335,7 +337,7 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// Moves a chunk from the drain to the commons: its holes are there to be filled again.
+    /// Moves a chunk from the drain to the commons, so that its holes can be filled again.
     pub(super) fn move_to_commons(&mut self, id: ChunkId) {
         self.drain.unlink(&mut self.links, id);
         self.cards.separate(id);
@@ -392,7 +394,7 @@ impl<T> Chunks<T> {
     pub(super) fn file_drained(&mut self, id: ChunkId, mut file: impl FnMut(Place, u32) -> Seat) {
         let first = places_of(id).start;
         let spots = &self.spots[at(first)..at(first) + CHUNK_PLACES];
-        // All lines are asked for before the first is worked on: most come from far away.
+        // All cache lines are loaded before the first is used: most of them are far away in memory.
         let lows: [Option<u32>; CHUNK_PLACES] = array::from_fn(|index| spots[index].deadline_low());
         let seats = &mut self.cards.set_mut(id).seats;
         for ((place, low), seat) in (first..).zip(lows).zip(seats) {
@@ -426,7 +428,7 @@ impl<T> Chunks<T> {
     }
 }
 
-/// For tests.
+/// For tests only.
 #[cfg(test)]
 impl<T> Chunks<T> {
     pub(super) fn with_limit(limit: usize) -> Self {

@@ -1,4 +1,4 @@
-//! Where an entry lives: taking it in, taking it out, moving it.
+//! Where an entry lives: adding it, removing it, moving it.
 
 use super::Wheel;
 use super::card::Highs;
@@ -10,11 +10,11 @@ use super::spot::Entry;
 use super::tree::{FEW, Slot};
 use crate::Handle;
 
-/// So many chunks are looked at before one is added to a wheel with many places for few entries.
+/// Chunks that are looked at before one is added to a wheel with many places for few entries.
 const CHUNKS_IN_SWEEP: usize = 8;
 
 impl<T> Wheel<T> {
-    /// Takes an entry in. Gives the value back if there is no place left.
+    /// Adds an entry. Gives the value back if there is no place left.
     #[inline(always)]
     pub(super) fn take_in(&mut self, number: Number, deadline: u64, value: T) -> Result<Handle, T> {
         let generation = number.generation;
@@ -32,7 +32,7 @@ impl<T> Wheel<T> {
         Ok(Handle::new(place, generation))
     }
 
-    /// The same, where the slot is in no ring, or has no chunk with room for the entry.
+    /// Adds an entry whose slot is in no ring, or has no chunk with a free place.
     #[inline(never)]
     fn take_in_anew(&mut self, number: Number, deadline: u64, value: T) -> Result<Place, T> {
         let sparse = self.chunks.is_sparse(self.len);
@@ -58,7 +58,7 @@ impl<T> Wheel<T> {
                 }
                 break;
             }
-            // Its time is the next to come: it is too late to let it grow.
+            // The slot's time comes next, so it is too late to let it grow.
             self.tree.open(id);
             id = self.tree.finest_in(id, deadline);
         }
@@ -168,7 +168,7 @@ impl<T> Wheel<T> {
         self.move_elsewhere(handle, owner, deadline)
     }
 
-    /// The same, where the entry would not be found in its slot, or lives in none.
+    /// Moves an entry that would not be found in its slot, or that lives in no slot.
     #[inline(never)]
     fn move_elsewhere(&mut self, handle: Handle, owner: SlotId, deadline: u64) -> Option<Handle> {
         let place = handle.place();
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
             let Ok(handle) = moved else { panic!("there was room for one more chunk") };
             return Some(handle);
         }
-        // There may be no room anywhere else: the entry stays where it is.
+        // There may be no free place anywhere else: the entry stays where it is.
         if owner < DRAIN {
             self.evict(chunk_of(place));
             self.tree.prune(owner);
@@ -207,7 +207,7 @@ impl<T> Wheel<T> {
     }
 }
 
-/// About how many entries are in the slot itself: never fewer than there are.
+/// Upper bound of the number of entries in the slot itself.
 #[inline]
 pub(super) fn weight(slot: &Slot) -> usize {
     slot.list.len() + slot.home.count() * CHUNK_PLACES

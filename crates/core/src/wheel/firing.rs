@@ -9,7 +9,7 @@ use super::id::{NIL, Place, SlotId};
 /// An entry that is due.
 #[derive(Clone, Copy)]
 pub(super) struct Due {
-    /// The number of its insertion, in one word.
+    /// The number of its insertion, as one word.
     key: u64,
     place: Place,
 }
@@ -36,7 +36,7 @@ impl<T> Wheel<T> {
         firing.fired
     }
 
-    /// Takes what is due at the base off the lists, and brings it into order.
+    /// Takes the entries that are due at the base off the lists, and sorts them.
     fn take_off(&mut self, due: &mut Vec<Due>) {
         if let Some(id) = self.tree.tick_slot() {
             self.take_off_all(id, due);
@@ -48,7 +48,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The slot is that of one tick: all of its entries are due.
+    /// Takes all entries of a slot that spans one tick: all of them are due.
     fn take_off_all(&mut self, id: SlotId, due: &mut Vec<Due>) {
         let list = &mut self.tree.slot_mut(id).list;
         due.resize(list.len(), Due { key: 0, place: NIL });
@@ -63,7 +63,7 @@ impl<T> Wheel<T> {
         });
     }
 
-    /// Those for which no ring was made.
+    /// Takes the due entries among the few, for which no ring was made.
     fn take_off_few(&mut self, due: &mut Vec<Due>) {
         let tick_low = self.tree.base() as u32;
         let Some(slot) = self.tree.few_mut() else {

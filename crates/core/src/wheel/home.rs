@@ -2,10 +2,10 @@
 
 use super::id::{ChunkId, NIL, Place, SlotId, at};
 
-/// Owner of the chunks whose entries are of any slots. It is no slot.
+/// Owner of the chunks that hold entries of any slots. Not the id of a slot.
 pub(super) const COMMONS: SlotId = NIL;
 /// Owner of the chunks of slots that were opened: their entries are in the lists of finer slots,
-/// and no place is filled again before all are free. It is no slot.
+/// and no place is filled again before all are free. Not the id of a slot.
 pub(super) const DRAIN: SlotId = NIL - 1;
 
 /// The neighbours of a chunk in its home; or the next one of the unused chunks.
@@ -22,7 +22,7 @@ impl Link {
 /// The chunks of one owner, in the order in which they came to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Home {
-    /// The hole that was made last: its line is still in the cache.
+    /// The hole that was made last: its cache line is probably still in the cache.
     pub(super) hole: Place,
     first: ChunkId,
     last: ChunkId,
@@ -73,7 +73,7 @@ impl Home {
     }
 }
 
-/// For tests.
+/// For tests only.
 #[cfg(test)]
 impl Home {
     /// The chunks, the first first. Panics if they are not linked both ways, or miscounted.

@@ -14,7 +14,7 @@ pub(super) type FanId = u32;
 /// Where a record is: the number of its block, then 4 bits of position within the block.
 pub(super) type Seat = u32;
 
-/// No such thing.
+/// Stands for "none".
 pub(super) const NIL: u32 = u32::MAX;
 
 /// An id as an index.

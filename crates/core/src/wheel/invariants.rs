@@ -1,4 +1,4 @@
-//! What holds between any two calls, checked from inside.
+//! The invariants of the wheel between any two calls, checked from inside.
 
 use super::Wheel;
 use super::chunk::CHUNK_PLACES;

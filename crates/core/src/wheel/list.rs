@@ -11,7 +11,7 @@ pub(super) const BLOCK_RECORDS: usize = 16;
 #[repr(align(64))]
 struct Block([Place; BLOCK_RECORDS]);
 
-/// What belongs to a block besides its records.
+/// The fields of a block besides its records.
 struct Link {
     /// The block that was filled before this one, or the next unused one.
     next: u32,
@@ -85,7 +85,7 @@ impl Blocks {
         Some(place)
     }
 
-    /// Removes the record at `seat`. The newest record takes its seat, and is returned if it is
+    /// Removes the record at `seat`. The newest record moves to this seat; it is returned if it is
     /// another one.
     pub(super) fn remove(&mut self, list: &mut List, seat: Seat) -> Option<Place> {
         let newest = self.pop(list)?;
@@ -145,7 +145,7 @@ impl Blocks {
     }
 }
 
-/// For tests.
+/// For tests only.
 #[cfg(test)]
 impl Blocks {
     /// The record at a seat.

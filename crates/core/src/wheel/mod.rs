@@ -29,9 +29,9 @@
 //! An entry never moves while it waits, but for a reschedule, so its handle is its place and its
 //! generation. It is found in one of two ways, and never in both:
 //!
-//! - *At home*: its chunk belongs to its slot. Nothing else is written down about it, so that an
-//!   insertion and a cancel touch the entry's own line and little more. If it is put off, it stays, and
-//!   goes where it belongs when the slot is opened.
+//! - *At home*: its chunk belongs to its slot. Nothing else is stored about it, so an insertion and
+//!   a cancel touch the entry's own cache line and little more. If its deadline is moved to later,
+//!   the entry stays, and goes to its new slot when the old one is opened.
 //! - *Filed*: a record, the number of its place, is in the list of its slot. The entry's *card*
 //!   says where the record is, its *seat*, so that a cancel can take it out. That is how the entries of slots
 //!   with few live together in the commons, and how a slot is *opened*: its chunks go to the drain
@@ -40,8 +40,8 @@
 //!
 //! # When a slot is opened
 //! The slot next to the base, on each level, is opened in equal parts while time comes nearer to
-//! it, so that no single tick has to pay for it. One that has got 2^20 entries is opened, too, and grows no
-//! more. See `opening`.
+//! it, so that no single tick has to pay for all of it. A slot that has got 2^20 entries is opened,
+//! too, and grows no more. See `opening`.
 //!
 //! # The files
 //! - `queue`: [`Wheel`], the public face.

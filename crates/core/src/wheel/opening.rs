@@ -17,10 +17,10 @@ impl<T> Wheel<T> {
         self.sort_out_few();
     }
 
-    /// The base has come to other slots, up to this level.
+    /// Moves the entries of the slots that the base has come to, up to this level.
     #[inline(never)]
     fn enter(&mut self, changed: u8) {
-        // First all rings that are there already take their places, then come the entries for them.
+        // First all existing rings take their new places; then the entries for them follow.
         let mut entered = [NIL; TOP_LEVEL as usize];
         for level in (1..=changed).rev() {
             entered[usize::from(level) - 1] = self.tree.enter(level).unwrap_or(NIL);
@@ -59,9 +59,9 @@ impl<T> Wheel<T> {
         self.tree.prune(FEW_SLOT);
     }
 
-    /// On each level, opens the slot that comes next by as much as is due after so many ticks: in
-    /// 256 equal parts, so that it is open when its time comes. A part is due whenever the base has
-    /// come to another slot of the finer level.
+    /// On each level, opens a part of the next slot, in proportion to `ticks`. There are 256 equal
+    /// parts, and one is opened whenever the base has come to another slot of the finer level, so
+    /// that the slot is open when its time comes.
     pub(super) fn open_ahead(&mut self, ticks: u64) {
         let base = self.tree.base();
         for level in (1..=TOP_LEVEL).rev() {
@@ -79,7 +79,7 @@ impl<T> Wheel<T> {
                 continue;
             }
             let ahead = (begin >> unit) - (base >> unit);
-            // Since the slot became the next.
+            // Only what has passed since the slot became the next one counts.
             let passed = passed.min(FAN_SLOTS as u64 - ahead);
             let part = remaining as u64 * passed / (passed + ahead);
             let least = if slot.list.len() > 0 { 1 } else { CHUNK_PLACES };
@@ -90,8 +90,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves so many entries from a slot to finer ones. A chunk, which is moved as one, counts as
-    /// if it were full.
+    /// Moves `count` entries from a slot to finer ones. A chunk moves as a whole and counts as if
+    /// it were full.
     pub(super) fn move_down(&mut self, id: SlotId, count: usize) {
         let outlet = self.tree.outlet(id);
         let mut left = count;

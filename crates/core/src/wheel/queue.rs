@@ -1,4 +1,4 @@
-//! [`Wheel`], the public face.
+//! [`Wheel`], the public type.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,14 +26,15 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer slot, which is at most 4 times, and 4 times more for each slot in which it was put off; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
 /// | `advance` over time in which nothing is due, of any length | O(1), and what is said below |
 ///
-/// No call opens a slot at once that could have been opened before. The slot that comes next on each
-/// of 4 levels is opened in 256 equal parts while time comes nearer to it. So, beyond the entries that
-/// it fires or jumps over, a call looks at no more than 4,200 places for each tick that it lets pass,
-/// at as many more for each 256 ticks, for each 65,536 and for each 2^24, and twice at that where a slot
-/// begins; and at a few in an idle wheel. So a call that lets an hour pass does what the calls for
-/// all of its ticks would have done. Who needs short calls lets some time pass between one `next_wake` and
-/// the next. A cancel may give back a chunk, which looks at 64 places.
-/// Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) does it before for the
+/// No call opens a slot at once that could have been opened before. The slot that comes next on
+/// each of 4 levels is opened in 256 equal parts while time comes nearer to it. A call therefore
+/// looks at a bounded number of places, beyond the entries that it fires or jumps over: 4,200 for
+/// each tick that it lets pass, 4,200 more for each 256 ticks, for each 65,536 and for each 2^24,
+/// twice that number where a slot begins, and a few in an idle wheel. A call that lets an hour pass
+/// does the work of all its ticks in one go. A caller that needs short calls advances in small
+/// steps between one `next_wake` and the next. A cancel may give back a chunk, which looks at 64
+/// places. Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) allocates
+/// it beforehand for the entries, which are nearly all of it, but not for the lists of open slots.
 /// entries, which are nearly all of it, but not for the lists of slots that are open.
 ///
 /// # Memory
@@ -57,9 +58,10 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// for each deadline, and one for each such change.
 ///
 /// # Rescheduling to a later tick
-/// It is one store for an entry that is in a chunk of its slot, however often it is put off: it stays
-/// where it is, is found when its old slot opens, and goes to where it belongs only then. An entry that
-/// is due so soon that its slot is open is moved at once, as one that is rescheduled to an earlier tick.
+/// A reschedule to a later tick is one store for an entry that is in a chunk of its slot. The entry
+/// stays where it is, however often it is put off, and goes to its new slot when the old slot
+/// opens. An entry that is due soon, in a slot that is open, is moved at once, like one that is
+/// rescheduled to an earlier tick.
 ///
 /// # Order
 /// Entries of one tick fire in the order of their insertion, however many insertions there were.
@@ -94,7 +96,7 @@ pub struct Wheel<T> {
     /// Its base is `now + 1`.
     pub(super) tree: Tree,
     pub(super) blocks: Blocks,
-    /// Empty; kept for its memory.
+    /// Always empty between calls; kept to reuse its memory.
     pub(super) due: Vec<Due>,
 }
 
@@ -117,8 +119,9 @@ impl<T> Wheel<T> {
     /// Slots and lists take more, as they are needed.
     ///
     /// # Panics
-    /// If `capacity` is more than 2^32 - 64. If it is less, but so much memory cannot be had, the
-    /// process ends, as it does with a `Vec`; and so it does in any other call that needs memory.
+    /// If `capacity` is more than 2^32 - 64. If it is less, but the system does not have that much
+    /// memory, the process ends, as it does with a `Vec`; any other call that needs memory ends it
+    /// in the same way.
     #[must_use]
     pub fn with_capacity(start: u64, capacity: usize) -> Self {
         let mut wheel = Self::new(start);
@@ -128,8 +131,8 @@ impl<T> Wheel<T> {
         wheel
     }
 
-    /// The memory that the wheel holds on the heap, in bytes, without what the values own there, and
-    /// without the map of the high words. O(1).
+    /// The memory that the wheel holds on the heap, in bytes. The heap memory of the values and the
+    /// map of the high words are not counted. O(1).
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.chunks.heap_bytes()
@@ -183,7 +186,7 @@ impl<T> Wheel<T> {
         fired
     }
 
-    /// What is wrong with a deadline, if anything.
+    /// The fault of a deadline; `None` if it is good.
     #[inline]
     fn objection(&self, deadline: u64) -> Option<Objection> {
         if deadline > self.now && deadline < u64::MAX {

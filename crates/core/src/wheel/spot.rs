@@ -6,8 +6,8 @@ use core::num::NonZeroU32;
 use super::id::Place;
 use crate::Handle;
 
-/// A value and what has to stand beside it: the low words of its number and of its deadline. The
-/// high words stand where many share them, in the slot; or else on the entry's card.
+/// A value with the low words of its number and of its deadline. The high words are stored once in
+/// the slot, where many entries share them, or else on the entry's card.
 pub(super) struct Entry<T> {
     /// The low word of the number of its insertion, never 0.
     pub(super) generation: NonZeroU32,
@@ -19,7 +19,7 @@ pub(super) struct Entry<T> {
 pub(super) enum Spot<T> {
     Taken(Entry<T>),
     Hole {
-        /// The hole before. Of the first one it means nothing.
+        /// The hole before. Without meaning in the first hole.
         prev: Place,
         /// The hole after.
         next: Place,
@@ -34,7 +34,7 @@ impl<T> Spot<T> {
         Self::Hole { prev, next }
     }
 
-    /// Whether it is the entry that a handle is a claim on.
+    /// Whether the spot holds the entry that a handle names.
     #[inline]
     pub(super) fn is_of(&self, handle: Handle) -> bool {
         matches!(self, Self::Taken(entry) if handle.is_of(entry.generation))
@@ -70,7 +70,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// Moves the deadline of the entry, if it is not moved nearer. Whether it was.
+    /// Moves the deadline of the entry, if the new one is not nearer. Returns whether it was moved.
     #[inline]
     pub(super) fn postpone(&mut self, deadline_low: u32) -> bool {
         match self {
@@ -90,7 +90,7 @@ impl<T> Spot<T> {
         next
     }
 
-    /// Takes the value of the entry. What is left is a hole, the first one before `next`.
+    /// Takes the value of the entry. The spot becomes a hole, the first one before `next`.
     #[inline]
     pub(super) fn take(&mut self, next: Place) -> Option<T> {
         match mem::replace(self, Self::Hole { prev: next, next }) {
@@ -102,7 +102,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// The holes before and after this one. `None` if it is no hole.
+    /// The holes before and after this one. `None` if the spot is not a hole.
     pub(super) fn neighbours(&self) -> Option<(Place, Place)> {
         match *self {
             Self::Taken(_) => None,

@@ -1,5 +1,5 @@
-//! What has to be seen from inside: the end of the generations, the end of the places, and how
-//! much is opened at a time.
+//! Tests that need a look inside: the last generation, the last place, and how much is opened at a
+//! time.
 
 #[path = "../../tests/panics/mod.rs"]
 mod panics;
@@ -40,7 +40,7 @@ impl Family for LateWheels {
 
 crate::conformance_suite!(late_wheel, LateWheels);
 
-/// A wheel that has no more than so many chunks.
+/// A wheel with at most `chunks` chunks.
 fn narrow(chunks: usize) -> Wheel<u64> {
     Wheel { chunks: Chunks::with_limit(chunks), ..Wheel::new(0) }
 }
@@ -52,7 +52,7 @@ fn a_full_wheel_gives_the_value_back_and_goes_on() {
     let refused = wheel.insert(5, 64).expect_err("a chunk has 64 places");
     wheel.check();
     assert_eq!((refused.why, refused.value), (Refusal::Full, 64));
-    // What is wrong with the deadline is said first: making room would not help.
+    // The fault of the deadline is told first: a free place would not help.
     let refused = wheel.insert(0, 65).expect_err("it has elapsed");
     assert_eq!(refused.why, Refusal::Elapsed);
 
@@ -185,8 +185,8 @@ fn a_sparse_slot_is_opened_in_equal_parts() {
     assert_eq!(wheel.advance_with(800, |_, _| ()), CHUNKS);
 }
 
-/// The same where the entries are in the list of the slot, as they come out of a coarser one; also if
-/// it is the first in there, and so comes after the last of a ring.
+/// The list of a slot is opened in equal parts too, as it comes out of a coarser slot; also if the
+/// slot is the first of its ring, and so comes after the last of another ring.
 #[test]
 fn a_list_is_opened_in_equal_parts() {
     const ENTRIES: usize = 25_600;
@@ -213,7 +213,7 @@ fn a_list_is_opened_in_equal_parts() {
     }
 }
 
-/// What is left to do for one slot has a bound, however many entries it gets.
+/// The work left for one slot is bounded, however many entries the slot gets.
 #[test]
 fn a_slot_takes_no_more_than_many() {
     let mut wheel = Wheel::new(0);
@@ -238,7 +238,7 @@ fn empty_chunks_are_given_back() {
     for slot in 2..12 {
         let handles: Vec<Handle> =
             (0..50_000).map(|value| wheel.insert(slot * 256, value).expect("it is ahead")).collect();
-        // All but one in 1,000, which stay where they are.
+        // All but one in 1,000 are cancelled; those stay where they are.
         for (index, &handle) in handles.iter().enumerate() {
             if index % 1_000 > 0 {
                 wheel.cancel(handle).expect("it is pending");
@@ -252,8 +252,8 @@ fn empty_chunks_are_given_back() {
     assert_eq!(wheel.advance_with(3_000, |_, _| ()), 500);
 }
 
-/// One in 64 is put off for long, and so one in each chunk. The 63 other places of the chunk are for
-/// others, by and by.
+/// One entry in 64 is put off for long, which is one in each chunk. The 63 other places of the
+/// chunk are used by others in time.
 #[test]
 fn places_follow_the_entries_that_are_left_in_chunks() {
     let mut wheel = Wheel::new(0);
@@ -274,8 +274,8 @@ fn places_follow_the_entries_that_are_left_in_chunks() {
     }
 }
 
-/// Sessions: each is put off again and again, and now and then one ends and another begins. What the
-/// chunks hold follows how many there are, although each was in many slots by and by.
+/// Sessions: each is put off again and again, and now and then one ends and another begins. The
+/// memory of the chunks follows the number of sessions, although each session was in many slots.
 #[test]
 fn sessions_that_are_put_off_leave_no_chunks_behind() {
     const SESSIONS: usize = 20_000;
@@ -287,7 +287,7 @@ fn sessions_that_are_put_off_leave_no_chunks_behind() {
     let mut most = 0;
     for now in 1..=8 * TIMEOUT {
         wheel.advance_with(now, |_, session| panic!("session {session} was heard in time"));
-        // Each is heard from after 4 fifths of its time, and one in 200 ends.
+        // Each session is renewed after 4 fifths of its time, and one in 200 ends.
         let first = now as usize * 5 % SESSIONS;
         for (session, handle) in (first..).zip(&mut handles[first..first + 5]) {
             if random.below(200) == 0 {
@@ -371,7 +371,7 @@ impl Family for CheckedWheels {
         let generation = NonZeroU32::new(u32::MAX - (start % 700) as u32);
         let next = Number { high: 6, generation: generation.expect("it is not 0") };
         let mut wheel = Wheel { next, ..Wheel::new(start) };
-        // Slots that are opened because they have many, and not because their time is near.
+        // Slots are opened because they have many entries, not because their time is near.
         if start.is_multiple_of(3) {
             wheel.tree.many = 200;
         }
@@ -445,7 +445,7 @@ impl Crowds<'_> {
         choices[self.random.below(choices.len() as u64) as usize]
     }
 
-    /// Ticks in a slot of so many bits: at its begin, at its end, or at an edge of finer ones.
+    /// Ticks in a slot of 2^`bits` ticks: at its begin, at its end, or at an edge of finer slots.
     fn ticks(&mut self, bits: u32) -> u64 {
         let last = (1_u64 << bits) - 1;
         let finer = 8 * self.random.below(u64::from(bits) / 8 + 1) as u32;
@@ -577,7 +577,7 @@ impl Crowds<'_> {
     }
 }
 
-/// Between any two calls everything inside is as it should be.
+/// Between any two calls all invariants hold.
 #[test]
 fn a_wheel_that_checks_itself_finds_nothing() {
     quiet();
@@ -588,7 +588,7 @@ fn a_wheel_that_checks_itself_finds_nothing() {
     }
 }
 
-/// The same, where whole slots fill and empty.
+/// Between any two calls all invariants hold, where whole slots fill and empty.
 #[test]
 fn a_wheel_of_crowds_that_checks_itself_finds_nothing() {
     quiet();

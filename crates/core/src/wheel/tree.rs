@@ -16,8 +16,8 @@ pub(super) const FAN_SLOTS: usize = 256;
 /// The level of the slots that span a whole low word. A slot of level `k` spans 256^k ticks.
 pub(super) const TOP_LEVEL: u8 = 4;
 
-/// The entries whose deadlines lie in one span of time. It has them itself, in a list and in
-/// chunks, or its finer slots have them; both, while it is being opened.
+/// The entries whose deadlines lie in one span of time. The slot has them itself, in a list and in
+/// chunks, or its finer slots have them; while it is being opened, both.
 pub(super) struct Slot {
     /// Records of entries that live in the commons or the drain.
     pub(super) list: List,
@@ -25,8 +25,8 @@ pub(super) struct Slot {
     pub(super) home: Home,
     /// The finer slots, if the slot is open.
     fan: FanId,
-    /// The low word of a deadline: none in the list and the chunks is nearer. It is exact as long
-    /// as none was cancelled or rescheduled, and always in the span of the slot.
+    /// The low word of a deadline: no deadline in the list or the chunks is nearer. It is exact as
+    /// long as nothing was cancelled or rescheduled, and always within the span of the slot.
     pub(super) min_low: u32,
     /// The high word of the numbers of all entries in the chunks.
     pub(super) era: u32,
@@ -41,7 +41,7 @@ impl Slot {
         Self { list: List::EMPTY, home: Home::EMPTY, fan: NIL, min_low: u32::MAX, era: 0, within }
     }
 
-    /// Whether it has entries itself, and not only in its finer slots.
+    /// Whether the slot has entries itself, and not only in its finer slots.
     pub(super) fn has_entries(&self) -> bool {
         self.list.len() > 0 || self.home.count() > 0
     }
@@ -90,26 +90,26 @@ pub(super) struct Tree {
     /// The first tick that has not passed. No deadline is before it.
     base: u64,
     /// For each level below the top, the first slot of its fan; `NO_FAN` if no entry needs one.
-    /// From the top level on, always that.
+    /// From the top level on always `NO_FAN`.
     rings: [SlotId; 8],
     /// The slots of the top level, each a fan of its own, by their high words.
     tops: BTreeMap<u32, FanId>,
-    /// A ring was made, and some of the few may belong to it.
+    /// Whether a ring was made, so that some of the few may belong to it.
     made_ring: bool,
-    /// A slot with so many entries takes no more, but is opened, so that what is left to do when its
-    /// time comes has a bound.
+    /// A slot with this number of entries takes no more and is opened, so that the work left for
+    /// its own time is bounded.
     pub(super) many: usize,
 }
 
-/// The slot of the few: of entries, in the high word of the base, for which no ring was made. They may
-/// stay when one is made, as it is asked for its nearest deadline beside the rings.
+/// The slot of the few: entries in the high word of the base for which no ring was made. They may
+/// stay when a ring is made, because the nearest deadline is looked up here and in the rings.
 pub(super) const FEW_SLOT: SlotId = 0;
 /// The fan of that slot alone. Its level is 0, as there is nothing finer to open it to.
 const FEW_FAN: FanId = 0;
-/// So many entries may be in it.
+/// The most entries that this slot may have.
 pub(super) const FEW: usize = 16;
 
-/// What is many, but for tests.
+/// The default of `many`; tests set a smaller number.
 pub(super) const MANY: usize = 1 << 20;
 
 /// Stands for the slots of a ring that is not there. No index in a fan leads from here to a slot.
@@ -227,7 +227,8 @@ impl Tree {
         }
     }
 
-    /// The same, where the slot in the ring is open, or where there is no ring of this level.
+    /// The finest slot for a deadline whose slot in the ring is open, or for which there is no ring
+    /// of this level.
     #[inline(never)]
     fn slot_beyond(&mut self, deadline: u64, level: u8) -> SlotId {
         if level >= TOP_LEVEL {
@@ -343,7 +344,7 @@ impl Tree {
         seat
     }
 
-    /// What has to be seen to when the list of a slot has got one more block.
+    /// The slow part of `file`, when the list of a slot has got one more block.
     #[inline(never)]
     fn file_first(&mut self, id: SlotId) {
         self.occupy(id);
@@ -362,7 +363,8 @@ impl Tree {
         self.occupy(id);
     }
 
-    /// Notes that slots are empty: this one, if it is, and those that become so by that.
+    /// Notes that slots are empty: this one, if it is, and the coarser ones that become empty with
+    /// it.
     pub(super) fn prune(&mut self, mut id: SlotId) {
         loop {
             let slot = &mut self.slots[at(id)];
@@ -408,8 +410,8 @@ impl Tree {
         }
     }
 
-    /// Whether an entry that lives in a slot will be found in time if its deadline becomes this
-    /// one: the slot is opened before it. The slot's least deadline follows.
+    /// Whether an entry that lives in a slot would be found in time with this deadline, because the
+    /// slot is opened before it. If so, the slot's least deadline follows.
     #[inline]
     pub(super) fn finds(&mut self, id: SlotId, deadline: u64) -> bool {
         let slot = &mut self.slots[at(id)];
@@ -426,12 +428,11 @@ impl Tree {
         within
     }
 
-    /// The nearest deadline, exactly while nothing was cancelled or rescheduled, and never one
-    /// that is too late.
+    /// The nearest deadline. Exact while nothing was cancelled or rescheduled, and never too late.
     pub(super) fn nearest(&self) -> Option<u64> {
         let few = self.slots.first().filter(|few| few.has_entries());
         let few = few.map(|few| u64::from(high(self.base)) << 32 | u64::from(few.min_low));
-        // What is in a finer ring is nearer than all outside of it.
+        // An entry in a finer ring is nearer than all entries outside of it.
         let outside =
             match (0..).zip(&self.rings[..at(TOP_LEVEL.into())]).find(|&(_, &first)| first != NO_FAN) {
                 Some((level, &first)) => {
@@ -484,8 +485,8 @@ impl Tree {
         changed
     }
 
-    /// The slot of this level to which the base has come. Its finer slots, if it is open, become a
-    /// ring. What it has itself has to be moved, as it belongs to finer rings now.
+    /// The slot of this level to which the base has come. If the slot is open, its finer slots
+    /// become a ring. Its own entries have to be moved, as they belong to finer rings now.
     pub(super) fn enter(&mut self, level: u8) -> Option<SlotId> {
         let id = self.find(self.base, level)?;
         let slot = &mut self.slots[at(id)];
@@ -517,7 +518,7 @@ impl Tree {
         self.find(begin, level).map(|id| (id, begin))
     }
 
-    /// Whether a ring was made since this was asked last.
+    /// Whether a ring was made since the last call of this method.
     pub(super) fn made_ring(&mut self) -> bool {
         core::mem::take(&mut self.made_ring)
     }
@@ -540,7 +541,7 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
-/// For tests.
+/// For tests only.
 #[cfg(test)]
 impl Tree {
     /// The first tick of a slot; of that of the few, the base.

@@ -1,5 +1,5 @@
-//! Panics of scripts, where there is a std. The unit tests of the wheel have this file as well: whoever
-//! declares it brings `is_on_purpose`, which has another path for each.
+//! Panics of scripts, where the standard library is available. The unit tests of the wheel include
+//! this file too. Each includer defines `is_on_purpose`, because its path differs.
 
 use std::boxed::Box;
 use std::panic::{self, AssertUnwindSafe};

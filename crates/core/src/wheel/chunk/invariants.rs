@@ -1,4 +1,4 @@
-//! What holds of the chunks between any two calls.
+//! The invariants of the chunks between any two calls.
 
 use alloc::vec;
 

@@ -1,4 +1,4 @@
-//! What holds of the slots between any two calls.
+//! The invariants of the slots between any two calls.
 
 use alloc::vec;
 
@@ -79,7 +79,7 @@ impl Tree {
         let fan = self.within(id);
         let occupied = fan.occupied.contains((id - fan.first) as u8);
         let expected = slot.has_entries() || slot.is_open();
-        // Nobody asks for that of the few.
+        // The slot of the few need not be exact here.
         assert!(occupied == expected || id == FEW_SLOT, "slot {id} is occupied: {occupied}");
         assert!(occupied || slot.min_low == u32::MAX, "the least of slot {id}, which is empty");
         assert!(slot.home.count() == 0 || fan.level > 0, "chunks in slot {id}, of one tick");
