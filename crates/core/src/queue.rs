@@ -16,7 +16,7 @@ use crate::{Handle, Refused, RescheduleError};
 ///   advances to the time it finds, which may be later.
 ///
 /// # Laws
-/// They hold for every implementation; [`conformance`](crate::conformance) checks them.
+/// The laws hold for every implementation; [`conformance`](crate::conformance) checks them.
 /// 1. Nothing fires before its deadline, and `advance(n)` leaves nothing with a deadline at or
 ///    before `n`.
 /// 2. Entries fire by deadline, then by order of insertion. A rescheduled entry keeps its place in

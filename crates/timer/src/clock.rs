@@ -1,4 +1,4 @@
-//! [`Clock`]: where readings come from, and [`Follower`]: who is told when a clock is moved by hand.
+//! [`Clock`]: the source of readings, and [`Follower`]: who is told when a clock is moved by hand.
 
 use std::sync::{Arc, Weak};
 
@@ -6,26 +6,25 @@ use crate::Monotonic;
 
 /// A clock that never runs backwards.
 ///
-/// It is for waiting and for measuring, not for telling the date. Whoever needs to wait takes a
-/// clock, so that a test can pass a [`ManualClock`](crate::ManualClock) in place of the
-/// [`SystemClock`](crate::SystemClock).
+/// A clock is for waiting and for measuring, not for telling the date. Code that waits takes a clock as an argument,
+/// so that a test can pass a [`ManualClock`](crate::ManualClock) in place of the [`SystemClock`](crate::SystemClock).
 ///
 /// Readings of different clocks have different origins and must not be compared. Clones of one
 /// clock share its origin.
 ///
-/// Most clocks run by themselves, as fast as the system's monotonic clock, and bring `now` alone.
-/// A clock that jumps brings [`follow`](Self::follow), too.
+/// Most clocks run by themselves, as fast as the system's monotonic clock, and implement `now` alone. A clock that
+/// jumps implements [`follow`](Self::follow), too.
 pub trait Clock: Send + Sync {
     /// The time since this clock's origin. A later call, on any thread that knows of the earlier
     /// one, never returns less.
     ///
-    /// A timer asks while it holds a lock of its own. So it must not call a timer, and not panic:
-    /// that would end the thread that drives one, and nothing would come due any more.
+    /// A timer calls this method while it holds a lock of its own. The method must therefore not call a timer, and
+    /// must not panic: a panic would end the thread that drives the timer, and nothing would come due any more.
     fn now(&self) -> Monotonic;
 
-    /// Says how this clock moves. If by hand, it keeps `follower` and calls
-    /// [`moved`](Follower::moved) after each step, before whoever moved it goes on, and with no
-    /// lock of its own held; a follower that is gone is forgotten.
+    /// Says how this clock moves. A clock that is moved by hand keeps `follower` and calls [`moved`](Follower::moved)
+    /// after each step, before the call that moves it returns, and with no lock of its own held. It forgets a
+    /// follower that is gone.
     fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
         drop(follower);
         Motion::Real
@@ -41,12 +40,13 @@ pub enum Motion {
     ByHand,
 }
 
-/// Whoever waits by a clock that is moved by hand.
+/// Waits by a clock that is moved by hand.
 pub trait Follower: Send + Sync {
-    /// The clock has moved. Does whatever has come due, and returns when it is done.
+    /// The clock has moved. The follower handles everything that has come due, and then returns.
     fn moved(&self);
 
-    /// When it has something to do next; a reading that has passed is at once, `None` is never. A clock may ask, to stop there.
+    /// When the follower has something to do next: a reading that has passed means at once, `None` means never. A
+    /// clock may ask this to stop at that instant.
     fn next(&self) -> Option<Monotonic> {
         None
     }

@@ -6,11 +6,11 @@ use crate::Job;
 
 /// Where the bodies of a [`Timer`](crate::Timer) run.
 ///
-/// The driver of a timer hands over what is due and goes on; it never runs a body. So `execute`
-/// should take the job and return: queue it, spawn it. An executor that cannot take a job drops
-/// it, and it comes again in 100 ms.
+/// The driver of a timer hands due jobs over and goes on; it never runs a body. So `execute` should take the job and
+/// return: queue it, spawn it. An executor that cannot take a job drops it, and the timer hands it over again 100 ms
+/// later.
 ///
-/// Every `Fn(Job)` is one. On tokio, for bodies that do not block:
+/// Every `Fn(Job)` is an executor. On tokio, for bodies that do not block:
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,15 +27,15 @@ use crate::Job;
 /// # Ok::<(), tickwheel::BuildError>(())
 /// ```
 ///
-/// [`Job::run`] itself is an executor, too, which runs each body on the thread that hands it over.
-/// It is what tests with a [`ManualClock`](crate::ManualClock) want: `advance` then returns after
-/// the bodies have run. With a clock that runs by itself a body then keeps all others waiting.
+/// [`Job::run`] itself is an executor, too: it runs each body on the thread that hands it over. Tests with a
+/// [`ManualClock`](crate::ManualClock) want this: `advance` then returns after the bodies have run. With a clock that
+/// runs by itself each body keeps all others waiting.
 pub trait Executor: Send + Sync {
     /// Takes a job, to run it soon.
     fn execute(&self, job: Job);
 
-    /// Takes jobs in the order in which they came due. An executor with one lock for all brings its
-    /// own.
+    /// Takes jobs in the order in which they came due. An executor that takes one lock for all of them overrides this
+    /// method.
     fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
         for job in jobs {
             self.execute(job);

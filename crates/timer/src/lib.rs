@@ -11,7 +11,7 @@
 //! live as long as the process: for what must survive it there is `tickwheel-queue`.
 //!
 //! # Clocks
-//! This is the only crate that knows both instants and ticks. A [`Clock`] tells how long it has
+//! No other crate knows both instants and ticks. A [`Clock`] tells how long it has
 //! been running, as a [`Monotonic`] reading. [`SystemClock`] asks the operating system;
 //! [`ManualClock`] moves when a test says so, and hands over what is due before it returns. Now is
 //! rounded down to a tick and a deadline up, so that nothing fires early.

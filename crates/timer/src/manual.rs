@@ -1,8 +1,8 @@
 //! [`ManualClock`]: a clock that moves when it is told to.
 //!
 //! Ground rules:
-//! - `nanos` is only ever raised. `advance` releases and `now` acquires, so whoever sees a new time
-//!   also sees what was done before time moved.
+//! - `nanos` is only ever raised. `advance` releases and `now` acquires, so a thread that sees a new time also sees
+//!   everything that was done before time moved.
 //! - `followers` is under its lock, which is never held while a follower runs.
 
 use std::fmt;
@@ -55,14 +55,14 @@ impl ManualClock {
     /// Moves the clock and returns the new reading. It stays at [`Monotonic::MAX`] once it is
     /// there.
     ///
-    /// Whatever waits by this clock and is due by then has been handed over when this returns: the
-    /// bodies of a [`Timer`](crate::Timer) to its executor, the wakers of futures have been woken.
-    /// What another thread that moves the clock is just handing over, it hands over itself. It is done
-    /// on the calling thread, timer by timer: bodies in order of deadlines, then wakers. Time moves in
-    /// one step: a body that looks at the clock sees the new reading, and what it schedules is
-    /// counted from there. What bodies schedule meanwhile on this very thread waits for the next
-    /// call, even with no delay; `advance(Duration::ZERO)` is one. A body that moves the clock itself
-    /// only moves it: what comes due by that is handed over by the call that the body runs in.
+    /// When this returns, everything that waits by this clock and is due has been handed over: the bodies of a
+    /// [`Timer`](crate::Timer) to its executor, and the wakers of futures have been woken. The exception is what
+    /// another thread that moves the clock is just handing over. All of this happens on the calling thread, timer by
+    /// timer: bodies in order of deadlines, then wakers. Time moves in one step: a body that looks at the clock sees
+    /// the new reading, and the delay of a task that it schedules counts from there. Tasks that bodies schedule
+    /// meanwhile on this very thread wait for the next call, even with no delay; `advance(Duration::ZERO)` is such a
+    /// call. A body that moves the clock itself only moves it: the call that the body runs in hands over what has
+    /// come due by that.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self
@@ -78,9 +78,9 @@ impl ManualClock {
         now
     }
 
-    /// Moves the clock as far as [`advance`](Self::advance) does, and stops wherever something is due
-    /// on the way, as time does. So a body finds the clock at its own tick, and what it schedules
-    /// within the span runs within it: a flow of 15 days in one call. Inside a body it is `advance`.
+    /// Moves the clock as far as [`advance`](Self::advance) does, and stops at each instant on the way at which
+    /// something is due. So a body finds the clock at its own tick, and the tasks that it schedules within the span
+    /// run within it: a flow of 15 days in one call. Inside a body this method is `advance`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,14 +103,15 @@ impl ManualClock {
                 return self.advance(Duration::ZERO);
             }
             let next = self.followers().iter().filter_map(|follower| follower.next()).min();
-            // What is due already gets its turn a nanosecond later: a body that schedules itself without delay has to let time pass.
+            // A task that is due already gets its turn a nanosecond later: a body that schedules itself without delay
+            // has to let time pass.
             let soonest = now.just_after();
             let stop = next.map_or(end, |next| next.clamp(soonest, end));
             self.advance(stop.saturating_since(now));
         }
     }
 
-    /// Those who are still there; the others are forgotten.
+    /// The followers that still exist; the others are forgotten.
     fn followers(&self) -> Vec<Arc<dyn Follower>> {
         let mut alive = Vec::new();
         lock(&self.inner.followers).retain(|follower| match follower.upgrade() {
@@ -131,7 +132,7 @@ impl Clock for ManualClock {
 
     fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
         let mut followers = lock(&self.inner.followers);
-        // A clock that stands still is followed by timers that come and go, too.
+        // Timers may come and go by a clock that stands still, so dead followers are also removed here.
         if followers.len() == followers.capacity() {
             followers.retain(|follower| follower.strong_count() > 0);
         }
@@ -174,15 +175,15 @@ mod tests {
 
     #[test]
     fn followers_that_are_gone_are_forgotten_though_it_never_moves() {
-        struct Nobody;
-        impl Follower for Nobody {
+        struct Silent;
+        impl Follower for Silent {
             fn moved(&self) {}
         }
         let clock = ManualClock::new();
-        let stays: Arc<dyn Follower> = Arc::new(Nobody);
+        let stays: Arc<dyn Follower> = Arc::new(Silent);
         assert_eq!(clock.follow(Arc::downgrade(&stays)), Motion::ByHand);
         for _ in 0..1_000 {
-            let goes: Arc<dyn Follower> = Arc::new(Nobody);
+            let goes: Arc<dyn Follower> = Arc::new(Silent);
             clock.follow(Arc::downgrade(&goes));
         }
         assert!(lock(&clock.inner.followers).len() < 10);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::Monotonic;
 
-/// A run that begins up to this long after its tick is on time: a little lateness is no reason to
-/// leave the grid. The figure is tokio's.
+/// A run that begins up to this long after its tick counts as on time, and the grid stays as it is. The figure is
+/// tokio's.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// What happens to the runs of a periodic task, or the ticks of an interval, that were missed: a
-/// body took longer than its period, nobody asked for the next tick, or the process stood still.
+/// The fate of missed runs of a periodic task, or missed ticks of an interval. A run is missed when a body took
+/// longer than its period, no caller asked for the next tick in time, or the process stood still.
 ///
 /// A run is missed if it begins more than 5 ms after its tick. With a period of 300, and a stall
 /// that begins with the run of 300 and ends at 950:
@@ -23,23 +23,24 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 ///
 /// The three policies, and their names, are tokio's.
 ///
-/// Each run is a turn of the timer of its own. With a clock moved by hand, a burst therefore takes as many steps, if only of
-/// nothing; [`advance_through`](crate::ManualClock::advance_through) takes them.
+/// Each run is a turn of the timer of its own. With a clock moved by hand, a burst therefore takes one step for each
+/// run, even if the step is zero; [`advance_through`](crate::ManualClock::advance_through) takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missed {
-    /// They all run, back to back, until the task has caught up. After a long halt that may be many. So may it be of a task that is moved into the
-    /// past by [`reschedule_at`](crate::Timeout::reschedule_at), or begins there: its grid begins at that instant, and all runs from there to now are
-    /// missed and come at once.
+    /// All missed runs take place, back to back, until the task has caught up. After a long halt there may be many.
+    /// There may also be many if the task begins in the past, or is moved there by
+    /// [`reschedule_at`](crate::Timeout::reschedule_at): its grid begins at that instant, and all runs from there to
+    /// now are missed and come at once.
     Burst,
-    /// One of them runs, and the grid begins anew from there.
+    /// One of the missed runs takes place, and the grid begins anew from there.
     Delay,
-    /// One of them runs, and the next is the next one on the old grid.
+    /// One of the missed runs takes place, and the next run is the next one on the old grid.
     #[default]
     Skip,
 }
 
 impl Missed {
-    /// When to run after the run of `scheduled`, which begins at `started`.
+    /// When the next run is due, after the run of `scheduled`, which begins at `started`.
     pub(crate) fn next(
         self,
         scheduled: Monotonic,
@@ -87,7 +88,7 @@ mod tests {
         assert_eq!(next(Missed::Skip, 600, 606), 900);
     }
 
-    /// As the documentation has it, and the edges of the grid.
+    /// The example of the documentation, and the edges of the grid.
     #[test]
     fn a_stall_is_answered_by_the_policy() {
         assert_eq!(next(Missed::Burst, 600, 950), 900);

@@ -8,8 +8,8 @@ use tickwheel_core::ticks;
 
 /// Nanoseconds since the origin of a [`Clock`](crate::Clock): 64 bits, which is 584 years.
 ///
-/// Arithmetic goes through named methods that say what happens at the ends; nothing wraps. It is
-/// not a date, and readings of two clocks have nothing to do with each other.
+/// Arithmetic goes through named methods that say what happens at the ends; nothing wraps. A reading is not a date,
+/// and readings of two clocks cannot be compared.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(u64);
 
@@ -17,7 +17,7 @@ impl Monotonic {
     /// The origin.
     pub const ZERO: Self = Self(0);
 
-    /// The last reading there can be. As a deadline it means never: it does not come, not even when the clock reads `MAX`.
+    /// The last possible reading. As a deadline it means never, even when the clock reads `MAX`.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The reading `nanos` nanoseconds after the origin.
@@ -52,7 +52,7 @@ impl Monotonic {
     #[must_use]
     #[inline]
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
-        // Not by `as_nanos`, which has 128 bits.
+        // `as_nanos` is not used, because it has 128 bits.
         let nanos =
             duration.as_secs().checked_mul(1_000_000_000)?.checked_add(u64::from(duration.subsec_nanos()))?;
         self.0.checked_add(nanos).map(Self)
@@ -73,7 +73,7 @@ impl Monotonic {
         self.0 <= now.0 && self.0 != u64::MAX
     }
 
-    /// The next reading there is: what is before it is at this one or earlier.
+    /// The next possible reading.
     pub(crate) const fn just_after(self) -> Self {
         Self(self.0.saturating_add(1))
     }

@@ -2,8 +2,8 @@
 //!
 //! Ground rules:
 //! - `state` is under its lock, which is never held while a job runs or is dropped.
-//! - `idle + calls` threads wait for `called`. Whoever brings a job turns an idle one into a call, so
-//!   that two jobs do not count on one thread; a thread that wakes takes a call, or was idle.
+//! - `idle + calls` threads wait for `called`. A thread that brings a job turns an idle thread into a call, so that
+//!   two jobs do not count on one thread. A thread that wakes takes a call; without one it is still idle.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,18 +14,16 @@ use std::time::Duration;
 
 use crate::{Executor, Job};
 
-/// A thread that had nothing to do for so long ends.
+/// An idle thread ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// A few threads that run bodies, in the order in which they came due.
 ///
-/// Threads start when there is work for them, up to a limit, and end after ten idle seconds; a pool
-/// that nobody uses has none. Bodies that block for long should have a pool of their own, or they
-/// keep the others waiting. To share one pool between timers, share it in an
-/// [`Arc`].
+/// Threads start when there is work for them, up to a limit, and end after ten idle seconds; an unused pool has none.
+/// Bodies that block for long should have a pool of their own, or they keep the others waiting. To share one pool
+/// between timers, share it in an [`Arc`].
 ///
-/// Dropping a pool drops what still waits in it, which goes back to the timers it came from; what
-/// runs goes on.
+/// Dropping a pool drops the jobs that still wait in it; they go back to their timers. Running jobs go on.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -57,7 +55,7 @@ struct State {
 }
 
 impl Pool {
-    /// A pool of at most so many threads.
+    /// A pool of at most `threads` threads.
     #[must_use]
     pub fn new(threads: NonZeroUsize) -> Self {
         let shared = Shared { most: threads, state: Mutex::default(), called: Condvar::new() };
@@ -80,14 +78,14 @@ impl Executor for Pool {
     }
 
     fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
-        // The iterator may be the caller's, who may look at this very pool in it.
+        // The iterator may be the user's code and may use this very pool.
         let jobs: Vec<Job> = jobs.collect();
         self.shared.take_in(jobs);
     }
 }
 
 impl Shared {
-    /// Queues jobs, and calls or starts as many threads.
+    /// Queues jobs, and calls or starts a thread for each.
     fn take_in(self: &Arc<Self>, jobs: impl IntoIterator<Item = Job>) {
         let mut state = self.lock();
         let before = state.jobs.len();
@@ -111,7 +109,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread that is counted already.
+    /// Starts a thread that is already counted.
     fn start(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         let started = thread::Builder::new().name("tickwheel-pool".into()).spawn(move || shared.work());
@@ -119,7 +117,7 @@ impl Shared {
             let mut state = self.lock();
             state.threads -= 1;
             if state.threads == 0 {
-                // Nobody is left to run them. Dropped, they go back to their timer and come again.
+                // No thread is left to run the jobs. Dropped jobs go back to their timer and come again.
                 let jobs = std::mem::take(&mut state.jobs);
                 drop(state);
                 drop(jobs);
@@ -127,7 +125,7 @@ impl Shared {
         }
     }
 
-    /// The life of a thread.
+    /// The main loop of a thread.
     fn work(&self) {
         let mut state = self.lock();
         loop {

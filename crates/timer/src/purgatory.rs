@@ -25,13 +25,13 @@ use crate::Timer;
 use room::Room;
 use submission::Submission;
 
-/// Where an [`Operation`] waits until its condition has come true, or its time is up, whichever is first.
+/// Where an [`Operation`] waits until its condition is true or its time is up, whichever comes first.
 ///
-/// A request that cannot be answered yet does not hold a thread. It is left here as an operation that knows how to
-/// look for its condition, with *keys*: the things its condition depends on. Whoever changes such a thing then checks
-/// its key, which tries the operations that wait on it. The timeout answers those whose condition never comes true.
-/// The idea, and the name, are Apache Kafka's: a produce request waits there for its replicas, a fetch for bytes, the
-/// members of a group for each other.
+/// A request that cannot be answered yet should not hold a thread. The caller leaves it here as an operation that can
+/// check its condition, with *keys*: the things that the condition depends on. Code that changes such a thing then
+/// checks its key, which tries the operations that wait on it. The timeout answers those whose condition never comes
+/// true. The idea and the name are Apache Kafka's: a produce request waits there for its replicas, a fetch for bytes,
+/// the members of a group for each other.
 ///
 /// # Families
 /// - *Wait*: [`submit`](Self::submit).
@@ -39,32 +39,32 @@ use submission::Submission;
 /// - *End it otherwise*: [`Waiting::complete`], [`cancel_key`](Self::cancel_key), [`shutdown`](Self::shutdown).
 /// - *Ask*: [`delayed`](Self::delayed), [`watched`](Self::watched).
 ///
-/// # What holds
-/// - `on_complete` runs exactly once, unless the operation is cancelled; `on_expire` runs before it if time or a
-///   shutdown was the end, and only then.
-/// - Attempts at one operation never overlap, nor does one overlap its end. Nobody waits for that: a check that
-///   finds an attempt going on makes it look again, and returns. So a caller may hold any lock of its own.
-/// - *Change, then check* is enough: once the check has returned, no operation that was submitted before, or is being
-///   submitted, waits for its timeout although its condition is true. It completes on the thread that checks, or
-///   on the one that was just trying it.
-/// - An operation that has ended is off all its keys at once, and a key that nobody waits on takes no memory.
+/// # Guarantees
+/// - `on_complete` runs exactly once, unless the operation is cancelled. `on_expire` runs before it if the end came
+///   by time or by a shutdown, and only then.
+/// - Attempts at one operation never overlap, and no attempt overlaps the end. No thread waits for that: a check that
+///   meets a running attempt makes it look again, and returns. So a caller may hold any lock of its own.
+/// - *Change, then check* is enough. Once the check has returned, no operation that was submitted before, or is being
+///   submitted, waits for its timeout although its condition is true. The operation completes on the thread that
+///   checks, or on the one that was just trying it.
+/// - An operation that has ended leaves all its keys at once, and a key without waiting operations takes no memory.
 /// - Operations on one key are tried in the order of their submission.
 /// - No lock is held while an operation's method runs. `Hash` and `Eq` of keys do run under one, so they must be
 ///   what they usually are.
 ///
 /// # Cost
-/// For n operations on a key: `submit` is O(log n) for each key of the operation, so is an end; `check` tries all n.
+/// For n operations on a key, `submit` and an end cost O(log n) for each key of the operation; `check` tries all n.
 /// Keys are spread over 64 locks, which are held for moments.
 ///
 /// # Where things run
-/// Attempts and completions run on the thread that submits or checks, expiries on the executor of the timer. A panic of an
-/// operation passes through to that caller, after the others had their turn; the operation waits on, or is
-/// complete, as if the method had returned, and a `try_complete` that panics has said no.
+/// Attempts and completions run on the thread that submits or checks, expiries on the executor of the timer. A panic
+/// of an operation passes through to that caller, after the others had their turn. The operation then waits on, or is
+/// complete, as if the method had returned; a `try_complete` that panics counts as `false`.
 ///
 /// # The end
-/// Clones are the same purgatory. Dropping the last one ends nothing: operations keep their timeouts, and their
-/// [`Waiting`]. A timer that is shut down has no timeouts any more, so it answers them at once: an operation expires
-/// when the timer, or the [`Unfired`](crate::Unfired) that its shutdown returned, drops the timeout.
+/// Clones are the same purgatory. Dropping the last one ends nothing: operations keep their timeouts and their
+/// [`Waiting`]. A timer that is shut down has no timeouts any more, so its operations end at once: an operation
+/// expires when the timer, or the [`Unfired`](crate::Unfired) that its shutdown returned, drops the timeout.
 ///
 /// # Example
 /// A write to partitions 1 and 2 is answered when both have been replicated, or after 30 s with what is missing:
@@ -145,11 +145,11 @@ where
 
     /// Completes an operation if its condition is true, and otherwise lets it wait on `keys` for at most `timeout`.
     ///
-    /// It looks, puts the operation on its keys, looks again and sets the timeout, so that a condition that comes
-    /// true meanwhile is not missed, provided that its key is checked then. A key that is given twice counts once.
-    /// An operation is submitted once: two submissions of one would try it side by side.
+    /// The call looks at the condition, puts the operation on its keys, looks again and sets the timeout. So a
+    /// condition that comes true meanwhile is not missed, provided that its key is checked then. A key that is given
+    /// twice counts once. Submit each operation only once: two submissions of one would try it at the same time.
     ///
-    /// The timeout is never early; zero is as soon as the timer can.
+    /// The timeout is never early; zero means as soon as the timer can.
     ///
     /// # Errors
     /// Gives the operation back, without having called its `on_` methods: [`NoKeys`](SubmitRefusal::NoKeys), or
@@ -157,7 +157,7 @@ where
     /// [`shutdown`](Self::shutdown).
     ///
     /// # Panics
-    /// If the operation does. It is withdrawn then, as if it had not been submitted, unless it is complete.
+    /// If the operation panics. It is then withdrawn, as if it had not been submitted, unless it is complete.
     pub fn submit(
         &self,
         operation: Arc<O>,
@@ -170,11 +170,12 @@ where
     /// Tries the operations that wait on a key, in the order of their submission, and returns how many this call
     /// completed.
     ///
-    /// An operation that another thread is just trying is not waited for: that thread looks again, and the
-    /// completion is its. Operations that are submitted after the check began are not tried: they looked themselves.
+    /// If another thread is just trying an operation, this call does not wait for it: that thread looks again, and
+    /// counts the completion. Operations that are submitted after the check began are not tried: they looked
+    /// themselves.
     ///
     /// # Panics
-    /// If an operation does: with the first panic, after all have been tried.
+    /// If an operation panics: with the first panic, after all have been tried.
     pub fn check<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -182,11 +183,11 @@ where
         self.room.check(key)
     }
 
-    /// Takes the operations that wait on a key away, also from their other keys and from the timer, in the order of
-    /// their submission. None of their methods will be called any more; an attempt that is just going on ends
-    /// without consequence.
+    /// Removes the operations that wait on a key, also from their other keys and from the timer, and returns them in
+    /// the order of their submission. None of their methods will be called any more; a running attempt ends without
+    /// consequence.
     ///
-    /// An operation whose end was decided before is not among them.
+    /// An operation whose end was decided before is not returned.
     pub fn cancel_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<O>>
     where
         K: Borrow<Q>,
@@ -200,19 +201,20 @@ where
         self.room.delayed()
     }
 
-    /// On how many keys, summed over the operations that wait. O(1).
+    /// The number of keys, summed over the operations that wait. O(1).
     #[must_use]
     pub fn watched(&self) -> usize {
         self.room.watched()
     }
 
-    /// Answers every operation as if its time were up, in the order of their submission, and refuses what comes later.
-    /// Returns how many this call answered: one that another thread is just trying is answered by that thread.
+    /// Answers every operation as if its time were up, in the order of their submission, and refuses later ones.
+    /// Returns how many this call answered: an operation that another thread is just trying is answered by that
+    /// thread.
     ///
-    /// A submit that races with it is refused or answered. The timer goes on: others may use it.
+    /// A submit at the same time is either refused or answered. The timer goes on: others may use it.
     ///
     /// # Panics
-    /// If an operation does: with the first panic, after all have been answered.
+    /// If an operation panics: with the first panic, after all have been answered.
     pub fn shutdown(&self) -> usize {
         self.room.shut_down()
     }

@@ -1,8 +1,8 @@
-//! Locks, atomics and threads, from the standard library or, under `--cfg tickwheel_shuttle`, from shuttle, which decides what
-//! runs next.
+//! Locks, atomics and threads: from the standard library or, under `--cfg tickwheel_shuttle`, from shuttle, which
+//! decides which thread runs next.
 //!
-//! A panic of user code cannot leave our data half-changed, because no lock is held while user code runs. So a poisoned lock says
-//! nothing, and [`lock`] takes it as it is.
+//! A panic of user code cannot leave our data half-changed, because no lock is held while user code runs. So the
+//! poison flag of a lock has no meaning here, and [`lock`] ignores it.
 
 use std::sync::PoisonError;
 
@@ -18,7 +18,7 @@ pub(crate) use shuttle::{
     thread,
 };
 
-/// Locks, whether or not a thread panicked while it held the lock.
+/// Takes the lock, even if a thread panicked while it held the lock.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,8 +6,8 @@ use crate::{Clock, Monotonic};
 
 /// The operating system's monotonic clock, read through [`Instant`].
 ///
-/// The origin is the moment the clock was made; clones share it. No setting of the wall clock moves
-/// it. On Linux it is `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
+/// The origin is the moment the clock was made; clones share it. Setting the wall clock does not move it. On Linux it
+/// is `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
@@ -58,7 +58,7 @@ mod tests {
                 last = reading;
             }
         }
-        // It moves at all; a clock with a coarse step needs more than one look.
+        // The clock advances; a clock with a coarse step needs more than one look.
         while clock.now() == last {}
     }
 

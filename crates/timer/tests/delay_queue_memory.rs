@@ -1,4 +1,4 @@
-//! What a delay queue holds after churn. A process of its own, because it reads the resident memory.
+//! The memory of a delay queue after churn. A process of its own, because the test reads the resident memory.
 
 #![cfg(not(tickwheel_shuttle))]
 

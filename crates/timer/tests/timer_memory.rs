@@ -1,4 +1,4 @@
-//! What is over leaves nothing behind. A process of its own, because it reads the resident memory.
+//! Ended entries leave no memory behind. A process of its own, because the tests read the resident memory.
 
 #![cfg(not(tickwheel_shuttle))]
 
@@ -48,8 +48,8 @@ fn what_has_run_is_not_kept() {
     assert!(after < before + 32_000_000, "{before} bytes before, {after} after 1,000 tasks");
 }
 
-/// What was filed for a day ahead and is cancelled leaves the wheel when the driver comes by, not when it would have been due. A
-/// leak would show as 60 MB or more.
+/// An entry that was filed for a day ahead and is cancelled leaves the wheel at the driver's next turn, not when it
+/// would have been due. A leak would show as 60 MB or more.
 #[test]
 fn what_is_cancelled_does_not_stay_in_the_wheel() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,9 +23,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// - Each level has a *clock*: now, rounded down to its tick. A level covers the deadlines before
 ///   its clock + its turn, and an entry goes to the lowest level that covers its deadline. A level
 ///   is made when an entry first needs it.
-/// - What a slot holds is a *bucket*. Its *expiry* is its deadlines rounded down to the level's
-///   tick, so a bucket is taken out at its **start**, not at its end: what is due then fires, and
-///   the rest is filed again, on a lower level.
+/// - The entries of one slot are a *bucket*. Its *expiry* is its deadlines rounded down to the
+///   level's tick, so a bucket is taken out at its **start**, not at its end. Entries that are due
+///   then fire; the others are filed again, on a lower level.
 /// - The buckets that hold entries stand in a queue, ordered by expiry, and that queue drives the
 ///   clock. So there are no ticks at which nothing happens, and an idle year costs nothing.
 ///

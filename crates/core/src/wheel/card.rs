@@ -173,6 +173,6 @@ impl Cards {
             use_highs(unused);
             unused = self.highs[at(unused)][0].deadline;
         }
-        assert!(used_sets.into_iter().chain(used_highs).all(|used| used), "cards of nobody");
+        assert!(used_sets.into_iter().chain(used_highs).all(|used| used), "cards without an owner");
     }
 }

@@ -52,10 +52,10 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// and is given back when the wheel is dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
-/// It is the nearest deadline, exactly, as long as nothing was cancelled or rescheduled. A cancel
-/// or a reschedule of the nearest entry of a slot leaves a tick that is too early, but never before
-/// `now + 1`; one extra stop makes it exact again. So following `next_wake` takes at most one stop
-/// for each deadline, and one for each such change.
+/// `next_wake` is exactly the nearest deadline as long as nothing was cancelled or rescheduled. A
+/// cancel or a reschedule of the nearest entry of a slot leaves a tick that is too early, but never
+/// before `now + 1`; one extra stop makes it exact again. So following `next_wake` takes at most
+/// one stop for each deadline, and one for each such change.
 ///
 /// # Rescheduling to a later tick
 /// A reschedule to a later tick is one store for an entry that is in a chunk of its slot. The entry

@@ -1,11 +1,11 @@
-//! [`Called`]: those whose turn it is.
+//! [`Called`]: the waiters to be woken.
 
 use std::task::Waker;
 
 use crate::timer::guarded;
 
-/// Wakers on their way out of the lock. They are somebody else's code, so they are collected while it is held, and woken or
-/// dropped when it is free.
+/// Wakers to be called once the lock is free. A waker is the user's code, so it is collected while the lock is held,
+/// and woken or dropped afterwards.
 #[derive(Default)]
 pub(super) struct Called {
     wake: Vec<Waker>,
@@ -17,12 +17,12 @@ impl Called {
         self.wake.push(waker);
     }
 
-    /// For one that nobody needs any more, since dropping it runs code, too.
+    /// Keeps a waker that is no longer needed, since dropping it runs user code, too.
     pub(super) fn forget(&mut self, waker: Waker) {
         self.forget.push(waker);
     }
 
-    /// A waker that panics is as good as woken: those behind it are waiting, and whoever called may hold an element.
+    /// A waker that panics counts as woken: the others are still waiting, and the caller may hold an element.
     pub(super) fn deliver(self) {
         for waker in self.wake {
             guarded(|| waker.wake());

@@ -17,11 +17,11 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(
-    /// What was to be pushed.
+    /// The value of the push.
     pub T,
 );
 
-// By hand, so that the refusal of any `T` can be reported and unwrapped.
+// Written by hand, so that the refusal of any `T` can be reported and unwrapped.
 impl<T> fmt::Debug for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Closed").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! [`Elements`]: what waits for its delay, in the order in which it will be handed out.
+//! [`Elements`]: the elements that wait for their delay, in the order in which they will be handed out.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use crate::Monotonic;
 
 /// A sorted map from (deadline, number of the push) to value.
 ///
-/// A B-tree and not a heap of slots, for three reasons. It takes and pushes in half of the time of a heap that knows the
-/// index of each entry, once there are many, and needs two thirds of its memory, though a push that is removed again costs
-/// more. What leaves gives its memory back. And an element is found by its number, so no handle comes again.
+/// A B-tree and not an indexed heap, for three reasons. With many elements, a push with a take needs half of the time
+/// of a heap that knows the index of each entry, and two thirds of its memory; only a push that is removed again
+/// costs more. Removed elements give their memory back. And an element is found by its number, so no handle is used
+/// twice.
 pub(super) struct Elements<T> {
     waiting: BTreeMap<(Monotonic, u64), T>,
-    /// Where those stand that were moved, by number. All others stand where their handle says.
+    /// Deadlines of the elements that were moved, by number. All others have the deadline of their handle.
     moved: BTreeMap<u64, Monotonic>,
     pushed: u64,
 }
@@ -35,7 +36,7 @@ impl<T> Elements<T> {
         self.waiting.first_key_value().map(|(&(deadline, _), _)| deadline)
     }
 
-    /// The claim on the head.
+    /// The handle of the head.
     pub(super) fn head_handle(&self) -> Option<DelayHandle> {
         self.waiting.first_key_value().map(|(&(deadline, number), _)| DelayHandle { number, deadline })
     }
@@ -62,7 +63,7 @@ impl<T> Elements<T> {
         Some(value)
     }
 
-    /// Takes those out whose deadline has passed at `now`, in order, `max` at most.
+    /// Takes the elements whose deadline has passed at `now`, in order, `max` at most.
     pub(super) fn take_all_due(&mut self, now: Monotonic, max: usize) -> Vec<T> {
         std::iter::from_fn(|| self.take_due(now)).take(max).collect()
     }
@@ -73,7 +74,8 @@ impl<T> Elements<T> {
         self.waiting.remove(&key)
     }
 
-    /// Gives an element another deadline; among equal ones it stands by its push, as before. False if the handle is stale.
+    /// Gives an element another deadline. Among equal deadlines the order of the pushes still counts. False if the
+    /// handle is stale.
     pub(super) fn reschedule(&mut self, handle: DelayHandle, deadline: Monotonic) -> bool {
         let Some(key) = self.key(handle) else { return false };
         if let Some(value) = self.waiting.remove(&key) {
@@ -95,7 +97,7 @@ impl<T> Elements<T> {
         self.moved = std::mem::take(&mut self.moved).into_iter().collect();
     }
 
-    /// Where the element stands; `None` if the handle is stale.
+    /// The key of the element in the map; `None` if the handle is stale.
     fn key(&self, handle: DelayHandle) -> Option<(Monotonic, u64)> {
         let deadline = self.moved.get(&handle.number).copied().unwrap_or(handle.deadline);
         let key = (deadline, handle.number);

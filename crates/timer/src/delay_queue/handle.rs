@@ -7,18 +7,18 @@ use crate::Monotonic;
 
 /// A claim on one element of a [`DelayQueue`](crate::DelayQueue): to remove it, to move it, to ask when it is due.
 ///
-/// It goes *stale* when its element leaves the queue, by whatever door. A stale handle finds nothing, for ever: elements are
-/// numbered, and no number is given twice. A reschedule does not change it.
+/// A handle goes *stale* when its element leaves the queue in any way. A stale handle finds nothing, for ever:
+/// elements are numbered, and no number is given twice. A reschedule does not change the handle.
 ///
 /// A handle belongs to the queue that made it. Another queue may have an element of its own under the same number, so do
 /// not mix them. Of two handles of one queue the smaller one was pushed earlier.
 ///
-/// It is 16 bytes and `Copy`.
+/// A handle is 16 bytes and `Copy`.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayHandle {
     pub(super) number: u64,
-    /// When the element was due when the handle was made. It saves a look-up for all those that are never moved, and has no
-    /// part in what the handle means.
+    /// The deadline at the time of the push. It saves a look-up for all elements that are never moved, and does not
+    /// identify the element.
     pub(super) deadline: Monotonic,
 }
 

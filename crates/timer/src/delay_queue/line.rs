@@ -1,41 +1,43 @@
 //! [`Line`]: who waits for an element, in order of arrival.
 //!
 //! Ground rules, under the queue's lock:
-//! - Whoever stands first leads: it alone minds the head's deadline, and the others wait for their turn.
-//! - A waker is there from when its owner looked at the queue until it is called. Who was called looks again or leaves, so it
-//!   need not be called twice.
+//! - The first waiter in the line leads: it alone waits for the head's deadline, and the others wait for their turn.
+//! - The line holds a waiter's waker from the waiter's last look at the queue until it is called. A waiter that was
+//!   called looks again or leaves, so no second call is needed.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
 
 use super::called::Called;
 
-/// What somebody who waits would like to hear of, besides an element.
+/// The events, besides an element, that a waiter wants to be called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
-    /// That the queue is empty.
+    /// The queue becomes empty.
     pub(super) empty: bool,
-    /// That it stands first, even while there is no head: it waits by the timer, and is to notice when that is shut down.
+    /// The waiter becomes the first, even while there is no head: it waits by the timer, and has to notice when that
+    /// is shut down.
     pub(super) first: bool,
 }
 
 struct Waiter {
     wish: Wish,
-    /// None once it was called.
+    /// `None` once it was called.
     waker: Option<Waker>,
 }
 
-/// Places in the line are numbered by arrival and never given twice.
+/// The waiters, by their place. Places are numbered by arrival and never given twice.
 #[derive(Default)]
 pub(super) struct Line {
     standing: BTreeMap<u64, Waiter>,
     arrived: u64,
-    /// How many wish to hear of an empty queue, so that most queues need not look for them.
+    /// The number of waiters that wish to hear of an empty queue; with 0 no search is needed.
     ending: usize,
 }
 
 impl Line {
-    /// Stands at the end of the line, or where it stood, and swaps its waker for the one it had left. True if that is the front.
+    /// Takes a place at the end of the line, or keeps the one it has, and swaps `waker` with the waker of that place.
+    /// True if the place is the first.
     pub(super) fn stand(&mut self, place: &mut Option<u64>, wish: Wish, waker: &mut Option<Waker>) -> bool {
         let place = *place.get_or_insert_with(|| {
             let arrived = self.arrived;
@@ -45,13 +47,13 @@ impl Line {
             arrived
         });
         let Some(waiter) = self.standing.get_mut(&place) else {
-            panic!("place {place} is in use, but nobody stands there")
+            panic!("place {place} is in use, but it has no waiter")
         };
         std::mem::swap(&mut waiter.waker, waker);
         self.standing.first_key_value().is_some_and(|(&first, _)| first == place)
     }
 
-    /// Leaves the line, if it stands there. True if that was the front.
+    /// Leaves the line, if it has a place there. True if that was the first place.
     pub(super) fn leave(&mut self, place: &mut Option<u64>, called: &mut Called) -> bool {
         let Some(place) = place.take() else { return false };
         let first = self.standing.first_key_value().is_some_and(|(&first, _)| first == place);
@@ -64,14 +66,14 @@ impl Line {
         first
     }
 
-    /// Calls the one in front.
+    /// Calls the first waiter.
     pub(super) fn call_first(&mut self, called: &mut Called) {
         if let Some(mut first) = self.standing.first_entry() {
             first.get_mut().call(called);
         }
     }
 
-    /// Calls the one in front if it wishes to know that it is.
+    /// Calls the first waiter if it wishes to know that it is the first.
     pub(super) fn call_first_by_wish(&mut self, called: &mut Called) {
         if let Some(mut first) = self.standing.first_entry()
             && first.get().wish.first
@@ -80,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Calls those who wish to know that the queue is empty.
+    /// Calls the waiters that wish to know that the queue is empty.
     pub(super) fn call_ending(&mut self, called: &mut Called) {
         if self.ending > 0 {
             self.standing

@@ -1,10 +1,10 @@
-//! The delay queue: [`DelayQueue`] and what stands behind it.
+//! The delay queue: [`DelayQueue`] and its parts.
 //!
-//! - `elements`: what waits for its delay, in order. No clock, no lock, no waiter. `handle`: the claim on one of them.
-//! - `line`: who waits for an element, in order of arrival. `called`: those whose turn it is, to be woken.
+//! - `elements`: the elements in order. No clock, no lock, no waiter. `handle`: names one of them.
+//! - `line`: the waiters, in order of arrival. `called`: those to be woken.
 //! - `state`: both together, and the rules by which an element meets a waiter. `shared`: the lock around it.
-//! - `wait`: one who waits; it leaves the line whichever way it ends. `next` awaits it, `park` blocks on it.
-//! - `queue`: the door. `closed`: the refusal.
+//! - `wait`: one waiter; it leaves the line whichever way it ends. `next` awaits it, `park` blocks on it.
+//! - `queue`: the public type. `closed`: the refusal.
 
 mod called;
 mod closed;

@@ -12,14 +12,14 @@ use crate::{Monotonic, Sleep};
 /// Waits for an element; from [`DelayQueue::next`](crate::DelayQueue::next) and
 /// [`DelayQueue::wait_next`](crate::DelayQueue::wait_next).
 ///
-/// It is woken by the timer, on any executor, and is up to one tick of the timer late. While it waits it may have one entry in
-/// the timer, which has a place for it even if it is full.
+/// The timer wakes the future, on any executor, up to one tick of the timer late. A future that waits may have one
+/// entry in the timer, which accepts it even if the timer is full.
 ///
-/// Dropped, it leaves the line, and no element is lost: one is taken only by the poll that returns it. Polled again after it was
-/// ready, it waits for another element.
+/// A future that is dropped leaves the line, and no element is lost: an element is taken only by the poll that
+/// returns it. A future that is polled again after it was ready waits for another element.
 ///
-/// Whoever stands first in line minds the queue for those behind. So a future that has been polled is to be polled on, or
-/// dropped; kept without, it may hold them up.
+/// The first waiter in the line watches the queue for the others. So a future that has been polled must be polled
+/// again when it is woken, or dropped; one that is kept without being polled may hold the others up.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Next<'a, T> {
     wait: Wait<'a, T>,
@@ -31,10 +31,10 @@ impl<'a, T> Next<'a, T> {
         Self { wait, alarm: None }
     }
 
-    /// The one alarm there is, set to `at`.
+    /// The future's one alarm, set to `at`.
     fn alarm(&mut self, at: Monotonic) -> &mut Sleep {
         let timer = &self.wait.shared.timer;
-        // By the instant: a delay would count from a clock that has moved on.
+        // Set by the instant: a delay would count from a clock that has moved on.
         let alarm = self.alarm.get_or_insert_with(|| Sleep::alarm(timer, at));
         if alarm.deadline() != at {
             alarm.reset_at(at);
@@ -65,9 +65,9 @@ impl<T> Future for Next<'_, T> {
             };
             match Pin::new(self.alarm(until)).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                // It is time to look again. The next alarm is another sleep.
+                // The alarm came: look again. The next alarm is another sleep.
                 Poll::Ready(Ok(())) => self.alarm = None,
-                // The timer is shut down, and nobody would wake this one.
+                // The timer is shut down and would not wake this waiter any more.
                 Poll::Ready(Err(_)) => {
                     self.alarm = None;
                     self.wait.leave();

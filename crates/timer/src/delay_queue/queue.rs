@@ -17,7 +17,7 @@ use crate::{Monotonic, Motion, Timer};
 ///
 /// Cheap to clone; all clones are one queue. Threads and futures may wait side by side.
 ///
-/// - [`push`](Self::push) and [`push_at`](Self::push_at) bring an element in, and its [`DelayHandle`] out.
+/// - [`push`](Self::push) and [`push_at`](Self::push_at) add an element and return its [`DelayHandle`].
 /// - [`take`](Self::take), [`poll`](Self::poll) and [`try_take`](Self::try_take) take the next one: without limit, for a while,
 ///   at once. [`wait_next`](Self::wait_next) and [`next`](Self::next) are awaited. [`drain_due`](Self::drain_due) takes all that are due.
 /// - [`remove`](Self::remove), [`reschedule`](Self::reschedule) and [`deadline`](Self::deadline) go by the handle;
@@ -26,24 +26,25 @@ use crate::{Monotonic, Motion, Timer};
 ///
 /// # Order
 /// By deadline, to the nanosecond; equal deadlines first in, first out. A rescheduled element keeps its place among its equals.
-/// Elements whose delay has passed stay in the queue until somebody takes them.
+/// Elements whose delay has passed stay in the queue until they are taken.
 ///
 /// # Who waits
-/// Waiters stand in line by their arrival. The first alone minds the deadline of the head; the others sleep without limit and
-/// move up when it leaves, for whatever reason. This is the leader and the followers of the JDK's `DelayQueue`, with the first
-/// comer as the leader. It is an order of waking, not a right: who comes by just when an element is due may take it.
+/// Waiters stand in line by their arrival. Only the first waits for the deadline of the head. The others sleep
+/// without a limit, and move up when the first one leaves. This is the leader-follower pattern of the JDK's
+/// `DelayQueue`; the leader here is the waiter that came first. The line is an order of waking, not a right: a caller
+/// that arrives just when an element is due may take it.
 ///
-/// On a clock that runs by itself a waiting thread wakes on its own. Futures, and threads on a clock that is moved by hand, are
-/// woken by the timer, up to one of its ticks after the deadline, and need it: once it is closed or shut down, they take what is due
-/// and otherwise get `None` at once.
+/// On a clock that runs by itself a waiting thread wakes on its own. The timer wakes futures, and threads on a clock
+/// that is moved by hand, up to one of its ticks after the deadline. They need the timer: once it is closed or shut
+/// down, they take what is due and otherwise get `None` at once.
 ///
 /// # Cost
-/// O(log n) for n elements, and one lock, which is held neither while a waker or a clock runs nor while a value is dropped.
-/// Memory follows the number of elements, also back.
+/// O(log n) for n elements, and one lock. The lock is not held while a waker or a clock runs, or while a value is
+/// dropped. Memory grows and shrinks with the number of elements.
 ///
 /// # What it is not
-/// Durable: what is in it dies with the process. Nor a channel: it does not end when its producers are gone; somebody has to
-/// [`close`](Self::close) it. Nor bounded: a push always succeeds until then.
+/// Not durable: its elements die with the process. Not a channel: it does not end when its producers are gone, but
+/// when [`close`](Self::close) is called. Not bounded: a push always succeeds until then.
 ///
 /// # Example
 /// ```
@@ -92,8 +93,9 @@ impl<T> DelayQueue<T> {
         self.push_at(value, self.shared.now().saturating_add(delay))
     }
 
-    /// Brings `value` in, to be taken at the instant `at` of the timer's clock or later. One in the past is due now, and comes
-    /// before all that fell due after it. [`Monotonic::MAX`] is never: such an element is only removed, moved, drained or closed out.
+    /// Adds `value`, to be taken at the instant `at` of the timer's clock or later. An instant in the past is due
+    /// now, and comes before all elements that fell due after it. [`Monotonic::MAX`] is never: such an element can
+    /// only be removed, moved, drained or closed out.
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
@@ -108,7 +110,8 @@ impl<T> DelayQueue<T> {
 
     /// Takes the next element, and blocks until one is due. `None` once the queue is closed.
     ///
-    /// A thread that waits here holds up nobody but itself; that includes the one that would advance a clock moved by hand.
+    /// A thread that waits here blocks only itself. If that thread is the one that would advance a manual clock,
+    /// nothing moves the clock.
     pub fn take(&self) -> Option<T> {
         self.poll(Duration::MAX)
     }
@@ -121,7 +124,7 @@ impl<T> DelayQueue<T> {
         }
         let limit = match wait {
             Duration::MAX => Monotonic::MAX,
-            // A wait that has an end ends with the clock.
+            // A limited wait must end with the clock, so its deadline is never `MAX`.
             wait => self.shared.now().saturating_add(wait).min(Monotonic::from_nanos(u64::MAX - 1)),
         };
         match self.shared.timer.motion() {
@@ -136,10 +139,12 @@ impl<T> DelayQueue<T> {
         self.shared.with(|state, called| state.change(called, |elements| elements.take_due(now)))
     }
 
-    /// Takes what is due now, in order, and `max` elements at most: one look at the clock and one lock for all of them. Never waits; what is
-    /// not due stays. The order is that of [`try_take`](Self::try_take): by deadline, and of equal ones the first that was pushed.
+    /// Takes the elements that are due now, in order, and `max` at most, with one look at the clock and one lock for
+    /// all of them. Never waits. The order is that of [`try_take`](Self::try_take): by deadline, and among equal
+    /// deadlines the first push first.
     ///
-    /// Cost: O(k log n) for k elements taken of n, under the lock. A `max` bounds how long others wait for it.
+    /// Cost: O(k log n) for k elements taken of n, under the lock. `max` bounds how long other threads wait for the
+    /// lock.
     ///
     /// ```
     /// use std::time::Duration;
@@ -163,8 +168,8 @@ impl<T> DelayQueue<T> {
         self.shared.with(|state, called| state.change(called, |elements| elements.take_all_due(now, max)))
     }
 
-    /// The next element, as the items of a stream: `None` as soon as the queue is empty, also if it becomes so while waiting, or
-    /// closed.
+    /// The next element, as the items of a stream: `None` as soon as the queue is closed or empty, also if it becomes
+    /// empty while waiting.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -217,11 +222,11 @@ impl<T> DelayQueue<T> {
         self.shared.with(|state, _| state.elements.deadline(handle))
     }
 
-    /// What comes next, and when it is due, without taking it: those whose delay has passed come first. `None` if the queue is
-    /// empty.
+    /// Handle and deadline of the next element, without taking it. Elements whose delay has passed come first. `None`
+    /// if the queue is empty.
     ///
-    /// It names the element and does not show it, since nobody may look at a value under the lock; [`remove`](Self::remove)
-    /// takes that very element.
+    /// The method does not show the value, since no user code may run under the lock; [`remove`](Self::remove) takes
+    /// that very element.
     #[must_use]
     pub fn peek(&self) -> Option<(DelayHandle, Monotonic)> {
         let head = self.shared.with(|state, _| state.elements.head_handle())?;
@@ -240,27 +245,27 @@ impl<T> DelayQueue<T> {
         self.len() == 0
     }
 
-    /// Takes everything out, due or not, in the order in which it would have come. The queue stays open.
+    /// Takes all elements, due or not, in the order in which they would have come. The queue stays open.
     #[must_use = "to drop what is in the queue, clear it"]
     pub fn drain(&self) -> Vec<T> {
         let all = self.shared.with(|state, called| state.change(called, |elements| elements.take_all()));
         all.collect()
     }
 
-    /// Drops everything, due or not. The queue stays open.
+    /// Drops all elements, due or not. The queue stays open.
     pub fn clear(&self) {
         drop(self.drain());
     }
 
-    /// Packs what is left together, to give memory back after many removals here and there: up to half of what the elements
-    /// take. Handles stay as they are. O(n), under the lock.
+    /// Packs the elements together, to give memory back after many scattered removals: up to half of what the
+    /// elements take. Handles stay as they are. O(n), under the lock.
     pub fn compact(&self) {
         self.shared.with(|state, _| state.elements.compact());
     }
 
-    /// Takes nothing more in, and returns what is left, due or not, in order. Whoever waits gets `None`, and so does whoever
-    /// comes. Closing a closed queue returns nothing.
-    #[must_use = "what is left in the queue is dropped unless somebody looks after it"]
+    /// Closes the queue, and returns the elements that are left, due or not, in order. Present and later waiters get
+    /// `None`. Closing a closed queue returns nothing.
+    #[must_use = "the elements that are left in the queue are dropped unless the caller keeps them"]
     pub fn close(&self) -> Vec<T> {
         let left = self.shared.with(|state, called| state.close(called));
         left.collect()

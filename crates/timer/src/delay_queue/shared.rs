@@ -1,7 +1,7 @@
 //! [`Shared`]: the one lock of a delay queue.
 //!
-//! Ground rules: `state` has the lock, and whoever takes it reads the clock before. A clock, a waker, the drop of a value are
-//! other people's code and run without it.
+//! Ground rules: the lock guards `state`, and a thread reads the clock before it takes the lock. Clocks, wakers and
+//! drops of values are the user's code and run without the lock.
 
 use super::called::Called;
 use super::state::State;
@@ -22,7 +22,7 @@ impl<T> Shared<T> {
         self.timer.now()
     }
 
-    /// Runs `with` under the lock, and wakes whom it called when the lock is free.
+    /// Runs `with` under the lock, and wakes the called waiters when the lock is free.
     pub(super) fn with<R>(&self, with: impl FnOnce(&mut State<T>, &mut Called) -> R) -> R {
         let mut called = Called::default();
         let result = with(&mut lock(&self.state), &mut called);

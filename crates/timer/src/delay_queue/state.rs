@@ -1,14 +1,15 @@
-//! [`State`]: elements, those who wait for them, and the rules by which they meet.
+//! [`State`]: elements, their waiters, and the rules by which they meet.
 //!
-//! Ground rules. While somebody stands in line and there is a head, the one in front has been called and has not looked
-//! since, or it waits until no later than the head's deadline. Three events could break this, and each calls it:
+//! Ground rules. While there is a waiter and a head, one of two things holds for the first waiter: it has been called
+//! and has not looked since, or it waits until no later than the head's deadline. Three events could break this rule,
+//! and each calls the first waiter:
 //! - the head becomes earlier: [`State::change`];
-//! - another one becomes the first, because the first left, whatever for: [`State::leave`];
+//! - another waiter becomes the first, because the first one left for any reason: [`State::leave`];
 //! - the queue is closed: [`State::close`].
 //!
-//! A head that becomes later needs no call; the one in front wakes for nothing, once.
+//! A head that becomes later needs no call; the first waiter then wakes once without need.
 //!
-//! An element leaves only here, under the lock, into the hands of the one who returns it. So nothing is lost by a future that
+//! An element leaves only here, under the lock, to the caller that returns it. So no element is lost by a future that
 //! is dropped or a thread that gives up, wherever it was.
 
 use std::task::Waker;
@@ -24,10 +25,10 @@ pub(super) struct State<T> {
     pub(super) closed: bool,
 }
 
-/// What somebody found who looked for an element.
+/// The result of a look for an element.
 pub(super) enum Look<T> {
     Taken(T),
-    /// There will be none for this one.
+    /// This waiter will get none.
     End,
     /// Not yet: look again when called, or at this instant.
     Wait(Option<Monotonic>),
@@ -38,7 +39,7 @@ impl<T> State<T> {
         Self { elements: Elements::new(), line: Line::default(), closed: false }
     }
 
-    /// Changes the elements, and calls whom the change concerns.
+    /// Changes the elements, and calls the waiters that the change concerns.
     pub(super) fn change<R>(&mut self, called: &mut Called, change: impl FnOnce(&mut Elements<T>) -> R) -> R {
         let before = self.elements.head();
         let result = change(&mut self.elements);
@@ -51,8 +52,8 @@ impl<T> State<T> {
         result
     }
 
-    /// Takes the head if it is due at `now`. Otherwise decides whether there is anything to wait for until `limit`, and if so
-    /// stands in line with `waker`, which is swapped for one that is to be dropped without the lock.
+    /// Takes the head if it is due at `now`. Otherwise, if there is anything to wait for until `limit`, takes a place
+    /// in the line with `waker`, and returns in it the waker to be dropped without the lock.
     pub(super) fn look(
         &mut self,
         (place, wish, limit): (&mut Option<u64>, Wish, Monotonic),
@@ -62,7 +63,7 @@ impl<T> State<T> {
     ) -> Look<T> {
         let head = self.elements.head();
         if head.is_some_and(|head| head.has_come(now)) {
-            // Out of the line first, or it would call itself.
+            // Leave the line first, or the waiter would call itself.
             let first = self.line.leave(place, called);
             let taken = self.change(called, |elements| elements.take_due(now));
             self.pass_on(first, called);
@@ -77,20 +78,20 @@ impl<T> State<T> {
         Look::Wait((first || until < Monotonic::MAX).then_some(until))
     }
 
-    /// Leaves the line, if it stands there, and passes on what it minded.
+    /// Leaves the line, if it has a place there, and passes the lead on.
     pub(super) fn leave(&mut self, place: &mut Option<u64>, called: &mut Called) {
         let first = self.line.leave(place, called);
         self.pass_on(first, called);
     }
 
-    /// Takes nothing more in, and ends every wait. What is left goes to the caller.
+    /// Closes the queue and ends every wait. The remaining elements go to the caller.
     pub(super) fn close(&mut self, called: &mut Called) -> impl Iterator<Item = T> + use<T> {
         self.closed = true;
         self.line.call_all(called);
         self.elements.take_all()
     }
 
-    /// The one in front is another one now, if `first` has left.
+    /// Calls the new first waiter, if `first` says that the old one has left.
     fn pass_on(&mut self, first: bool, called: &mut Called) {
         if first && !self.elements.is_empty() {
             self.line.call_first(called);

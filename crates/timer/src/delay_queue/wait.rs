@@ -1,4 +1,4 @@
-//! [`Wait`]: one who waits for an element.
+//! [`Wait`]: one waiter for an element.
 
 use std::task::Waker;
 
@@ -7,7 +7,7 @@ use super::shared::Shared;
 use super::state::Look;
 use crate::Monotonic;
 
-/// Leaves the line when it is dropped, and whoever comes behind it moves up.
+/// Leaves the line when it is dropped; the next waiter then moves up.
 pub(super) struct Wait<'a, T> {
     pub(super) shared: &'a Shared<T>,
     wish: Wish,
@@ -16,12 +16,12 @@ pub(super) struct Wait<'a, T> {
 }
 
 impl<'a, T> Wait<'a, T> {
-    /// For an element, until `limit`.
+    /// A wait for an element, until `limit`.
     pub(super) fn new(shared: &'a Shared<T>, wish: Wish, limit: Monotonic) -> Self {
         Self { shared, wish, limit, place: None }
     }
 
-    /// Takes what is due, or stands in line to be woken by `waker`.
+    /// Takes a due element, or takes a place in the line to be woken by `waker`.
     pub(super) fn look(&mut self, waker: &Waker) -> Look<T> {
         let mut waker = Some(waker.clone());
         let now = self.shared.now();

@@ -1,4 +1,4 @@
-//! [`Alarm`]: what the timer keeps for an operation.
+//! [`Alarm`]: the timer's reference to an operation.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use super::delayed::Delayed;
 use super::operation::Operation;
 use super::panics::Panics;
 
-/// Expires its operation when it is dropped, wherever that is: in the body of the timeout, or because the timer
-/// shut down and the body will never run. An operation that has ended by then takes no notice.
+/// Expires its operation when it is dropped. That happens in the body of the timeout, or when the timer shuts down
+/// and the body will never run. An operation that has already ended is not affected.
 pub(super) struct Alarm<K: Hash + Eq, O: Operation>(Arc<Delayed<K, O>>);
 
 impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
@@ -16,7 +16,7 @@ impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
         Self(delayed)
     }
 
-    /// The time has come.
+    /// The timeout ran; the drop does the rest.
     pub(super) fn ring(self) {}
 }
 

@@ -1,10 +1,10 @@
 //! [`Delayed`]: an operation that waits.
 //!
 //! Ground rules:
-//! - `state` decides who may call the operation, and how it ends. Whoever ends it does what follows: the gauge, the
-//!   keys, the timeout, then the operation's own methods.
-//! - `timeout` is put in by the submit, while it owns the operation, and taken out by whoever ends it. The lock
-//!   is held for that only.
+//! - `state` decides who may call the operation, and how it ends. The thread that ends it updates the gauge, the keys
+//!   and the timeout, and then calls the operation's own methods.
+//! - The submit stores `timeout` while it owns the operation, and the thread that ends the operation takes it out.
+//!   The lock is held for that only.
 //! - No lock is held while a method of the operation runs.
 
 use std::hash::Hash;
@@ -17,20 +17,21 @@ use super::state::{End, Settled, State};
 use crate::Timeout;
 use crate::sync::{Mutex, lock};
 
-/// An operation with its keys and its timeout. The lists of its keys have it, its alarm in the timer, and handles.
+/// An operation with its keys and its timeout. The lists of its keys, its alarm in the timer, and handles refer to
+/// it.
 pub(super) struct Delayed<K, O> {
     operation: Arc<O>,
     state: State,
-    /// The number of its submission, by which lists are ordered.
+    /// The number of its submission; the lists are ordered by it.
     number: u64,
     keys: Box<[K]>,
     timeout: Mutex<Option<Timeout>>,
-    /// Weak: an operation may wait longer than anybody can check its keys.
+    /// Weak, because an operation may outlive the purgatory in which its keys are checked.
     room: Weak<Room<K, O>>,
 }
 
 impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
-    /// Owned by the caller, who has to settle it.
+    /// A new operation, owned by the caller, who has to settle it.
     pub(super) fn new(operation: Arc<O>, number: u64, keys: Box<[K]>, room: Weak<Room<K, O>>) -> Self {
         Self { operation, state: State::running(), number, keys, timeout: Mutex::new(None), room }
     }
@@ -51,12 +52,12 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         self.state.is_complete()
     }
 
-    /// Keeps the timeout, for whoever ends the operation.
+    /// Stores the timeout until the operation ends.
     pub(super) fn arm(&self, timeout: Timeout) {
         *lock(&self.timeout) = Some(timeout);
     }
 
-    /// Tries it, or leaves that to its owner. Whether this attempt completed it.
+    /// Tries the operation, or leaves that to its owner. Returns whether this attempt completed it.
     pub(super) fn attempt(&self, panics: &mut Panics) -> bool {
         self.state.begin() && {
             let said = self.look(panics);
@@ -64,12 +65,12 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         }
     }
 
-    /// The owner's question.
+    /// Asks the condition once, as the owner.
     pub(super) fn look(&self, panics: &mut Panics) -> bool {
         panics.catch(|| self.operation.try_complete()).unwrap_or(false)
     }
 
-    /// The owner's attempt is over; sees to whatever was asked for meanwhile, and returns what came of it in the end:
+    /// Ends the owner's attempt: handles the notes that were left meanwhile, and returns the final result, which is
     /// never [`Again`](Settled::Again).
     pub(super) fn settle(&self, mut said: bool, panics: &mut Panics) -> Settled {
         loop {
@@ -82,14 +83,14 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
                     continue;
                 }
                 Settled::Idle => {}
-                // It may have been put on a key, or armed, after it was cancelled.
+                // The operation may have been put on a key, or armed, after it was cancelled.
                 Settled::Cancelled => self.detach(),
             }
             return settled;
         }
     }
 
-    /// Completes it whatever its condition says. Whether this call was the one.
+    /// Completes the operation whatever its condition says. Returns whether this call did it.
     pub(super) fn force(&self, panics: &mut Panics) -> bool {
         let end = self.state.force();
         if end == End::Now {
@@ -98,7 +99,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         end != End::Late
     }
 
-    /// Time is up. Whether this call answered it.
+    /// Expires the operation. Returns whether this call answered it.
     pub(super) fn expire(&self, panics: &mut Panics) -> bool {
         let end = self.state.expire();
         if end == End::Now {
@@ -107,7 +108,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         end == End::Now
     }
 
-    /// Takes it away from everybody. Whether this call was the one.
+    /// Cancels the operation for all its users. Returns whether this call did it.
     pub(super) fn cancel(&self) -> bool {
         let cancelled = self.state.cancel();
         if cancelled {
@@ -116,7 +117,8 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         cancelled
     }
 
-    /// Takes it away, and off whatever it was put on since somebody else did. Whether this call was the one.
+    /// Withdraws the operation, also from the keys it was put on after another thread cancelled it. Returns whether
+    /// this call ended it.
     pub(super) fn withdraw(&self) -> bool {
         let withdrawn = self.cancel();
         if !withdrawn {
@@ -133,7 +135,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         panics.catch(|| self.operation.on_complete());
     }
 
-    /// It has ended.
+    /// Lowers the gauge and removes the operation that has ended from its keys and the timer.
     fn leave(&self) {
         if let Some(room) = self.room.upgrade() {
             room.count_ended();
@@ -141,7 +143,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         self.detach();
     }
 
-    /// Takes it off its keys and out of the timer, as far as it is there.
+    /// Removes the operation from its keys and from the timer, as far as it is there.
     fn detach(&self) {
         if let Some(room) = self.room.upgrade() {
             room.unwatch(self);

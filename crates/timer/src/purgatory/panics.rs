@@ -1,4 +1,4 @@
-//! [`Panics`]: panics of operations, kept until everybody had his turn.
+//! [`Panics`]: panics of operations, kept until every operation had its turn.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,15 +10,16 @@ use std::thread;
 pub(super) struct Panics(Option<Box<dyn Any + Send>>);
 
 impl Panics {
-    /// Calls, and keeps the panic if there is one.
+    /// Calls `call`, and keeps its panic if there is one.
     pub(super) fn catch<R>(&mut self, call: impl FnOnce() -> R) -> Option<R> {
-        // The library's own data is consistent whenever it calls an operation. An operation's is its own affair.
+        // The library's own data is consistent whenever it calls an operation. The operation answers for its own
+        // data.
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(result) => Some(result),
             Err(panic) => {
                 match &self.0 {
                     None => self.0 = Some(panic),
-                    // To drop it would be to run code of an operation once more.
+                    // Dropping the payload would run code of an operation once more.
                     Some(_) => std::mem::forget(panic),
                 }
                 None
@@ -28,8 +29,8 @@ impl Panics {
 
     /// Goes on with the first panic, if there was one.
     pub(super) fn resume(self) {
-        // A panic out of a drop while the thread unwinds would end the process, and the panic that it unwinds
-        // for has been told.
+        // A panic out of a drop while the thread unwinds would end the process. The panic for which it unwinds is
+        // reported already.
         if let Some(panic) = self.0
             && !thread::panicking()
         {

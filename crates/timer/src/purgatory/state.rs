@@ -1,9 +1,9 @@
 //! [`State`]: who may try an operation, and how it ended.
 //!
-//! Ground rules: one word says it all, and each change of it is one compare-and-set that releases and
-//! acquires. Whoever moves it from idle to running owns the operation until it settles; the others leave
-//! a note in the word and go on, so nobody ever waits. A note is written even if it stands there already:
-//! the write is what makes the writer's condition visible to the owner, who reads it before looking again.
+//! Ground rules: one state word says it all, and each change of it is one compare-and-swap that releases and
+//! acquires. The thread that moves it from idle to running owns the operation until it settles. All other threads
+//! leave a note in the word and go on, so no thread ever waits. A note is written even if it stands there already:
+//! the write makes the writer's condition visible to the owner, who reads the word before looking again.
 //!
 //! | from | by | to |
 //! |---|---|---|
@@ -17,71 +17,71 @@ use crate::sync::atomic::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
-/// While running: somebody found the condition changed, so look once more.
+/// While running: another thread found the condition changed, so look once more.
 const AGAIN: u8 = 2;
-/// While running: it ends with this attempt, whatever the attempt says.
+/// While running: the operation ends with this attempt, whatever the attempt says.
 const FORCE: u8 = 4;
-/// While running: its time is up, so it ends unless the condition has come true.
+/// While running: the time is up, so the operation ends unless the condition has come true.
 const EXPIRE: u8 = 8;
 const DONE: u8 = 16;
 const CANCELLED: u8 = 32;
 
-/// The word of one operation.
+/// The state word of one operation.
 #[derive(Debug)]
 pub(super) struct State(AtomicU8);
 
-/// What came of asking for the end.
+/// The answer to a request for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is done, and the caller has to see to the rest.
+    /// The end is decided by this call, and the caller has to carry it out.
     Now,
-    /// It is noted, and the owner will see to it.
+    /// The request is noted, and the owner will carry it out.
     Noted,
     /// Too late: the end was decided before.
     Late,
 }
 
-/// What the owner has to do after an attempt.
+/// The owner's duty after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     /// Complete it: the condition has come true.
     Completed,
-    /// Complete it on behalf of somebody else.
+    /// Complete it: another thread forced it.
     Forced,
     /// Expire it.
     Expired,
-    /// Look again; it is still the owner's.
+    /// Look again; the caller still owns the operation.
     Again,
-    /// Nothing; it waits, and has no owner any more.
+    /// Nothing; the operation waits, and has no owner any more.
     Idle,
-    /// Nothing; it was taken away.
+    /// Nothing; the operation was cancelled.
     Cancelled,
 }
 
 impl State {
-    /// The word of an operation that is owned by whoever made it.
+    /// The state word of an operation that its maker owns.
     pub(super) fn running() -> Self {
         Self(AtomicU8::new(RUNNING))
     }
 
-    /// Asks for an attempt: whether the caller now owns the operation and has to try it. If not, the
-    /// owner will look again, or the end is decided.
+    /// Asks for an attempt. True if the caller now owns the operation and has to try it; otherwise the owner will
+    /// look again, or the end is decided.
     pub(super) fn begin(&self) -> bool {
         self.change(|word| match word {
             IDLE => (RUNNING, true),
-            // After its time nobody can ask for another look, or the end might be put off for ever.
+            // After its time no thread can ask for another look, or the end might be put off for ever.
             _ if word & RUNNING != 0 && word & (FORCE | EXPIRE) == 0 => (word | AGAIN, false),
             _ => (word, false),
         })
     }
 
-    /// The owner's attempt is over, and `said` whether the condition has come true.
+    /// Ends the owner's attempt; `said` is whether the condition has come true.
     pub(super) fn settle(&self, said: bool) -> Settled {
         self.change(|word| match word {
             CANCELLED => (CANCELLED, Settled::Cancelled),
             _ if word & FORCE != 0 => (DONE, Settled::Forced),
             _ if said => (DONE, Settled::Completed),
-            // Before the expiry: this look was asked for before time was up.
+            // Before the expiry: this look was requested before time was up.
             _ if word & AGAIN != 0 => (word & !AGAIN, Settled::Again),
             _ if word & EXPIRE != 0 => (DONE, Settled::Expired),
             _ => (IDLE, Settled::Idle),
@@ -106,7 +106,7 @@ impl State {
         })
     }
 
-    /// Takes the operation away, also from an owner; `false` if its end was decided before.
+    /// Cancels the operation, also while it has an owner; `false` if its end was decided before.
     pub(super) fn cancel(&self) -> bool {
         self.change(|word| match word {
             IDLE => (CANCELLED, true),
@@ -115,12 +115,12 @@ impl State {
         })
     }
 
-    /// Whether it is done, or will be as soon as the attempt that is going on is over.
+    /// Whether it is done, or will be as soon as the running attempt is over.
     pub(super) fn is_complete(&self) -> bool {
         self.0.load(Ordering::Acquire) & (DONE | FORCE) != 0
     }
 
-    /// Stores what `next` makes of the word and returns its answer.
+    /// Replaces the word by what `next` makes of it, and returns the answer of `next`.
     fn change<R>(&self, next: impl Fn(u8) -> (u8, R)) -> R {
         let mut word = self.0.load(Ordering::Acquire);
         loop {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_away_is_nobodys() {
+    fn a_cancelled_operation_has_no_owner() {
         for state in [idle(), State::running()] {
             assert!(state.cancel());
             assert!(!state.cancel(), "twice");

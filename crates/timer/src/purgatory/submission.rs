@@ -1,4 +1,4 @@
-//! [`Submission`]: an operation on its way in.
+//! [`Submission`]: an operation that is being submitted.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::submitted::{SubmitError, SubmitRefusal, Submitted};
 use super::waiting::Waiting;
 use crate::Refusal;
 
-/// Owns its operation from the beginning, so that whoever meets it on a key leaves a note and goes on. The notes are
-/// read when the submission is over: that is the last look, after which nothing can have been missed.
+/// Owns its operation from the beginning, so that a thread that meets it on a key leaves a note and goes on. The
+/// notes are read when the submission is over. That is the last look, so nothing can have been missed.
 ///
-/// If it is dropped before it is over, the operation is withdrawn, unless it has ended: a panic does that.
+/// A submission that is dropped before it is over, as by a panic, withdraws the operation, unless that has ended.
 pub(super) struct Submission<K: Hash + Eq, O: Operation> {
     delayed: Arc<Delayed<K, O>>,
     over: bool,
@@ -28,7 +28,7 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     O: Operation,
 {
-    /// Look, watch on all keys, look again, arm the timer, see to the notes.
+    /// Looks, watches all keys, looks again, arms the timer, and handles the notes.
     pub(super) fn submit(
         room: &Arc<Room<K, O>>,
         operation: Arc<O>,
@@ -41,7 +41,7 @@ where
         if room.is_closed() {
             return Err(SubmitError { operation, why: SubmitRefusal::ShutDown });
         }
-        // Nobody else can reach it yet, so there is nobody to keep out.
+        // No other thread can reach the operation yet, so no lock or state change is needed.
         if operation.try_complete() {
             operation.on_complete();
             return Ok(Submitted::Completed(operation));
@@ -60,7 +60,7 @@ where
                 Err(refused) => {
                     return submission.refuse(match refused.why {
                         Refusal::Full => SubmitRefusal::Full,
-                        // No period: only a periodic task could be refused for that.
+                        // `NoPeriod` cannot happen here: only a periodic task is refused for it.
                         Refusal::ShutDown | Refusal::NoPeriod => SubmitRefusal::ShutDown,
                     });
                 }
@@ -72,7 +72,7 @@ where
             Settled::Completed | Settled::Forced | Settled::Expired => {
                 Ok(Submitted::Completed(Arc::clone(submission.delayed.operation())))
             }
-            // The end may have come since, but perhaps it is still going on, on another thread.
+            // The end may have come since; another thread may still be carrying it out.
             Settled::Idle | Settled::Cancelled | Settled::Again => Ok(submission.accept()),
         }
     }
@@ -82,7 +82,7 @@ where
         Submitted::Waiting(Waiting::new(Arc::clone(&self.delayed)))
     }
 
-    /// Gives the operation back, unless somebody who cancelled a key has it already.
+    /// Gives the operation back, unless a thread that cancelled a key has it already.
     fn refuse(self, why: SubmitRefusal) -> Result<Submitted<O>, SubmitError<O>> {
         if self.delayed.withdraw() {
             Err(SubmitError { operation: Arc::clone(self.delayed.operation()), why })

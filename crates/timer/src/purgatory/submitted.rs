@@ -1,4 +1,4 @@
-//! [`Submitted`]: what came of a submit, and [`SubmitError`]: why it was refused.
+//! [`Submitted`]: the result of a submit, and [`SubmitError`]: why it was refused.
 
 use std::error::Error;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::waiting::Waiting;
 
-/// What came of a [`submit`](crate::Purgatory::submit).
+/// The result of a [`submit`](crate::Purgatory::submit).
 ///
-/// It can be dropped: the purgatory does not need it.
+/// The result can be dropped: the purgatory does not need it.
 pub enum Submitted<O> {
     /// The operation is complete already, and its `on_complete` has run.
     Completed(Arc<O>),
-    /// It waits.
+    /// The operation waits.
     Waiting(Waiting<O>),
 }
 
@@ -26,7 +26,7 @@ impl<O> Submitted<O> {
         }
     }
 
-    /// Whether the operation is complete by now: at once, or since.
+    /// Whether the operation is complete by now: at once, or since the submit.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match self {
@@ -36,11 +36,11 @@ impl<O> Submitted<O> {
     }
 }
 
-/// An operation that was not accepted, and why. None of its `on_` methods was called nor will be.
+/// An operation that was not accepted, and the reason. None of its `on_` methods was called or will be.
 pub struct SubmitError<O> {
     /// The operation, given back.
     pub operation: Arc<O>,
-    /// What is wrong.
+    /// The reason of the refusal.
     pub why: SubmitRefusal,
 }
 

@@ -8,7 +8,7 @@ use super::delayed::Delayed;
 use super::operation::Operation;
 use super::panics::Panics;
 
-/// An operation that was left waiting. Clones are handles of the same operation; dropping them changes nothing.
+/// A waiting operation. Clones are handles of the same operation; dropping them changes nothing.
 pub struct Waiting<O> {
     delayed: Arc<dyn Attended<O>>,
 }
@@ -27,13 +27,13 @@ impl<O> Waiting<O> {
         self.delayed.operation()
     }
 
-    /// Completes the operation, whatever its condition says: `true` for the one call that did.
+    /// Completes the operation, whatever its condition says. `true` for the one call that completed it.
     ///
-    /// If another thread is just trying it, that thread calls `on_complete` as soon as the attempt is over; this
-    /// call has decided it and does not wait. Otherwise `on_complete` has run on this thread.
+    /// If another thread is just trying it, that thread calls `on_complete` as soon as the attempt is over, and this
+    /// call does not wait for it. Otherwise `on_complete` has run on this thread.
     ///
     /// # Panics
-    /// If `on_complete` does, here; the operation is complete all the same.
+    /// If `on_complete` panics on this thread; the operation is complete all the same.
     pub fn complete(&self) -> bool {
         let mut panics = Panics::default();
         let completed = self.delayed.force(&mut panics);
@@ -41,11 +41,11 @@ impl<O> Waiting<O> {
         completed
     }
 
-    /// Tries this one operation again: whether this call completed it. It need not wait for another thread that
-    /// is just trying it: that one will look again.
+    /// Tries this one operation again, and returns whether this call completed it. It does not wait for another
+    /// thread that is just trying it: that thread will look again.
     ///
     /// # Panics
-    /// If the operation does, here.
+    /// If the operation panics on this thread.
     pub fn check(&self) -> bool {
         let mut panics = Panics::default();
         let completed = self.delayed.attempt(&mut panics);
@@ -73,7 +73,7 @@ impl<O> fmt::Debug for Waiting<O> {
     }
 }
 
-/// A waiting operation whatever the type of its keys.
+/// A waiting operation, whatever the type of its keys.
 trait Attended<O>: Send + Sync {
     fn operation(&self) -> &Arc<O>;
     fn force(&self, panics: &mut Panics) -> bool;

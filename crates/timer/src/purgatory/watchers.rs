@@ -1,9 +1,9 @@
-//! [`Watchers`]: who waits on which key.
+//! [`Watchers`]: the operations that wait, by key.
 //!
-//! Ground rules: a key belongs to one shard, and its list to that shard's lock. One lock is held at a time,
-//! for a step that is bounded, and nothing of the caller's runs under it but `Hash` and `Eq` of a key: what
-//! is removed is dropped after the lock. `watched` is only ever changed by what a list really gained or lost: raised under
-//! the lock, lowered after it, so it is never below zero.
+//! Ground rules: a key belongs to one shard, and its list to that shard's lock. A thread holds one lock at a time,
+//! for a bounded step, and no user code runs under it but `Hash` and `Eq` of a key: removed entries are dropped after
+//! the lock. `watched` changes only by what a list really gained or lost. It is raised under the lock and lowered
+//! after it, so it is never below zero.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 
-/// So many that two busy keys seldom share a lock; a purgatory without entries is 8 KB of them. Under shuttle
-/// one, for which key meets which there has to be the same in every run.
+/// Number of locks. With 64, two busy keys seldom share one; an empty purgatory takes 8 KB for them. Under shuttle it
+/// is 1, because the meeting of keys has to be the same in every run.
 const SHARDS: usize = if cfg!(tickwheel_shuttle) { 1 } else { 64 };
 
-/// Entries that are copied out in one step, under the lock, so that a long list keeps nobody waiting.
+/// Entries that are copied out in one step, under the lock, so that a long list keeps no other thread waiting.
 const STEP: usize = 64;
 
-/// A table with room for so many keys is as small as it need be.
+/// A table with room for this number of keys is not shrunk further.
 const LEAST_ROOM: usize = 64;
 
 /// The entries of a key, by their number.
@@ -28,14 +28,14 @@ type List<V> = BTreeMap<u64, Arc<V>>;
 
 /// Lists of entries by key, each in the order of the entries' numbers.
 ///
-/// An entry stands once in a list, however often it is put there.
+/// An entry stands once in a list, even if it is put there again.
 pub(super) struct Watchers<K, V> {
     hasher: RandomState,
     shards: Box<[Shard<K, V>]>,
     watched: AtomicUsize,
 }
 
-/// As far apart as processors fetch, so that neighbours do not slow each other down.
+/// Aligned as far as processors fetch, so that neighbours do not slow each other down.
 #[repr(align(128))]
 struct Shard<K, V>(Mutex<HashMap<K, List<V>>>);
 
@@ -45,7 +45,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         Self { hasher: RandomState::new(), shards, watched: AtomicUsize::new(0) }
     }
 
-    /// Places in lists that are taken: the sum over all keys. O(1).
+    /// The number of taken places in lists: the sum over all keys. O(1).
     pub(super) fn watched(&self) -> usize {
         self.watched.load(Ordering::Relaxed)
     }
@@ -61,7 +61,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
             None
         };
         if before.is_none() {
-            // Under the lock, so that nobody takes it off before it is counted.
+            // Counted under the lock, so that no thread takes the entry off before it is counted.
             self.watched.fetch_add(1, Ordering::Relaxed);
         }
         drop(shard);
@@ -81,8 +81,8 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         drop((entry, emptied));
     }
 
-    /// Shows every entry that is on the list of a key when the visit begins, and still there when its turn comes,
-    /// in order. No lock is held while `show` runs, so a list may change under the visit.
+    /// Shows, in order, every entry that is on the list of a key when the visit begins and still when its turn comes.
+    /// No lock is held while `show` runs, so the list may change during the visit.
     pub(super) fn visit<Q: Hash + Eq + ?Sized>(&self, key: &Q, mut show: impl FnMut(&Arc<V>))
     where
         K: Borrow<Q>,
@@ -91,7 +91,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         loop {
             let shard = self.shard(key);
             let Some(list) = shard.get(key) else { return };
-            // What comes later than the visit is not its business: it might never end.
+            // Entries that come after the beginning of the visit are not shown: the visit might never end.
             let last = *last.get_or_insert_with(|| list.keys().next_back().map_or(0, |&number| number));
             let step: Vec<_> = list
                 .range(from..=last)
@@ -123,12 +123,13 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         list.into_values().collect()
     }
 
-    /// Every entry once, in order. One shard after the other: what is put on a list meanwhile may be missing.
+    /// Every entry once, in order. The shards are read one after the other: an entry that is added meanwhile may be
+    /// missing.
     pub(super) fn all(&self) -> Vec<Arc<V>> {
         let mut all = BTreeMap::new();
         for shard in &self.shards {
             let lists = lock(&shard.0);
-            // The order of a hash does not matter: the numbers sort them.
+            // The order of the hash map does not matter: the numbers sort the entries.
             all.extend(lists.values().flatten().map(|(&number, entry)| (number, Arc::clone(entry))));
         }
         all.into_values().collect()
@@ -144,8 +145,8 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
     }
 }
 
-/// Keys come and go, and a table only ever grows. When an eighth of it is in use it shrinks to a quarter: each removal pays for a
-/// few moves.
+/// Shrinks a table of which less than an eighth is in use to a quarter, because a table never shrinks by itself. Each
+/// removal pays for a few moves.
 fn give_room_back<K: Hash + Eq, V>(lists: &mut HashMap<K, List<V>>) {
     if lists.capacity() > LEAST_ROOM && lists.len() < lists.capacity() / 8 {
         lists.shrink_to(2 * lists.len());
@@ -208,9 +209,9 @@ mod tests {
         assert!(watchers.take("b").is_empty());
     }
 
-    /// Off their keys one by one, and key by key.
+    /// Entries leave their keys one by one, and key by key.
     #[test]
-    fn keys_that_nobody_waits_on_take_no_memory() {
+    fn keys_without_waiters_take_no_memory() {
         for taken in [false, true] {
             let watchers = Watchers::new();
             for key in 0..50_000_u64 {
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(watchers.watched(), 4, "only copied");
     }
 
-    /// While the lock of one key's shard is held, everything can be done with a key of another shard.
+    /// While the lock of one key's shard is held, all calls on a key of another shard work.
     #[test]
     fn g16_keys_of_different_shards_do_not_meet() {
         let watchers = watchers([("a", 1)]);

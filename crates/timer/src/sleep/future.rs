@@ -12,9 +12,9 @@ use crate::{Monotonic, Refusal, Timer};
 
 /// A future that is ready at a deadline, by [`Timer::sleep`].
 ///
-/// It enters the timer when it is first polled, and leaves it when it is dropped. It needs no
-/// runtime: the timer's driver wakes whatever task polled it last. It does not keep the timer: when
-/// the last [`Timer`] is dropped, whoever waits is told.
+/// A sleep enters the timer when it is first polled, and leaves it when it is dropped. It needs no runtime: the
+/// timer's driver wakes the task that polled it last. It does not keep the timer alive: when the last [`Timer`] is
+/// dropped, the sleep ends with an error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,12 +31,12 @@ use crate::{Monotonic, Refusal, Timer};
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {
-    /// The shard of the thread that made it: a count on the timer itself would be one that all threads share.
+    /// The shard of the thread that made it. A reference count on the timer itself would be shared by all threads.
     home: Arc<Shard>,
     deadline: Monotonic,
-    /// Whether it enters even a timer that is full.
+    /// Whether a full timer accepts it, too.
     anyway: bool,
-    /// In the timer, from the first poll to the end.
+    /// The entry in the timer, from the first poll to the end.
     entry: Option<Arc<AnyEntry>>,
 }
 
@@ -53,24 +53,24 @@ impl Sleep {
         Self { home: Arc::clone(timer.core().shard()), deadline, anyway: false, entry: None }
     }
 
-    /// One that a full timer does not refuse.
+    /// A sleep that a full timer does not refuse.
     pub(crate) fn alarm(timer: &Timer, deadline: Monotonic) -> Self {
         Self { home: Arc::clone(timer.core().shard()), deadline, anyway: true, entry: None }
     }
 
-    /// When it is ready, by the timer's clock.
+    /// The deadline, by the timer's clock.
     #[must_use]
     pub fn deadline(&self) -> Monotonic {
         self.deadline
     }
 
-    /// Moves it to `delay` from now, earlier or later; one that has ended begins anew.
+    /// Moves the deadline to `delay` from now, earlier or later; a sleep that has ended begins anew.
     pub fn reset(&mut self, delay: Duration) {
         self.reset_at(self.home.common.now().saturating_add(delay));
     }
 
-    /// As [`reset`](Self::reset), to a reading of the timer's clock. One in the past is ready at the
-    /// next poll, and [`Monotonic::MAX`] is never.
+    /// As [`reset`](Self::reset), to a reading of the timer's clock. A deadline in the past is ready at the next
+    /// poll, and [`Monotonic::MAX`] is never.
     pub fn reset_at(&mut self, deadline: Monotonic) {
         self.deadline = deadline;
         if self.entry.as_ref().is_some_and(|entry| !entry.reschedule(deadline)) {
@@ -108,13 +108,13 @@ impl Future for Sleep {
         if let Some(waiter) = waiter {
             waiter.set(context.waker());
         }
-        // After the waker was left: see the rule of `Waiter`.
+        // Read after the waker was stored: see the rule of `Waiter`.
         let ended = match entry.word.look().phase() {
             Phase::Fired => Ok(()),
             Phase::Returned | Phase::Cancelled => Err(SleepError { why: Refusal::ShutDown }),
             Phase::Pending | Phase::Due | Phase::Firing | Phase::Stopping => return Poll::Pending,
         };
-        // Nobody will wake it. The timer may still hold the entry, and would drop it under its lock.
+        // The entry will not be woken. The timer may still hold it, and would drop the waker under its lock.
         drop(waiter.and_then(|waiter| waiter.take_waker()));
         self.entry = None;
         Poll::Ready(ended)

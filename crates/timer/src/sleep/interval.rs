@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::{Sleep, SleepError};
 use crate::{Missed, Monotonic, Timer};
 
-/// Ticks at a fixed rate, by [`Timer::interval`]: the first at once, the next one period after it was
-/// scheduled. What happens to ticks that nobody asked for in time is said by
-/// [`missed`](Self::missed). It keeps its timer, as a clone of the [`Timer`] does.
+/// Ticks at a fixed rate, by [`Timer::interval`]: the first at once, each next one a period after the one before was
+/// scheduled. [`missed`](Self::missed) says what happens to ticks that were not awaited in time. The interval keeps
+/// its timer alive, as a clone of the [`Timer`] does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,12 +41,13 @@ impl Interval {
         Self { timer, period, missed: Missed::default(), sleep }
     }
 
-    /// What happens to ticks that nobody asked for in time. The default is [`Missed::Skip`].
+    /// Chooses what happens to ticks that were not awaited in time. The default is [`Missed::Skip`].
     pub fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
     }
 
-    /// Puts the next tick off to one period from now, and the grid goes on from there. A tick that had come and was not asked for is left out.
+    /// Puts the next tick off to one period from now; the grid goes on from there. A tick that had come and was not
+    /// awaited is left out.
     ///
     /// ```
     /// use std::time::Duration;
@@ -89,8 +90,8 @@ impl Interval {
         self.reset_after(Duration::ZERO);
     }
 
-    /// Moves the next tick to `delay` from now, earlier or later, and the grid goes on from there, with the period it has. Zero is at once; more
-    /// than the 584 years of the clock is never.
+    /// Moves the next tick to `delay` from now, earlier or later; the grid goes on from there, with the same period.
+    /// Zero is at once; more than the 584 years of the clock is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -111,8 +112,9 @@ impl Interval {
         self.sleep.reset(delay);
     }
 
-    /// Moves the next tick to the instant `at` of the timer's clock, earlier or later, and the grid goes on from there. One in the past is due at
-    /// once, and what happens to the ticks between it and now is said by [`missed`](Self::missed). [`Monotonic::MAX`] is never.
+    /// Moves the next tick to the instant `at` of the timer's clock, earlier or later; the grid goes on from there.
+    /// An instant in the past is due at once, and [`missed`](Self::missed) says what happens to the ticks between it
+    /// and now. [`Monotonic::MAX`] is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -142,7 +144,7 @@ impl Interval {
         poll_fn(|context| self.poll_tick(context)).await
     }
 
-    /// As [`tick`](Self::tick), for those who write futures by hand.
+    /// As [`tick`](Self::tick), for hand-written futures.
     ///
     /// # Errors
     /// As [`tick`](Self::tick).

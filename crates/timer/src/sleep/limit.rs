@@ -15,11 +15,11 @@ use crate::Refusal;
 pub enum TimeoutError {
     /// The time was up.
     Elapsed,
-    /// The timer could not watch over it.
+    /// The timer did not accept the limit.
     Refused(Refusal),
 }
 
-/// The value of a future, if it has one before the sleep ends.
+/// The value of a future, if it is ready before the sleep ends.
 pub(crate) async fn within<F: Future>(mut sleep: Sleep, future: F) -> Result<F::Output, TimeoutError> {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -1,37 +1,37 @@
-//! [`Body`]: what an entry does when it is due.
+//! [`Body`]: the action of an entry when it is due.
 
 use std::task::Waker;
 
 use crate::Monotonic;
 use crate::sync::{Mutex, lock};
 
-/// A task that somebody can run.
+/// A task that a caller can run.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// What an entry does when it is due. Its methods are called by whom the entry's word gave the
-/// right to, so never two at once.
+/// The action of an entry when it is due. Only the thread that got the right from the entry's state word calls its
+/// methods, so never two at once.
 pub(crate) trait Body: Send + Sync {
     /// Runs the user's code, which may panic.
     fn run(&self, deadline: Monotonic, started: Monotonic);
 
-    /// When to run again; `None` if it is over. Asked once after each run, also after a panic.
+    /// When to run again; `None` if there is no further run. Asked once after each run, also after a panic.
     fn next(&self, ended: Monotonic) -> Option<Monotonic> {
         let _ = ended;
         None
     }
 
-    /// Whether it may run more than once.
+    /// Whether the body may run more than once.
     fn is_periodic(&self) -> bool {
         false
     }
 
-    /// Drops what it would have run.
+    /// Drops the task without running it.
     fn give_up(&self);
 
-    /// Takes out what it would have run; `None` if there is nothing that a caller could run.
+    /// Takes the task out; `None` if there is nothing that a caller could run.
     fn take(&self) -> Option<Task>;
 
-    /// If it only wakes somebody, whom. It does so on the thread that finds it due.
+    /// The waiter, if the body only wakes a future. The thread that finds it due wakes it.
     fn waiter(&self) -> Option<&Waiter> {
         None
     }
@@ -63,7 +63,7 @@ impl<F: FnOnce() + Send + 'static> Body for OneShot<F> {
     }
 
     fn give_up(&self) {
-        // A lock and an unlock are a third of a cancel, and most tasks have nothing to drop.
+        // A lock and an unlock are a third of the cost of a cancel, and most tasks have nothing to drop.
         if std::mem::needs_drop::<F>() {
             drop(self.take_task());
         }
@@ -76,8 +76,8 @@ impl<F: FnOnce() + Send + 'static> Body for OneShot<F> {
 
 /// Wakes a future.
 ///
-/// Ground rule: whoever waits leaves its waker first and looks at the word then; whoever finds it
-/// due changes the word first and takes the waker then. So one of them sees the other.
+/// Ground rule: the future stores its waker first and then reads the state word; the thread that finds it due changes
+/// the word first and then takes the waker. So one of the two sees the other.
 pub(crate) struct Waiter(Mutex<Option<Waker>>);
 
 impl Waiter {
@@ -90,7 +90,7 @@ impl Waiter {
         if lock(&self.0).as_ref().is_some_and(|known| known.will_wake(waker)) {
             return;
         }
-        // Cloning and dropping a waker is somebody else's code, so neither is done under the lock.
+        // Cloning and dropping a waker runs the user's code, so neither is done under the lock.
         let new = waker.clone();
         let before = lock(&self.0).replace(new);
         drop(before);

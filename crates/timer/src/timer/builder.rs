@@ -1,4 +1,4 @@
-//! [`TimerBuilder`]: how a timer is set up.
+//! [`TimerBuilder`]: the settings of a timer.
 
 use std::error::Error;
 use std::fmt;
@@ -17,17 +17,17 @@ use crate::sync::atomic::AtomicU64;
 use crate::sync::thread;
 use crate::{Clock, Executor, Motion, Pool, SystemClock};
 
-/// The shortest tick: below it the driver would do nothing but wake up.
+/// The shortest tick: with a shorter one the driver would do nothing but wake up.
 const SHORTEST: Duration = Duration::from_micros(1);
 
-/// The longest tick: a deadline is rounded up to one, and nobody wants to wait longer for that.
+/// The longest tick. A deadline is rounded up to a tick, so a longer one would make every task very late.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// Each core gets a few shards, so that threads rarely meet on one.
 const SHARDS_PER_CORE: usize = 4;
 const SHARDS_AT_MOST: usize = 64;
 
-/// How a [`Timer`] is set up: every key has a default, and the defaults are for a server.
+/// The settings of a [`Timer`]: each has a default, and the defaults are for a server.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,12 +49,12 @@ pub struct TimerBuilder {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The tick is zero, or shorter or longer than a timer can do with.
+    /// The tick is zero, or out of the range of a timer.
     Tick {
-        /// What was asked for.
+        /// The tick that was asked for.
         tick: Duration,
     },
-    /// A limit of no pending tasks at all.
+    /// The limit of pending tasks is zero.
     NoRoom,
     /// The system gave no thread for the driver.
     Thread(io::Error),
@@ -74,17 +74,16 @@ impl TimerBuilder {
     /// The grid on which tasks fire: a deadline is rounded up to the next tick, so a task is up to one
     /// tick late, and never early. The default is 1 ms; from 1 us to an hour.
     ///
-    /// A shorter tick makes the driver wake up more often while tasks come due, and never while none
-    /// does.
+    /// A shorter tick makes the driver wake up more often while tasks come due; while none does, the driver sleeps.
     pub fn tick(self, tick: Duration) -> Self {
         Self { tick, ..self }
     }
 
-    /// At most so many tasks and sleeps may be pending; more are [refused](crate::Refused). The
-    /// default is no limit: then a flood of tasks ends when memory does.
+    /// Allows at most `most` pending tasks and sleeps; more are [refused](crate::Refused). The default is no limit:
+    /// then only the memory limits the number of tasks.
     ///
-    /// A waiter of a [`DelayQueue`](crate::DelayQueue) counts, and is never refused. The limit is exact.
-    /// It costs one counter that all threads share.
+    /// A waiter of a [`DelayQueue`](crate::DelayQueue) counts, and is never refused. The limit is exact. Its cost is
+    /// one counter that all threads share.
     pub fn max_pending(self, most: usize) -> Self {
         Self { max_pending: Some(most), ..self }
     }
@@ -95,8 +94,8 @@ impl TimerBuilder {
         Self { executor: Some(Box::new(executor)), ..self }
     }
 
-    /// The clock; the default is a [`SystemClock`] that starts with this builder. With one that is
-    /// moved by hand, such as [`ManualClock`](crate::ManualClock), the timer has no thread.
+    /// The clock; the default is a [`SystemClock`] that starts with this builder. With a clock that is moved by hand,
+    /// such as [`ManualClock`](crate::ManualClock), the timer has no thread.
     pub fn clock(self, clock: impl Clock + 'static) -> Self {
         Self { clock: Source::Other(Arc::new(clock)), ..self }
     }

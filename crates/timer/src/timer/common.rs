@@ -1,4 +1,4 @@
-//! [`Common`]: what all shards of a timer have in common, and every entry reaches by its shard.
+//! [`Common`]: the data that all shards of a timer share, and that every entry reaches by its shard.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Common {
     pub(super) lateness: Option<Recorder>,
 }
 
-/// The timer's clock; the usual one without a detour.
+/// The timer's clock; the usual one is called without dynamic dispatch.
 pub(super) enum Source {
     System(SystemClock),
     Other(Arc<dyn Clock>),

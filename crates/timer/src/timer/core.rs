@@ -1,12 +1,12 @@
-//! [`Core`]: a timer without its owner: what the driver, the executors and the handles share.
+//! [`Core`]: a timer without its owner, shared by the driver, the executors and the handles.
 //!
 //! Ground rules:
-//! - `turn` is under its lock, which is held for one turn and never while anything of the user's
-//!   runs: no body, no waker, no executor, no drop of a task. So all of those may call the timer.
-//!   Only the clock is read under it, so that the time of a turn is never before that of the last.
+//! - The lock of `turn` is held for one turn, and never while user code runs: no body, no waker, no executor, no drop
+//!   of a task. So all of those may call the timer. Only the clock is read under it, so that the time of a turn is
+//!   never before that of the last.
 //! - The lock of a shard may be taken while `turn` is held, never the other way round.
-//! - `turning` names the threads that are having a turn by hand; such a thread does not begin
-//!   another one inside, so a body that runs there and schedules something due only leaves it.
+//! - `turning` lists the threads that run a turn by hand. Such a thread does not begin another turn inside, so a body
+//!   that runs there and schedules a due task only leaves it for later.
 
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ impl Core {
         self.common.tick_nanos
     }
 
-    /// Where the calling thread leaves what it asks.
+    /// The shard in which the calling thread leaves its requests.
     pub(crate) fn shard(&self) -> &Arc<Shard> {
         shard::of_this_thread(&self.shards)
     }
 
-    /// The life of the driver's thread.
+    /// The main loop of the driver's thread.
     pub(super) fn drive(&self) {
         let nap = &self.common.nap;
         while !self.shut.load(Ordering::SeqCst) {
@@ -68,7 +68,8 @@ impl Core {
             let rest = turn.rest();
             let more = handout.more;
             if !more {
-                // Before the turn is let go: a `close` in between files anew, which `rest` does not know.
+                // Done before the lock of the turn is released: a `close` in between may file entries that `rest`
+                // does not know.
                 nap.prepare(rest.until);
             }
             drop(turn);
@@ -94,7 +95,7 @@ impl Core {
     fn deliver(&self, handout: Handout) {
         let Handout { jobs, wakers, .. } = handout;
         if !jobs.is_empty() {
-            // A job that an executor drops, or panics over, comes back to us.
+            // A job that an executor drops, or whose hand-over panics, comes back to the timer.
             guarded(|| self.executor.execute_all(&mut jobs.into_iter()));
         }
         for waker in wakers {
@@ -102,7 +103,7 @@ impl Core {
         }
     }
 
-    /// The whole timer, counted.
+    /// The sums over the whole timer.
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         // The ends first: see the rules of `Shard`.
@@ -129,7 +130,7 @@ impl Core {
         let nothing = OnClose { one_shots: Fate::Return, periodic: Fate::Return };
         let unfired = self.end(Door::Shut, nothing);
         self.shut.store(true, Ordering::SeqCst);
-        // By hand there is nobody to wake, and whoever moves the clock finds nothing.
+        // With a manual clock there is no thread to wake, and the next move of the clock finds nothing.
         self.common.nap.wake();
         unfired
     }
@@ -143,7 +144,7 @@ impl Core {
         self.end(door, on_close)
     }
 
-    /// Closes the doors and gives back what is not to run.
+    /// Closes the shards and returns the tasks that are not to run.
     fn end(&self, door: Door, on_close: OnClose) -> Unfired {
         for shard in &self.shards {
             shard.close(door);
@@ -173,7 +174,7 @@ impl Core {
         for waker in wakers {
             guarded(|| waker.wake());
         }
-        // What was kept may be due earlier than the driver sleeps.
+        // An entry that was kept may be due earlier than the driver's wake-up.
         self.common.nap.wake();
         returned.sort_by_key(UnfiredTask::deadline);
         Unfired::new(returned)
@@ -193,7 +194,7 @@ impl Core {
         motion
     }
 
-    /// From now on, whoever schedules something due already has the turn.
+    /// From now on, a thread that schedules something due already runs the turn.
     fn rest_by_hand(&self) {
         let tick_nanos = self.common.tick_nanos;
         let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
@@ -202,7 +203,7 @@ impl Core {
 }
 
 impl Follower for Core {
-    /// A turn by hand: everything that is there and due goes out.
+    /// A turn by hand: everything that is due goes out.
     fn moved(&self) {
         let me = thread::current().id();
         {
@@ -214,7 +215,8 @@ impl Follower for Core {
         }
         loop {
             let now = self.now();
-            // First, as a driver does before it sleeps: what comes in after the turn has looked finds the new limit.
+            // Done first, as a driver does before it sleeps: an entry that comes in after the turn has looked finds
+            // the new limit.
             self.rest_by_hand();
             let handout = lock(&self.turn).run(&self.shards, now, Pace::All);
             self.deliver(handout);
@@ -227,7 +229,7 @@ impl Follower for Core {
     }
 
     fn next(&self) -> Option<Monotonic> {
-        // A thread in the middle of a turn gets no other one: to stop for what is due would be to stop for ever.
+        // A thread in the middle of a turn gets no other turn, so a stop for due entries would never end.
         if lock(&self.turning).contains(&thread::current().id()) {
             return None;
         }

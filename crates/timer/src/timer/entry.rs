@@ -1,15 +1,16 @@
-//! [`Entry`]: what waits for a deadline, with all that belongs to it in one allocation.
+//! [`Entry`]: a body that waits for a deadline, with all its data in one allocation.
 //!
 //! Ground rules:
 //! - `word` decides; see [`Word`].
-//! - `place` is the turn's: it writes and reads it while it holds the wheel. An atomic because the
-//!   entry is shared, `Relaxed` because the wheel's lock orders it.
-//! - `slot` is the home shard's: where the entry stands in its inbox, under the inbox's lock.
-//! - `told` is set by whoever moves it to an earlier deadline, after the word and under the inbox's lock, and cleared by the turn,
-//!   before it looks at the word: so one visit answers any number of moves, and none is missed. Whoever finds it set knows the
-//!   entry in the inbox, or on its way to the turn's look. Both are read-modify-writes that release and acquire.
-//! - `body` is touched by whom the word gave the right to. Its own lock says so to the compiler and
-//!   is never waited for, nor held while the body runs.
+//! - `place` belongs to the turn, which writes and reads it while it holds the wheel. It is an atomic because the
+//!   entry is shared, and `Relaxed` because the wheel's lock orders it.
+//! - `slot` belongs to the home shard: the place of the entry in its inbox, under the inbox's lock.
+//! - `told` is set by a thread that moves the entry to an earlier deadline, after the word and under the inbox's
+//!   lock. The turn clears it before it looks at the word. So one visit answers any number of moves, and none is
+//!   missed. A thread that finds it set knows that the entry is in the inbox, or on its way to the turn's look. Both
+//!   are read-modify-writes that release and acquire.
+//! - `body` is used by the thread that got the right from the word. Its own lock only satisfies the compiler: it is
+//!   never waited for, nor held while the body runs.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) struct Entry<B: ?Sized> {
     pub(crate) body: B,
 }
 
-/// An entry whatever its body.
+/// An entry with any body.
 pub(crate) type AnyEntry = Entry<dyn Body>;
 
 impl<B> Entry<B> {
@@ -49,14 +50,14 @@ impl<B> Entry<B> {
 }
 
 impl AnyEntry {
-    /// Where the turn filed it last.
+    /// The place in the wheel where the turn filed the entry last.
     pub(super) fn place(&self) -> Option<Handle> {
         let bits = self.place.load(Ordering::Relaxed);
         let generation = NonZeroU32::new(bits as u32)?;
         Some(Handle::new((bits >> 32) as u32, generation))
     }
 
-    /// Where it was put into its shard's inbox last.
+    /// The place in its shard's inbox where the entry was put last.
     pub(super) fn slot(&self) -> usize {
         self.slot.load(Ordering::Relaxed)
     }
@@ -65,17 +66,17 @@ impl AnyEntry {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
-    /// The turn is to look at it, and will. True if that is news.
+    /// Asks the turn to look at the entry. True if it was not asked before.
     pub(super) fn tell(&self) -> bool {
         !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// The turn is about to look at it.
+    /// The turn is about to look at the entry.
     pub(super) fn answer(&self) {
         self.told.swap(false, Ordering::AcqRel);
     }
 
-    /// It is in no wheel: it is due, or the wheel is gone.
+    /// The entry is in no wheel: it is due, or the wheel is gone.
     pub(super) fn clear_place(&self) {
         self.place.store(0, Ordering::Relaxed);
     }
@@ -90,7 +91,7 @@ impl AnyEntry {
         match self.word.cancel(self.body.is_periodic()) {
             Cancel::No => false,
             Cancel::Stopping => {
-                // Its next run counts as accepted, and as cancelled at once.
+                // The next run counts as accepted, and as cancelled at once.
                 self.home.count_stopped();
                 true
             }
@@ -107,8 +108,9 @@ impl AnyEntry {
         loop {
             match self.word.reschedule(deadline) {
                 Ok(before) => {
-                    // Filed for later, the turn would look too late. Filed for earlier, it looks, sees and files it anew. Not filed,
-                    // it is on its way to the turn, which must not sleep beyond the deadline.
+                    // If the entry was filed for an earlier tick, the turn looks in time, sees the new deadline and
+                    // files it anew. If it was filed for later, the turn would look too late. If it was not filed, it
+                    // is on its way to the turn, which must not sleep beyond the deadline.
                     if deadline < before.deadline() {
                         self.home.hurry(self, before.is_filed(), deadline);
                     }

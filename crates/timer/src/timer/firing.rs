@@ -1,4 +1,4 @@
-//! Running a body: the last step of an entry, on whatever thread the executor gives it.
+//! Running a body: the last step of an entry, on the thread that the executor chose.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn fire(entry: &Arc<AnyEntry>) {
             return;
         }
         common.limit.release();
-        // What it held is dropped here, and that is the user's code, too.
+        // The captured values are dropped here, which runs the user's code, too.
         guarded(|| entry.body.give_up());
     }
     entry.word.end();
@@ -41,8 +41,8 @@ fn again(entry: &Arc<AnyEntry>) -> bool {
     entry.body.next(ended).is_some_and(|deadline| entry.home.again(entry, deadline))
 }
 
-/// Calls code of the user. False if it panicked; nothing of that gets out, not even from a payload
-/// that panics when it is dropped.
+/// Calls code of the user. False if it panicked; no panic gets out, not even from a payload that panics when it is
+/// dropped.
 pub(crate) fn guarded(call: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(()) => true,

@@ -8,7 +8,7 @@ use super::entry::AnyEntry;
 use super::firing::fire;
 use super::word::Phase;
 
-/// How soon a task is handed over again that an executor dropped.
+/// After this time a task that an executor dropped is handed over again.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// A task whose time has come, on its way to an [`Executor`](crate::Executor).
@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// later.
 #[must_use = "a job that is dropped comes again in 100 ms"]
 pub struct Job {
-    /// `None` once it has been run.
+    /// `None` once the job has been run.
     entry: Option<Arc<AnyEntry>>,
 }
 
@@ -28,7 +28,7 @@ impl Job {
         Self { entry: Some(entry) }
     }
 
-    /// Runs the task on this thread. A panic of it is caught and counted by the timer.
+    /// Runs the task on this thread. The timer catches and counts its panic.
     pub fn run(mut self) {
         if let Some(entry) = self.entry.take() {
             fire(&entry);

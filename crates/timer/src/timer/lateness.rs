@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// One for each value below 4, then four for each power of two.
+/// The number of buckets: one for each value below 4, then four for each power of two.
 const BUCKETS: usize = 4 + 62 * 4;
 
 /// Where bodies record how late they begin.
@@ -54,7 +54,7 @@ fn end_of(bucket: usize) -> u64 {
 /// How late bodies began after their deadlines, a [reading](crate::Metrics::lateness) of a
 /// histogram.
 ///
-/// A value is known to a quarter of itself. Nothing is ever early, so there is nothing below zero.
+/// A value is accurate to a quarter of itself. Nothing is ever early, so there is nothing below zero.
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,7 +78,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// How many bodies it counts.
+    /// The number of bodies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -90,8 +90,8 @@ impl Lateness {
         self.longest
     }
 
-    /// What this share of all bodies did not exceed, rounded up to the end of its bucket; `None` if
-    /// nothing was counted. A share below 0 is 0, above 1 it is 1.
+    /// The lateness that this share of all bodies did not exceed, rounded up to the end of its bucket; `None` if
+    /// nothing was counted. A share below 0 counts as 0, above 1 as 1.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let count = self.count();
@@ -106,8 +106,8 @@ impl Lateness {
         None
     }
 
-    /// The buckets in ascending order: no value is above this, and how many values are within it
-    /// and above the one before. Those without a value are left out.
+    /// The buckets in ascending order: the highest value of a bucket, and the number of values in it. Empty buckets
+    /// are left out.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(|(bucket, count)| (Duration::from_nanos(end_of(bucket)), *count))

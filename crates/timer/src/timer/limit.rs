@@ -1,8 +1,8 @@
 //! [`Limit`]: how many entries a timer holds at most.
 //!
-//! Ground rule: `held` is raised by a compare-and-set that never takes it beyond `most`, and lowered
-//! once for each entry that ends. Only the alarms of a delay queue take it beyond. It is exact, and
-//! it is one line of memory that all threads share; a timer without a limit does not touch it.
+//! Ground rule: `held` is raised by a compare-and-swap that never takes it beyond `most`, and lowered once for each
+//! entry that ends. Only the alarms of a delay queue take it beyond. It is exact. It is one cache line that all
+//! threads share; a timer without a limit does not touch it.
 
 use std::num::NonZeroUsize;
 
@@ -28,7 +28,7 @@ impl Limit {
             .is_ok()
     }
 
-    /// Takes a place whether or not there is one left.
+    /// Takes a place, even if none is left.
     pub(super) fn take_anyway(&self) {
         if self.most.is_some() {
             self.held.fetch_add(1, Ordering::AcqRel);
@@ -40,7 +40,7 @@ impl Limit {
     pub(super) fn release(&self) {
         if self.most.is_some() {
             let before = self.held.fetch_sub(1, Ordering::AcqRel);
-            debug_assert!(before > 0, "a place is given back that nobody had");
+            debug_assert!(before > 0, "a place is given back that was not taken");
         }
     }
 }

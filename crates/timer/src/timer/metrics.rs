@@ -1,35 +1,35 @@
-//! [`Metrics`]: what a timer has done, in numbers.
+//! [`Metrics`]: the counters of a timer.
 
 use super::lateness::Lateness;
 
 /// A reading of a timer's counters, by [`Timer::metrics`](crate::Timer::metrics).
 ///
-/// Whenever no call is under way and no body is about to begin, `accepted = fired + cancelled +
-/// returned + pending`. While threads are at work the counters are read one after the other:
-/// `pending` may then be more by what is just ending, and is never negative. A periodic task is
-/// accepted anew for each of its runs.
+/// Whenever no call is under way and no body is about to begin, `accepted = fired + cancelled + returned + pending`.
+/// While threads are at work the counters are read one after the other: `pending` may then include entries that are
+/// just ending, and is never negative. A periodic task is accepted anew for each of its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Entries that were taken in: a task that runs once counts once, a periodic task once when it starts and once more after each run for the
-    /// next, a sleep when it is first polled and not when it is made. One that is ready at its first poll, or is never polled, is not among them. A
-    /// reschedule does not count; a sleep that has ended and was reset counts anew. What else waits by the timer counts in the same way: each
-    /// tick of an interval that had to be waited for, each limit of a timeout or of an operation, and what a delay queue waits by.
+    /// Entries that the timer accepted. A task that runs once counts once. A periodic task counts once when it
+    /// starts, and after each run once more for the next one. A sleep counts when it is first polled; one that is
+    /// ready at its first poll, or is never polled, does not count. A reschedule does not count; a sleep that has
+    /// ended and was reset counts anew. Internal waits count in the same way: a tick of an interval that had to wait,
+    /// the limit of a timeout or of an operation, and the alarm of a delay queue.
     pub accepted: u64,
     /// Bodies that began, and sleeps that ended. A one-shot that runs is counted when it begins.
     pub fired: u64,
-    /// Those whose `cancel` said yes, and sleeps that were dropped before their time.
+    /// Tasks whose `cancel` returned true, and sleeps that were dropped before their time.
     pub cancelled: u64,
-    /// Those among the cancelled that the driver never saw: they cost it nothing.
+    /// The cancelled entries that the driver never saw: they cost it nothing.
     pub cancelled_unfiled: u64,
-    /// Those that [`shutdown`](crate::Timer::shutdown) and [`close`](crate::Timer::close) gave
-    /// back, and sleeps that they ended.
+    /// Tasks that [`shutdown`](crate::Timer::shutdown) and [`close`](crate::Timer::close) gave back, and sleeps that
+    /// they ended.
     pub returned: u64,
-    /// What waits for its deadline, or has come due and has not begun.
+    /// Entries that wait for their deadline, or are due and have not begun.
     pub pending: u64,
-    /// Tasks that were given back at once. They are not among the accepted.
+    /// Tasks that were given back at once. They are not counted in `accepted`.
     pub refused: u64,
-    /// Bodies among the fired that panicked.
+    /// Bodies that panicked; they are counted in `fired`, too.
     pub panicked: u64,
     /// How late bodies began; `None` unless [`measure_lateness`](crate::TimerBuilder::measure_lateness)
     /// was called.

@@ -6,7 +6,7 @@
 //! driver ─ sleeps to the next wake ─────── collects when it has to ──────┘        └─▶ wakers of futures
 //! ```
 //!
-//! `word` decides every race; `turn` is pure; `core` joins the parts; `nap` is the driver's sleep.
+//! `word` decides every race; `turn` is pure; `core` joins the parts; `nap` lets the driver sleep.
 
 mod body;
 mod builder;

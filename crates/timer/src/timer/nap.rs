@@ -1,14 +1,15 @@
-//! [`Nap`]: how the driver sleeps, and how it is woken just when it has to be.
+//! [`Nap`]: the driver's sleep, and its wake-up at the right time.
 //!
 //! Ground rules:
-//! - `until` is what the driver has looked at: a deadline at or after it needs no wake-up. It is 0
+//! - `until` is the limit up to which the driver has looked: a deadline at or after it needs no wake-up. It is 0
 //!   while the driver is awake or woken, because a driver looks at every shard before it sleeps.
 //! - The driver stores `until` first and looks at the shards then, each under its lock. A producer
 //!   files first, under the same lock, and looks at `until` then. So either the driver finds the
 //!   entry or the producer finds the driver asleep; the lock orders the two.
-//! - It stores `until` while it still holds the turn that said so. Whoever changes the turn after it, under the same lock,
-//!   wakes then: so the driver has either seen the change, or does not sleep.
-//! - Whoever takes `until` to 0 wakes the driver, so that of many producers one pays for it.
+//! - The driver stores `until` while it still holds the turn that computed it. A thread that changes the turn after
+//!   that, under the same lock, wakes the driver afterwards. So the driver has either seen the change, or does not
+//!   sleep.
+//! - The thread that sets `until` to 0 wakes the driver, so that only one of many producers pays for it.
 
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
@@ -23,11 +24,11 @@ pub(crate) struct Nap {
     sleeper: OnceLock<Sleeper>,
 }
 
-/// Who lets the timer have its turns.
+/// Runs the turns of the timer.
 pub(super) enum Sleeper {
-    /// A thread that sleeps in between.
+    /// A thread that sleeps between them.
     Thread(Thread),
-    /// Whoever moves the clock; and whoever schedules something that is due already.
+    /// The thread that moves the clock, or one that schedules something that is due already.
     ByHand(Weak<dyn Follower>),
 }
 
@@ -38,7 +39,7 @@ impl Nap {
         Self { until: AtomicU64::new(AWAKE), sleeper: OnceLock::new() }
     }
 
-    /// Says once who sleeps.
+    /// Sets, once, who runs the turns.
     pub(super) fn belongs_to(&self, sleeper: Sleeper) {
         let set = self.sleeper.set(sleeper);
         debug_assert!(set.is_ok(), "a timer has one driver");
@@ -70,24 +71,26 @@ impl Nap {
         }
     }
 
-    /// What is due at `until` or later can wait from now on; said by a driver that holds its turn.
+    /// A driver that holds its turn says: entries that are due at `until` or later can wait.
     pub(super) fn prepare(&self, until: Monotonic) {
         self.until.store(until.as_nanos(), Ordering::SeqCst);
     }
 
-    /// As [`prepare`](Self::prepare), by hand, where several may have turns and the latest time counts.
+    /// As [`prepare`](Self::prepare), with a manual clock, where several threads may run turns and the latest time
+    /// counts.
     pub(super) fn raise(&self, until: Monotonic) {
         self.until.fetch_max(until.as_nanos(), Ordering::SeqCst);
     }
 
-    /// The driver does not sleep after all, or has slept.
+    /// The driver is awake: it has slept, or does not sleep after all.
     pub(super) fn awake(&self) {
         self.until.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Sleeps, at most so long; without end if `None`. It may end at any time, as a park may.
+    /// Sleeps for at most `longest`; without a limit if `None`. The sleep may end at any time, as a park may.
     pub(super) fn sleep(&self, longest: Option<Duration>) {
-        // Woken since it prepared: the unpark may be spent already, by a body that waited for something on this thread.
+        // The driver was woken since it prepared. The unpark may be spent already, by a body that waited on this
+        // thread.
         if self.until.load(Ordering::SeqCst) == AWAKE {
             return;
         }

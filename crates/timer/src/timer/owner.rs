@@ -1,4 +1,4 @@
-//! [`Timer`]: what a program holds of a timer.
+//! [`Timer`]: the public type, which owns the timer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 /// - *One end*: of *it ran once*, *`cancel` said yes* and *`shutdown` returned it* exactly one is true.
 ///   It is decided when the body begins: until then even a task that waits in an executor can be
 ///   cancelled.
-/// - *A panic is contained*: it is caught and counted; everything else goes on, a periodic task too.
-///   Only Rust's own limit stands: a body that panics and drops something that panics, too, ends the process.
-/// - *Nothing waits*: no call waits for a body; all of them may be called from bodies.
+/// - *A panic is contained*: it is caught and counted; everything else goes on, a periodic task too. One limit of
+///   Rust remains: a body that panics and drops a value that panics, too, ends the process.
+/// - *No call waits for a body*: all calls may be made from bodies.
 ///
 /// # Families
 /// - *Schedule*: [`schedule`](Self::schedule), [`schedule_at`](Self::schedule_at); then the
@@ -83,11 +83,11 @@ pub struct Timer {
     owner: Arc<Owner>,
 }
 
-/// A task of more bytes gets an allocation of its own, which is freed as soon as it has run or was cancelled. That of an entry is
-/// freed when the last list has let it go, which may be the driver's next turn.
+/// A task of more bytes gets an allocation of its own, which is freed as soon as it has run or was cancelled. The
+/// allocation of an entry is freed when the last list has dropped it, which may be at the driver's next turn.
 const LARGE: usize = 128;
 
-/// Shuts the timer down when its last clone is gone. The driver and the handles have the core alone.
+/// Shuts the timer down when its last clone is gone. The driver and the handles hold only the core.
 struct Owner {
     core: Arc<Core>,
     motion: Motion,
@@ -96,7 +96,7 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         for task in self.core.shut_down() {
-            // Each by itself: two that panic when they are dropped, in one unwinding, would end the process.
+            // Each task is dropped by itself: two tasks that panic in one unwinding would end the process.
             guarded(|| drop(task));
         }
     }
@@ -124,7 +124,7 @@ impl Timer {
         &self.owner.core
     }
 
-    /// How its clock moves.
+    /// How the timer's clock moves.
     pub(crate) fn motion(&self) -> Motion {
         self.owner.motion
     }
@@ -200,8 +200,8 @@ impl Timer {
 
     /// Waits for a future, at most `delay` from now.
     ///
-    /// The future is polled first: a value that is ready together with the deadline, or after it at
-    /// the first poll, wins. As a [`Sleep`], it does not keep the timer.
+    /// The future is polled before the deadline is checked: its value wins if it is ready together with the deadline,
+    /// or later at the first poll. As a [`Sleep`], it does not keep the timer alive.
     ///
     /// # Errors
     /// [`Elapsed`](TimeoutError::Elapsed) if it was not ready in time, or
@@ -233,38 +233,38 @@ impl Timer {
         Interval::new(self.clone(), period)
     }
 
-    /// What the timer's clock reads.
+    /// The reading of the timer's clock.
     #[must_use]
     pub fn now(&self) -> Monotonic {
         self.core().now()
     }
 
-    /// How many tasks and sleeps wait: for their deadline, or, being due, for their body to begin.
+    /// The number of tasks and sleeps that wait for their deadline, or are due and have not begun.
     ///
-    /// Exact whenever no other thread is in a call. It visits every shard.
+    /// Exact whenever no other thread is in a call. The call visits every shard.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.core().pending()
     }
 
-    /// What the timer has done so far. It visits every shard.
+    /// The counters of the timer. The call visits every shard.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.core().metrics()
     }
 
-    /// Ends the timer now. No body begins after this has returned, and nothing is taken in any more.
-    /// What had not begun is given back; whoever waits in a sleep is told. Bodies that run go on, and
-    /// are not waited for, so it may be called from a body.
+    /// Ends the timer now. No body begins after this has returned, and nothing is accepted any more. Tasks that had
+    /// not begun are given back; sleeps end with an error. The call does not wait for running bodies, so a body may
+    /// call it.
     ///
-    /// A second call, or one beside the first, gives back what is left: nothing.
+    /// A second call, or one at the same time, gives back what is left: nothing.
     pub fn shutdown(&self) -> Unfired {
         self.core().shut_down()
     }
 
-    /// Takes nothing new in, and lets what is pending end as `on_close` says; gives back what is not
-    /// to run. May be called again, to end more of it, until [`shutdown`](Self::shutdown) ends it all.
-    /// When [`pending`](Self::pending) is 0, all is over but bodies that still run.
+    /// Accepts nothing new, and lets pending tasks end as `on_close` says; gives back those that are not to run. It
+    /// may be called again, to end more of them, until [`shutdown`](Self::shutdown) ends all. When
+    /// [`pending`](Self::pending) is 0, only running bodies are left.
     pub fn close(&self, on_close: OnClose) -> Unfired {
         self.core().close(on_close)
     }

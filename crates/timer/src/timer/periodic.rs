@@ -10,12 +10,12 @@ use super::timeout::Timeout;
 use crate::sync::{Mutex, lock};
 use crate::{Missed, Monotonic};
 
-/// A task at a fixed rate, being set up by [`Timer::every`].
+/// The settings of a task at a fixed rate, from [`Timer::every`].
 ///
-/// Runs are scheduled at start + first, then one period after another, on a grid that does not
-/// drift: a run counts from when the one before was scheduled, not from when it began. Runs of one
-/// task never overlap. What happens to those that were missed, because a body took long or the
-/// process stood still, is said by [`missed`](Self::missed).
+/// Runs are scheduled at start + first, then one period after another, on a grid that does not drift: a run counts
+/// from when the one before was scheduled, not from when it began. Runs of one task never overlap.
+/// [`missed`](Self::missed) says what happens to runs that were missed, because a body took long or the process stood
+/// still.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,9 +55,9 @@ enum First {
     At(Monotonic),
 }
 
-/// A task that runs a fixed delay after it ended, being set up by [`Timer::fixed_delay`].
+/// The settings of a task that runs a fixed delay after it ended, from [`Timer::fixed_delay`].
 ///
-/// Each run begins `delay` or more after the run before has *ended*; so nothing is ever missed.
+/// Each run begins `delay` or more after the run before has *ended*, so no run is ever missed.
 #[must_use = "nothing runs until `start` is called"]
 #[derive(Clone, Debug)]
 pub struct FixedDelay<'a> {
@@ -76,9 +76,10 @@ impl<'a> Every<'a> {
         Self { first: First::After(delay), ..self }
     }
 
-    /// The instant of the first run, by the timer's clock, in place of a delay. One in the past is due at once, and what happens to the runs between
-    /// it and now is said by [`missed`](Self::missed): `Burst` makes up for each of them, `Skip` runs once and goes on with the grid that
-    /// begins at `at`, `Delay` runs once and begins a new grid. How late such a run is counts from its own instant. [`Monotonic::MAX`] is never.
+    /// The instant of the first run, by the timer's clock, in place of a delay. An instant in the past is due at
+    /// once, and [`missed`](Self::missed) says what happens to the runs between it and now: `Burst` makes up for each
+    /// of them, `Skip` runs once and goes on with the grid that begins at `at`, `Delay` runs once and begins a new
+    /// grid. The lateness of such a run counts from its own instant. [`Monotonic::MAX`] is never.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -105,12 +106,12 @@ impl<'a> Every<'a> {
         Self { first: First::At(at), ..self }
     }
 
-    /// What happens to runs that were missed. The default is [`Missed::Skip`].
+    /// Chooses what happens to runs that were missed. The default is [`Missed::Skip`].
     pub fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
     }
 
-    /// Starts it. A run that panics is counted, and the next one comes all the same.
+    /// Starts the task. A run that panics is counted, and the next one comes all the same.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod), [`Full`](Refusal::Full) or
@@ -126,13 +127,13 @@ impl<'a> FixedDelay<'a> {
         Self { timer, delay, first: First::After(delay) }
     }
 
-    /// The delay of the first run. The default is that of the others; zero is at once.
+    /// The delay of the first run. The default is the delay of the others; zero is at once.
     pub fn first(self, delay: Duration) -> Self {
         Self { first: First::After(delay), ..self }
     }
 
-    /// The instant of the first run, by the timer's clock, in place of a delay. One in the past is due at once, and as nothing is ever missed there is
-    /// nothing else to make up for. [`Monotonic::MAX`] is never.
+    /// The instant of the first run, by the timer's clock, in place of a delay. An instant in the past is due at
+    /// once. No run is ever missed, so there is nothing else to make up for. [`Monotonic::MAX`] is never.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -151,7 +152,7 @@ impl<'a> FixedDelay<'a> {
         Self { first: First::At(at), ..self }
     }
 
-    /// Starts it. A run that panics is counted, and the next one comes all the same.
+    /// Starts the task. A run that panics is counted, and the next one comes all the same.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod) for a delay of zero,
@@ -188,13 +189,13 @@ fn start<F: FnMut() + Send + 'static>(
     })
 }
 
-/// Runs again and again.
+/// A body that runs again and again.
 ///
-/// Ground rule: the thread that runs it has it for itself; the locks only say so to the compiler.
-/// The task is taken out while it runs, so that no lock is held then.
+/// Ground rule: the thread that runs it has it for itself; the locks only satisfy the compiler. The task is taken out
+/// while it runs, so that no lock is held then.
 struct Periodic<F> {
     task: Mutex<Option<F>>,
-    /// The run that is due next, exactly, while the entry's deadline is rounded up.
+    /// The exact instant of the next run; the entry's deadline is rounded up.
     scheduled: Mutex<Monotonic>,
     rule: Rule,
     tick_nanos: NonZeroU64,
@@ -228,7 +229,7 @@ impl<F: FnMut() + Send + 'static> Body for Periodic<F> {
     fn run(&self, deadline: Monotonic, started: Monotonic) {
         if let Rule::Rate { period, missed } = self.rule {
             let mut scheduled = lock(&self.scheduled);
-            // Moved by a reschedule, it goes on from there.
+            // A reschedule moved the run, so the grid goes on from there.
             let moved = deadline.checked_since(*scheduled).is_none_or(|off| off.as_nanos() >= 16);
             let this = if moved { deadline } else { *scheduled };
             *scheduled = missed.next(this, started, period, self.tick_nanos);

@@ -1,12 +1,12 @@
-//! [`Refused`]: a task that was not taken in comes back.
+//! [`Refused`]: a task that was not accepted is given back.
 
 use std::error::Error;
 use std::fmt;
 
-/// A task that a timer did not take in, and why. Nothing was counted as pending.
+/// A task that a timer did not accept, and the reason. The task is not counted as pending.
 ///
-/// As it holds the task, it can be sent and shared as far as the task can. Who does not want the task back makes a
-/// [`Refusal`] of it, which is a plain error:
+/// A `Refused` can be sent and shared as far as its task can. A caller that does not want the task back turns it into
+/// a [`Refusal`], which is a plain error:
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Refused<F> {
     pub why: Refusal,
 }
 
-/// Why a timer did not take something in.
+/// Why a timer did not accept something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -71,7 +71,7 @@ impl<F> fmt::Display for Refused<F> {
 impl<F> Error for Refused<F> {}
 
 impl<F> From<Refused<F>> for Refusal {
-    /// Lets the task go and keeps the reason.
+    /// Drops the task and keeps the reason.
     fn from(refused: Refused<F>) -> Self {
         refused.why
     }

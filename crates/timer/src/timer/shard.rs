@@ -1,17 +1,17 @@
-//! [`Shard`]: where the threads of a program leave what they ask of a timer, without meeting.
+//! [`Shard`]: the place where one thread leaves its requests to a timer, without meeting other threads.
 //!
-//! Each thread has a shard, so a thread that schedules and cancels has lines of memory and locks to
-//! itself. The driver comes by when it has to: before the earliest deadline that is left there.
-//! Until then an entry that is cancelled costs the driver nothing: it is taken out of the inbox
-//! again. This is why a timeout that is cancelled soon, as most are, never gets as far as the wheel.
+//! Each thread has a shard, so a thread that schedules and cancels has cache lines and locks to itself. The driver
+//! collects from a shard only when it has to: before the earliest deadline in it. Until then an entry that is
+//! cancelled costs the driver nothing: it leaves the inbox again. This is why a timeout that is cancelled soon, as
+//! most are, never gets as far as the wheel.
 //!
 //! # Ground rules
 //! - `inbox` is under its lock, which is held for a push, a look through the inbox or a swap, and
 //!   never while a body, a waker or the drop of a task runs.
 //! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
 //!   the inbox under the same lock, either finds it or refuses it.
-//! - A counter of an end is raised after the acceptance it ends, and whoever adds up reads the ends
-//!   of all shards first and the acceptances last, so `pending` never is negative.
+//! - A counter of an end is raised after the acceptance it ends. A thread that adds up reads the ends of all shards
+//!   first and the acceptances last, so `pending` is never negative.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::sync::{Mutex, MutexGuard, lock};
 /// The holes of an inbox are closed when it has grown to this.
 const LEAST_TO_CLOSE_UP: usize = 256;
 
-/// More entries than this, alive, are for the driver to file: it needs 0.1 us for each, and must
-/// not find too many at once when something is due.
+/// With more live entries than this the driver has to come and file them: it needs 0.1 us for each, and must not find
+/// too many at once when something is due.
 const SPILL: usize = 4_096;
 
 /// See the module. Aligned so that neighbours do not share lines of memory, of which processors
@@ -41,7 +41,7 @@ pub(crate) struct Shard {
     pub(crate) common: Arc<Common>,
 }
 
-/// What the threads that run bodies count.
+/// The counters of the threads that run bodies.
 #[repr(align(128))]
 #[derive(Default)]
 struct Ends {
@@ -52,12 +52,12 @@ struct Ends {
 
 #[derive(Default)]
 struct Inbox {
-    /// In the order in which they came; a hole for each that was cancelled.
+    /// In order of arrival, with a hole for each entry that was cancelled.
     entries: Vec<Option<Arc<AnyEntry>>>,
-    /// No entry in here is due before.
+    /// No entry in here is due before this deadline.
     earliest: Option<Monotonic>,
     close_up_at: usize,
-    /// So many are alive that the driver should come.
+    /// More than `SPILL` entries are alive, so the driver should come.
     spills: bool,
     accepted: u64,
     cancelled: u64,
@@ -65,17 +65,17 @@ struct Inbox {
     door: Door,
 }
 
-/// Who may still come in, from all to none.
+/// Which entries a shard accepts, from all to none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Door {
-    /// Everybody.
+    /// All entries.
     #[default]
     Open,
-    /// What was accepted before, to be filed again; nothing new.
+    /// Entries that were accepted before and are filed again; nothing new.
     Closing,
     /// As `Closing`, but nothing periodic.
     ClosingOnce,
-    /// Nobody.
+    /// No entries.
     Shut,
 }
 
@@ -96,8 +96,8 @@ impl Shard {
         self.accept_with_place(deadline, body)
     }
 
-    /// As [`accept`](Self::accept), also beyond the limit: for what wakes others on this timer's behalf, who would sleep for ever
-    /// without it.
+    /// As [`accept`](Self::accept), also beyond the limit: for an entry that wakes others for this timer, who would
+    /// sleep for ever without it.
     pub(crate) fn accept_anyway<B: Body + 'static>(
         self: &Arc<Self>,
         deadline: Monotonic,
@@ -132,15 +132,15 @@ impl Shard {
         true
     }
 
-    /// Sees to it that the driver comes before a deadline, to which an entry was moved; and looks at the entry, if that was filed for
-    /// later.
+    /// Makes the driver come before the deadline to which an entry was moved, and look at the entry if that was filed
+    /// for later.
     pub(super) fn hurry(&self, entry: &Arc<AnyEntry>, filed: bool, deadline: Monotonic) {
         let mut inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return;
         }
-        // Asked under the lock: of two who move it, the one with nothing to tell must not bring the driver before the other has
-        // left the entry here, or the driver finds none.
+        // The flag is set under the lock. If two threads move the entry, the one that finds the flag set must not
+        // call the driver before the other has left the entry here, or the driver finds none.
         let spills = if filed && entry.tell() {
             inbox.push(Arc::clone(entry), Some(deadline))
         } else {
@@ -193,7 +193,7 @@ impl Shard {
         true
     }
 
-    /// Leaves an entry in the inbox, and lets go of it before the driver is called.
+    /// Leaves an entry in the inbox, and releases the lock before the driver is called.
     fn leave(&self, mut inbox: MutexGuard<'_, Inbox>, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let spills = inbox.push(entry, Some(deadline));
         drop(inbox);
@@ -208,7 +208,7 @@ impl Shard {
         }
     }
 
-    /// Moves everything to `into` if something is due before `until`, or if there is too much of it.
+    /// Moves everything to `into` if something is due before `until`, or if there are too many entries.
     pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         let mut inbox = lock(&self.inbox);
         if inbox.needs_the_driver(until) {
@@ -221,7 +221,7 @@ impl Shard {
         lock(&self.inbox).needs_the_driver(until)
     }
 
-    /// Lets nobody in from now on but whom `door` lets in. A door never opens again.
+    /// Accepts from now on only the entries that `door` allows. A door never opens again.
     pub(super) fn close(&self, door: Door) {
         let mut inbox = lock(&self.inbox);
         inbox.door = inbox.door.max(door);
@@ -232,7 +232,7 @@ impl Shard {
         lock(&self.inbox).empty(into);
     }
 
-    /// A periodic entry that runs will not run again: its next run is accepted and cancelled.
+    /// Counts the next run of a periodic entry, which will not take place, as accepted and cancelled.
     pub(super) fn count_stopped(&self) {
         let mut inbox = lock(&self.inbox);
         inbox.accepted += 1;
@@ -243,7 +243,7 @@ impl Shard {
         self.ends.fired.fetch_add(1, Ordering::Release);
     }
 
-    /// A future was woken, this late.
+    /// Counts a future that was woken, and its lateness.
     pub(super) fn count_woken(&self, late: std::time::Duration) {
         self.count_fired();
         self.common.limit.release();
@@ -261,7 +261,7 @@ impl Shard {
         self.common.limit.release();
     }
 
-    /// Adds this shard's counters to `counts`, the ends.
+    /// Adds the ends that this shard counted to `counts`.
     pub(super) fn add_ends(&self, counts: &mut Counts) {
         counts.fired += self.ends.fired.load(Ordering::Acquire);
         counts.returned += self.ends.returned.load(Ordering::Acquire);
@@ -271,7 +271,7 @@ impl Shard {
         counts.panicked += self.ends.panicked.load(Ordering::Relaxed);
     }
 
-    /// Adds this shard's counters to `counts`, the acceptances.
+    /// Adds the acceptances that this shard counted to `counts`.
     pub(super) fn add_accepted(&self, counts: &mut Counts) {
         counts.accepted += lock(&self.inbox).accepted;
     }
@@ -288,22 +288,23 @@ impl Inbox {
         self.entries.len() >= self.close_up_at.max(LEAST_TO_CLOSE_UP) && self.close_up()
     }
 
-    /// Something in here is due at this deadline.
+    /// Notes that an entry in here is due at this deadline.
     fn expect(&mut self, deadline: Monotonic) {
         self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
     }
 
-    /// Leaves a hole in its place. It may stand in a second one, if it was moved: that goes when the holes are closed.
+    /// Leaves a hole in the place of the entry. An entry that was moved may have a second place; that goes when the
+    /// holes are closed.
     fn take_out(&mut self, entry: &Arc<AnyEntry>) {
         if let Some(slot) = self.entries.get_mut(entry.slot())
             && slot.as_ref().is_some_and(|found| Arc::ptr_eq(found, entry))
         {
-            // The caller has another reference, so that nothing of the user's is dropped under the lock.
+            // The caller has another reference, so nothing of the user's is dropped under the lock.
             *slot = None;
         }
     }
 
-    /// Closes the holes, when two of three slots are. Each push pays for half a look.
+    /// Closes the holes when two of three slots are holes. On average each push pays for half a look.
     #[cold]
     fn close_up(&mut self) -> bool {
         let mut alive = 0;
@@ -318,7 +319,7 @@ impl Inbox {
             stays
         });
         self.close_up_at = 3 * alive;
-        // A flood that was cancelled gives its memory back.
+        // After a flood of cancelled entries the memory is given back.
         if self.entries.capacity() > 2 * SPILL && self.entries.capacity() / 8 > alive {
             self.entries.shrink_to(SPILL.max(4 * alive));
         }
@@ -342,7 +343,7 @@ impl Inbox {
     }
 }
 
-/// The calling thread's share of `shards`, always the same.
+/// The shard of the calling thread, always the same one.
 pub(super) fn of_this_thread(shards: &[Arc<Shard>]) -> &Arc<Shard> {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

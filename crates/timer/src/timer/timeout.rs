@@ -8,7 +8,7 @@ use super::entry::AnyEntry;
 use super::word::Phase;
 use crate::Monotonic;
 
-/// The handle of a task that was scheduled: cancel it, move it, ask what became of it.
+/// The handle of a scheduled task: cancel it, move it, ask for its state.
 ///
 /// Clones are handles of the same task. Dropping a handle does nothing: the task runs when it is
 /// due. Each method costs some tens of nanoseconds, and none waits.
@@ -35,10 +35,10 @@ pub struct Timeout {
     entry: Arc<AnyEntry>,
 }
 
-/// What a scheduled task is going through.
+/// The state of a scheduled task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeoutState {
-    /// It waits; its body has not begun. Left by its deadline, `cancel` or `shutdown`.
+    /// The task waits; its body has not begun. Left by its deadline, `cancel` or `shutdown`.
     Pending,
     /// Its body runs. Left when the body ends; a periodic task is pending again then.
     Firing,
@@ -55,36 +55,36 @@ impl Timeout {
         Self { entry }
     }
 
-    /// Cancels the task, if its body has not begun, and drops it. True once, for one caller: then it
-    /// has not run and will not.
+    /// Cancels the task, if its body has not begun, and drops it. True for one caller only: then the task has not run
+    /// and will not.
     ///
-    /// False says that it runs, has run, was cancelled before or was given back by `shutdown`. A
-    /// periodic task that runs just now is cancelled by true: it does not run again.
+    /// False means that it runs, has run, was cancelled before, or was given back by `shutdown`. For a periodic task
+    /// that is running, true means that it does not run again.
     ///
-    /// The task, with all it captured, is dropped on this thread before the call returns. If the driver had seen it, the 100 bytes
-    /// of its entry follow when the driver next runs.
+    /// The task, with all it captured, is dropped on this thread before the call returns. If the driver has seen it,
+    /// the 100 bytes of its entry are freed when the driver next runs.
     pub fn cancel(&self) -> bool {
         self.entry.cancel()
     }
 
-    /// Moves the task to `delay` from now, earlier or later; false if its body has begun, or it is
-    /// over. After true the old deadline never fires.
+    /// Moves the task to `delay` from now, earlier or later; false if its body has begun, or it is over. After true
+    /// the old deadline never fires.
     ///
-    /// To a later deadline it is one compare-and-set: the driver finds it at the old one and files
-    /// it anew. A periodic task goes on with its period from the new deadline; while it runs it cannot be moved, and false
-    /// does not mean that it is over.
+    /// A move to a later deadline is one compare-and-swap: the driver finds the task at the old deadline and files it
+    /// anew. A periodic task goes on with its period from the new deadline. While it runs it cannot be moved; false
+    /// then does not mean that it is over.
     pub fn reschedule(&self, delay: Duration) -> bool {
         self.reschedule_at(self.entry.home.common.now().saturating_add(delay))
     }
 
-    /// As [`reschedule`](Self::reschedule), to a reading of the timer's clock; one in the past is
-    /// now, and [`Monotonic::MAX`] is never. For a task at a fixed rate the runs between an instant of the past and now are missed ones:
-    /// with [`Missed::Burst`](crate::Missed::Burst) all of them come at once.
+    /// As [`reschedule`](Self::reschedule), to a reading of the timer's clock; a reading in the past is now, and
+    /// [`Monotonic::MAX`] is never. For a task at a fixed rate, the runs between an instant of the past and now are
+    /// missed ones: with [`Missed::Burst`](crate::Missed::Burst) all of them come at once.
     pub fn reschedule_at(&self, deadline: Monotonic) -> bool {
         self.entry.reschedule(deadline)
     }
 
-    /// What the task is going through. By the time you look at it, it may have gone on.
+    /// The state of the task. It may have changed by the time the caller looks at it.
     #[must_use]
     pub fn state(&self) -> TimeoutState {
         match self.entry.word.look().phase() {
@@ -96,13 +96,13 @@ impl Timeout {
         }
     }
 
-    /// Whether it was kept from running: by `cancel`, or by `shutdown`, which gave it back.
+    /// Whether the task was kept from running: by `cancel`, or by `shutdown`, which gave it back.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self.state(), TimeoutState::Cancelled | TimeoutState::Returned)
     }
 
-    /// When it is due, or was, by the timer's clock: at most 15 ns after what was asked for.
+    /// The deadline, by the timer's clock: at most 15 ns after the one that was asked for.
     #[must_use]
     pub fn deadline(&self) -> Monotonic {
         self.entry.word.look().deadline()

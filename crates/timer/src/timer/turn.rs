@@ -1,7 +1,7 @@
-//! [`Turn`]: the wheel, and one turn of the timer: what came in is filed, what is due goes out.
+//! [`Turn`]: the wheel, and one turn of the timer: new entries are filed, due entries go out.
 //!
-//! Pure: it takes the time as an argument, runs nothing and wakes nobody; it gives a [`Handout`] to
-//! whoever holds its lock, who delivers it after letting go.
+//! Pure: it takes the time as an argument, runs nothing and wakes no thread. It returns a [`Handout`] to the thread
+//! that holds its lock, which delivers it after releasing the lock.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -16,53 +16,53 @@ use super::shard::Shard;
 use super::word::{HandOver, Phase};
 use crate::Monotonic;
 
-/// So many entries are filed in one turn, which takes 0.4 ms: a flood of them does not keep what is
-/// due from going out. Each shard has its share of them: a flood in one does not keep the others waiting.
+/// Entries that are filed in one turn, which takes 0.4 ms: a flood of them does not keep due entries from going out.
+/// Each shard has its share: a flood in one does not keep the others waiting.
 const FILED_AT_MOST: usize = 4_096;
 
-/// A list that was longer gives its memory back when it is short again.
+/// A list that was longer than this gives its memory back when it is short again.
 const KEPT: usize = 2 * FILED_AT_MOST;
 
-/// So many entries go out in one turn: a flood of them does not keep others from being filed.
+/// Entries that go out in one turn: a flood of them does not keep others from being filed.
 const HANDED_AT_MOST: usize = 1_024;
 
-/// So many that executors have are looked at in a turn, beside two for each that goes out: what has run is let go soon, and
-/// those that wait are never looked at all together.
+/// Handed entries that are checked in one turn, beside two for each that goes out. So entries that have run are
+/// dropped soon, and those that wait are never checked all together.
 const LET_GO_AT_LEAST: usize = 16;
 
 /// See the module.
 pub(super) struct Turn {
     wheel: Wheel<Arc<AnyEntry>>,
     tick_nanos: NonZeroU64,
-    /// From each shard, not looked at yet.
+    /// The entries of each shard that have not been looked at.
     incoming: Box<[VecDeque<Arc<AnyEntry>>]>,
-    /// Keeps its memory from shard to shard.
+    /// Kept to reuse its memory for each shard.
     collected: Vec<Option<Arc<AnyEntry>>>,
     /// Out of the wheel, in the order in which they go out.
     due: VecDeque<Arc<AnyEntry>>,
-    /// What executors have, for `shutdown` to find, in no order; some of it has run.
+    /// Entries that executors have, for `shutdown` to find, in no order; some of them have run.
     handed: VecDeque<Arc<AnyEntry>>,
 }
 
-/// How much a turn does.
+/// The amount of work in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// A share of each kind, so that none waits long for another.
+    /// A share of each kind of work, so that none waits long for another.
     Bounded,
-    /// All that is there when it begins.
+    /// All work that exists when the turn begins.
     All,
 }
 
-/// What a turn found due, to be delivered without the lock.
+/// Due entries of a turn, to be delivered without the lock.
 #[derive(Default)]
 pub(super) struct Handout {
     pub(super) jobs: Vec<Job>,
     pub(super) wakers: Vec<Waker>,
-    /// There is more to do at once.
+    /// More work waits already.
     pub(super) more: bool,
 }
 
-/// The tick of deadlines that never come: no clock reaches it, since a tick has 1 us or more.
+/// The tick of deadlines that never come: no clock reaches it, since a tick has at least 1 us.
 const NEVER: u64 = u64::MAX - 1;
 
 /// How long the driver may sleep.
@@ -86,7 +86,7 @@ impl Turn {
         }
     }
 
-    /// Files what came in and takes out what is due.
+    /// Files new entries and takes out due ones.
     pub(super) fn run(&mut self, shards: &[Arc<Shard>], now: Monotonic, pace: Pace) -> Handout {
         let until = self.rest().until.max(now.just_after());
         self.collect(shards, until, pace);
@@ -101,15 +101,15 @@ impl Turn {
         handout
     }
 
-    /// When something is due next, of all that was ever left in the shards: it files what it did not know.
+    /// The next deadline of all entries in the timer; entries that are new in the shards are filed first.
     pub(super) fn next(&mut self, shards: &[Arc<Shard>]) -> Option<Monotonic> {
         self.collect(shards, Monotonic::MAX, Pace::All);
         self.file(usize::MAX);
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
     }
 
-    /// Takes the inboxes in which something is due before `until`, or which have too much; one whose last load is not done
-    /// waits for its turn, unless it is all to be done.
+    /// Takes the inboxes in which an entry is due before `until`, or which have too many entries. A shard whose last
+    /// load is not filed yet waits for its turn, unless all work is to be done.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic, pace: Pace) {
         for (shard, incoming) in shards.iter().zip(&mut self.incoming) {
             if incoming.is_empty() || pace == Pace::All {
@@ -122,7 +122,7 @@ impl Turn {
         }
     }
 
-    /// Looks at so many of each shard.
+    /// Looks at `most` entries of each shard.
     fn file(&mut self, most: usize) {
         for shard in 0..self.incoming.len() {
             for _ in 0..most.min(self.incoming[shard].len()) {
@@ -134,7 +134,7 @@ impl Turn {
         }
     }
 
-    /// Does what an entry that came in needs: it is new, or to be looked at earlier, or cancelled.
+    /// Handles an entry that came in: it is new, to be looked at earlier, or cancelled.
     fn look(&mut self, entry: Arc<AnyEntry>) {
         entry.answer();
         let seen = entry.word.look();
@@ -142,7 +142,7 @@ impl Turn {
             Phase::Pending if seen.is_filed() => {
                 let tick = self.tick_of(seen.deadline());
                 let Some(handle) = entry.place() else { return };
-                // No deadline: it is out of the wheel, and will be looked at when it goes out.
+                // Without a deadline it is out of the wheel, and the turn will look at it when it goes out.
                 if self.wheel.deadline(handle).is_some_and(|filed| tick < filed) {
                     match self.wheel.reschedule(handle, tick) {
                         Ok(handle) => entry.set_place(handle),
@@ -161,16 +161,16 @@ impl Turn {
                     && !Arc::ptr_eq(&found, &entry)
                 {
                     found.clear_place();
-                    // The place was of a wheel before `drain`, and by now it is another's.
+                    // The place belongs to the wheel before `drain`; by now another entry may have it.
                     self.restore(found);
                 }
             }
-            // Moved twice, it came in twice, and the other visit did it all.
+            // An entry that was moved twice came in twice, and the other visit has handled it.
             Phase::Due | Phase::Firing | Phase::Stopping => {}
         }
     }
 
-    /// Puts an entry that is marked as filed where its deadline belongs.
+    /// Files an entry that is marked as filed by its deadline.
     fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let tick = self.tick_of(deadline);
         if tick <= self.wheel.now() {
@@ -183,7 +183,7 @@ impl Turn {
         entry.set_place(handle.expect("a deadline after now has a place in the wheel"));
     }
 
-    /// Where a deadline stands in the wheel.
+    /// The tick of a deadline in the wheel.
     fn tick_of(&self, deadline: Monotonic) -> u64 {
         if deadline == Monotonic::MAX { NEVER } else { deadline.ceil_ticks(self.tick_nanos) }
     }
@@ -192,7 +192,7 @@ impl Turn {
         let tick = now.floor_ticks(self.tick_nanos);
         let Self { wheel, due, .. } = self;
         if pace == Pace::Bounded {
-            // Tick by tick, until there is enough to do.
+            // One tick after the other, until there is enough to do.
             while let Some(wake) = wheel.next_wake().filter(|wake| *wake <= tick) {
                 if due.len() >= HANDED_AT_MOST {
                     return;
@@ -230,7 +230,7 @@ impl Turn {
         handout
     }
 
-    /// Forgets those whose body has begun, among so many of what executors have.
+    /// Drops the entries whose body has begun, among the next `most` that executors have.
     fn let_go(&mut self, most: usize) {
         for _ in 0..most.min(self.handed.len()) {
             let Some(entry) = self.handed.pop_front() else { break };
@@ -240,10 +240,10 @@ impl Turn {
         }
     }
 
-    /// How long nothing has to be done, as far as the wheel knows.
+    /// How long the timer may rest, as far as the wheel knows.
     pub(super) fn rest(&self) -> Rest {
         match self.wheel.next_wake() {
-            // What never comes needs no wake-up.
+            // A deadline that never comes needs no wake-up.
             None | Some(NEVER..) => Rest { wake: None, until: Monotonic::MAX },
             Some(tick) => {
                 // A deadline on the tick before is the last one that needs an earlier wake-up.
@@ -253,7 +253,7 @@ impl Turn {
         }
     }
 
-    /// Takes out everything that it knows of: what executors have, then the rest in the order in which it would go out.
+    /// Takes out all entries: those that executors have, then the rest in the order in which they would go out.
     pub(super) fn drain(&mut self) -> Vec<Arc<AnyEntry>> {
         let mut all = Vec::from(std::mem::take(&mut self.handed));
         all.extend(self.due.drain(..));
@@ -267,7 +267,7 @@ impl Turn {
         all
     }
 
-    /// Takes an entry in again that [`drain`](Self::drain) gave out, which may be more than once.
+    /// Files an entry again that [`drain`](Self::drain) returned; `drain` may have returned it twice.
     pub(super) fn restore(&mut self, entry: Arc<AnyEntry>) {
         entry.answer();
         let seen = entry.word.look();
@@ -283,7 +283,7 @@ impl Turn {
     }
 }
 
-/// Gives the memory of a flood back when it has passed.
+/// Gives back the memory of a list after a flood.
 fn ease(list: &mut VecDeque<Arc<AnyEntry>>) {
     if list.capacity() > KEPT && list.capacity() / 4 > list.len() {
         list.shrink_to(KEPT.max(2 * list.len()));

@@ -1,4 +1,4 @@
-//! [`Unfired`]: what a timer gives back when it ends.
+//! [`Unfired`]: the tasks that a timer gives back when it ends.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ pub struct UnfiredTask {
     task: Task,
 }
 
-/// What [`Timer::close`](crate::Timer::close) does with what is pending. The default is the JDK's:
-/// one-shots still run, periodic tasks do not run again.
+/// How [`Timer::close`](crate::Timer::close) treats pending tasks. The default is the JDK's: one-shots still run,
+/// periodic tasks do not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnClose {
     /// Tasks that run once, and sleeps.
@@ -45,14 +45,15 @@ pub struct OnClose {
     pub periodic: Fate,
 }
 
-/// What becomes of pending tasks when a timer closes.
+/// The fate of pending tasks when a timer closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// They run when they are due.
+    /// The tasks run when they are due.
     Run,
-    /// They are given back to the caller, as tasks that it may still run. That includes those that are due and have not begun, since an executor has
-    /// them: the JDK, told not to run delayed tasks after a shutdown, keeps those and runs them, and drops the others without giving them
-    /// back. A body that runs just now ends as usual; of a periodic one there is no further run, and nothing to return.
+    /// The tasks are given back to the caller, which may still run them. Tasks that an executor has and that have not
+    /// begun are among them. (The JDK, told not to run delayed tasks after a shutdown, runs those, and drops the
+    /// others without giving them back.) A running body ends as usual; if it is periodic, there is no further run,
+    /// and nothing is given back.
     Return,
 }
 
@@ -67,13 +68,13 @@ impl Unfired {
         Self { tasks }
     }
 
-    /// How many tasks there are. Sleeps are not among them: whoever waited was told.
+    /// The number of tasks. Sleeps are not counted: they ended with an error.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no tasks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
@@ -85,13 +86,13 @@ impl UnfiredTask {
         Self { deadline, task }
     }
 
-    /// When it was due, by the timer's clock, at most 15 ns after what was asked for.
+    /// The deadline, by the timer's clock, at most 15 ns after the one that was asked for.
     #[must_use]
     pub fn deadline(&self) -> Monotonic {
         self.deadline
     }
 
-    /// Runs it now, on this thread; a periodic one once. A panic passes through.
+    /// Runs the task now, on this thread; a periodic one once. A panic passes through.
     pub fn run(self) {
         (self.task)();
     }

@@ -1,9 +1,9 @@
-//! [`Word`]: the one word that decides every race for an entry.
+//! [`Word`]: the state word that decides every race for an entry.
 //!
 //! # Ground rules
-//! The word holds a phase, the flag `filed` and a deadline. It changes by compare-and-set alone, so
-//! of two that race exactly one wins, and the other sees what it lost to. Whoever makes a change
-//! has its right and its duty:
+//! The word holds a phase, the flag `filed` and a deadline. It changes by compare-and-swap alone, so of two threads
+//! that race exactly one wins, and the other sees the change that it lost to. The winner has the right and the duty
+//! of its change:
 //!
 //! | from | to | by | who changed it then |
 //! |---|---|---|---|
@@ -24,8 +24,8 @@
 //! *returned by `shutdown`* exactly one is true of a one-shot in the end; and a body that has not
 //! begun to run can still be cancelled, even if an executor already has it.
 //!
-//! A success is `AcqRel` and a look is `Acquire`: the winner sees all that was written before the
-//! change it builds on.
+//! A successful change is `AcqRel` and a read is `Acquire`: the winner sees all that was written before the change it
+//! builds on.
 
 use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ const UNIT_BITS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Word(AtomicU64);
 
-/// What an entry is going through.
+/// The phase of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Waits for its deadline.
@@ -79,12 +79,13 @@ impl Seen {
         }
     }
 
-    /// Whether the turn has put it into the wheel, or is about to.
+    /// Whether the turn has put the entry into the wheel, or is about to.
     pub(crate) const fn is_filed(self) -> bool {
         self.0 & FILED != 0
     }
 
-    /// Never before the instant that was asked for; at most 15 ns after it. The last unit is [`Monotonic::MAX`], which is never.
+    /// Never before the requested instant; at most 15 ns after it. The last unit is [`Monotonic::MAX`], which is
+    /// never.
     pub(crate) const fn deadline(self) -> Monotonic {
         match self.0 & !(PHASE | FILED) {
             NEVER => Monotonic::MAX,
@@ -92,12 +93,12 @@ impl Seen {
         }
     }
 
-    /// Whether it still waits to run: pending, or due and not begun.
+    /// Whether the entry still waits to run: pending, or due and not begun.
     pub(crate) const fn is_open(self) -> bool {
         matches!(self.phase(), Phase::Pending | Phase::Due)
     }
 
-    /// Nothing will ever happen to it again.
+    /// Whether the entry has reached a final phase.
     pub(crate) const fn is_over(self) -> bool {
         matches!(self.phase(), Phase::Fired | Phase::Cancelled | Phase::Returned)
     }
@@ -107,7 +108,7 @@ impl Seen {
     }
 }
 
-/// The last multiple of the unit, 584 years from the origin: it stands for all from there on, which never come.
+/// The last multiple of the unit, 584 years from the origin: it stands for all later instants, which never come.
 const NEVER: u64 = !((1 << UNIT_BITS) - 1);
 
 /// The next multiple of the unit.
@@ -118,25 +119,25 @@ const fn round_up(instant: Monotonic) -> u64 {
     }
 }
 
-/// What came of a [`Word::cancel`].
+/// The result of [`Word::cancel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancel {
-    /// It is cancelled, and the turn has to take it out of the wheel if it was filed.
+    /// The entry is cancelled; if it was filed, the turn has to take it out of the wheel.
     Cancelled { filed: bool },
     /// Its body runs now and will not run again.
     Stopping,
-    /// It runs, is over, or will not run again anyway.
+    /// The entry runs for the last time, is over, or is already stopping.
     No,
 }
 
-/// What came of a [`Word::hand_over`].
+/// The result of [`Word::hand_over`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandOver {
-    /// The caller has it now.
+    /// The caller has the entry now.
     Yes,
-    /// It was moved to a later deadline meanwhile.
+    /// The entry was moved to a later deadline meanwhile.
     Later,
-    /// It does not wait any more.
+    /// The entry does not wait any more.
     Gone,
 }
 
@@ -149,7 +150,7 @@ impl Word {
         Seen(self.0.load(Ordering::Acquire))
     }
 
-    /// Changes the word by `change` until it takes. `None`, from `change`, is to leave it.
+    /// Changes the word by `change` until it succeeds. If `change` returns `None`, the word stays as it is.
     fn update(&self, change: impl Fn(Seen) -> Option<Seen>) -> Result<Seen, Seen> {
         self.0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| change(Seen(bits)).map(|seen| seen.0))
@@ -157,8 +158,8 @@ impl Word {
             .map_err(Seen)
     }
 
-    /// Takes the right to run it away from everybody. `again` says that it is periodic, so that a
-    /// cancel while it runs still has something to cancel.
+    /// Takes the right to run the entry away from all threads. `again` says that it is periodic, so that a cancel
+    /// during its run still has something to cancel.
     pub(crate) fn cancel(&self, again: bool) -> Cancel {
         let result = self.update(|seen| match seen.phase() {
             Phase::Pending | Phase::Due => Some(seen.with_phase(Phase::Cancelled)),
@@ -172,7 +173,7 @@ impl Word {
         }
     }
 
-    /// Gives a pending entry another deadline. Returns what it was before.
+    /// Gives a pending entry another deadline. Returns the word before the change.
     pub(crate) fn reschedule(&self, deadline: Monotonic) -> Result<Seen, Seen> {
         self.update(|seen| {
             (seen.phase() == Phase::Pending).then(|| Seen::new(Phase::Pending, seen.is_filed(), deadline))
@@ -205,14 +206,14 @@ impl Word {
         }
     }
 
-    /// The body of a due entry is about to run. `None` if it must not; else its deadline.
+    /// Begins the body of a due entry. Returns its deadline; `None` if it must not run.
     pub(crate) fn begin(&self) -> Option<Monotonic> {
         self.update(|seen| (seen.phase() == Phase::Due).then(|| seen.with_phase(Phase::Firing)))
             .ok()
             .map(Seen::deadline)
     }
 
-    /// The body has run for the last time.
+    /// Ends an entry whose body has run for the last time.
     pub(crate) fn end(&self) {
         let result = self.update(|seen| match seen.phase() {
             Phase::Firing => Some(seen.with_phase(Phase::Fired)),
@@ -222,7 +223,7 @@ impl Word {
         debug_assert!(result.is_ok(), "an entry ends that was not running: {result:?}");
     }
 
-    /// The body has run and will run again at `deadline`; the caller files it anew. False if it was
+    /// Makes an entry whose body has run pending again, for `deadline`; the caller files it anew. False if it was
     /// cancelled meanwhile.
     pub(crate) fn again(&self, deadline: Monotonic) -> bool {
         self.update(|seen| {
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Each change from each phase, against the table at the top.
+    /// Tries each change from each phase, against the table at the top.
     #[test]
     fn only_the_changes_of_the_table_are_made() {
         let phases = [

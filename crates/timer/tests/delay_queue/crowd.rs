@@ -19,7 +19,7 @@ fn scramble(seed: u64) -> u64 {
     (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17
 }
 
-/// Pushes its share, removes some, and moves others. Returns what nobody is to get.
+/// Pushes its share, removes some, and moves others. Returns the removed values, which no taker may get.
 fn produce(queue: &DelayQueue<(u64, u64)>, clock: &impl Clock, producer: u64, spread: u64) -> Vec<u64> {
     let mut removed = vec![];
     for number in 0..EACH {
@@ -145,7 +145,7 @@ fn d3_threads_on_the_systems_clock_pass_on_what_they_minded() {
                 scope.spawn(|| if give_up { queue.poll(Duration::from_micros(500)) } else { queue.take() });
             let due = queue.push((), ms(1)).and_then(|_| queue.push((), ms(2)));
             assert!(due.is_ok());
-            // Whoever got away without one leaves two for two.
+            // A leaver that got no element leaves two elements for two takers.
             if !give_up || leaver.join().expect("no panic").is_some() {
                 queue.push((), ms(3)).expect("it is open");
             }

@@ -55,7 +55,7 @@ fn whoever_waits_when_the_queue_is_closed_gets_an_answer() {
     }
 }
 
-/// Nobody would wake them any more: neither the leader nor those behind it, with a head or without.
+/// The timer would not wake the waiters any more: neither the leader nor the others, with a head or without.
 #[test]
 fn whoever_waits_by_a_timer_that_is_shut_down_gets_an_answer() {
     for empty in [true, false] {
@@ -73,7 +73,7 @@ fn whoever_waits_by_a_timer_that_is_shut_down_gets_an_answer() {
             }
             assert_eq!(taker.join().expect("no panic"), None);
         });
-        // What is due can still be taken.
+        // A due element can still be taken.
         by_hand.queue.push('b', ms(0)).expect("it is open");
         assert_eq!(by_hand.queue.take(), Some('b'));
         assert_eq!(Hand::new(by_hand.queue.wait_next()).poll(), Poll::Ready(None));

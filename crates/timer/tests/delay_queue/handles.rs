@@ -1,4 +1,4 @@
-//! What a handle does and no longer does: D9, D12.
+//! The life of a handle: D9, D12.
 
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ fn d12_compact_keeps_every_handle() {
     assert!(by_hand.queue.is_empty());
 }
 
-/// By whatever door an element left, and whoever came in afterwards.
+/// The element may leave in any way, and others may be pushed afterwards.
 #[test]
 fn d12_a_handle_used_twice_is_stale_for_ever() {
     for door in 0..4 {

@@ -135,7 +135,7 @@ fn a_future_that_was_ready_waits_for_the_next_element() {
     }
 }
 
-/// The limit is for those who can be refused; here it would mean that nobody is ever woken.
+/// The limit is for callers that can be refused; a refused waiter would never be woken.
 #[test]
 fn a_full_timer_has_room_for_those_who_wait() {
     let by_hand = ByHand::of(|builder| builder.max_pending(1));

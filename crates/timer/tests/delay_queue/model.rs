@@ -72,7 +72,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     for step in steps {
         let now = by_hand.clock.now();
         let after = |nanos| now.saturating_add(Duration::from_nanos(nanos));
-        // Of those that were ever pushed.
+        // Picks among all handles that were ever returned.
         let pick = |index: usize, model: &Model| {
             let number = index.checked_rem(model.handles.len())?;
             Some((number, model.handles[number]))

@@ -1,4 +1,4 @@
-//! What comes next: D1, D5, D11.
+//! The order of the elements: D1, D5, D11.
 
 use std::task::Poll;
 use std::time::Duration;

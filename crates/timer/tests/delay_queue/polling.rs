@@ -16,7 +16,7 @@ fn d2_an_element_is_taken_from_its_deadline_on_and_not_before() {
         assert_eq!(by_hand.queue.peek(), Some((handle, at(5))));
     }
     by_hand.advance_to(5);
-    // Nothing is waited for, so nobody has to move the clock.
+    // A poll of zero does not wait, so the clock need not move.
     assert_eq!(by_hand.queue.poll(ms(0)), Some('a'));
     assert_eq!(by_hand.queue.poll(ms(0)), None);
 }
@@ -85,7 +85,7 @@ fn d4_a_waiting_taker_gets_what_another_thread_puts() {
         by_hand.queue.push('a', ms(0)).expect("it is open");
         assert_eq!(taker.join().expect("no panic"), Some('a'));
     });
-    // And on a clock that nobody moves.
+    // A clock that moves by itself.
     let queue = DelayQueue::new(&Timer::new().expect("a timer"));
     thread::scope(|scope| {
         let taker = scope.spawn(|| (queue.take(), queue.take()));

@@ -92,7 +92,8 @@ impl Wake for Panicking {
     }
 }
 
-/// It is woken by whoever takes the last element, who must not lose it, and neither must those behind miss their call.
+/// The taker of the last element wakes it, and must not lose the element; the waiters behind it must not miss their
+/// call.
 #[test]
 fn d4_a_waker_that_panics_costs_nobody_an_element_or_a_call() {
     let by_hand = ByHand::new();

@@ -82,7 +82,7 @@ fn a_timer_that_is_shut_down_refuses_unless_nothing_has_to_wait() {
     world.assert_empty();
 }
 
-/// Nobody may wait for ever for a timeout that will never come.
+/// An operation must not wait for ever for a timeout that will never come.
 #[test]
 fn a_timer_that_shuts_down_expires_those_who_wait() {
     let world = World::new();

@@ -39,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(rarely, 1..120)
 }
 
-/// What the model knows of an operation that was submitted.
+/// The model's record of an operation that was submitted.
 struct Known {
     probe: Arc<Probe>,
     submitted: Option<Submitted<Probe>>,

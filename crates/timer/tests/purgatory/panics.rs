@@ -66,8 +66,8 @@ fn what_was_asked_for_during_a_look_that_panics_is_done() {
     world.assert_empty();
 }
 
-/// The first look comes before the operation is anywhere, the second when it is on all its keys, the third when
-/// somebody asked for it and the timeout is set.
+/// The first look comes before the operation is on any key, the second when it is on all its keys, the third when a
+/// check has asked for it and the timeout is set.
 #[test]
 fn a_submit_that_panics_has_not_submitted() {
     for turn in 1..=3 {

@@ -13,7 +13,7 @@ use crate::probe::{Probe, SECOND, World, hook};
 /// How long a test waits for something that is sure to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whatever way it ends, and whoever was first: once, and everybody agrees on who it was.
+/// The end comes exactly once, and all threads agree on which of them decided it.
 #[test]
 fn g7_one_end_under_expiry_check_force_and_cancel() {
     for round in 0..300 {
@@ -268,8 +268,8 @@ fn g13_no_end_overlaps_a_look() {
     }
 }
 
-/// What becomes true after the look has looked is not lost: the check that says so returns at once, and the thread
-/// that looks will look again.
+/// A change during a look is not lost: the check that reports it returns at once, and the thread that looks will look
+/// again.
 #[test]
 fn g11_a_check_during_a_look_is_one_more_look() {
     let world = World::new();
@@ -292,7 +292,7 @@ fn g11_a_check_during_a_look_is_one_more_look() {
     world.assert_empty();
 }
 
-/// A look that takes its time holds up nobody: neither another key nor another operation on its own.
+/// A slow look blocks neither another key nor another operation on its own key.
 #[test]
 fn g16_a_look_that_blocks_is_in_nobodys_way() {
     let world = World::new();

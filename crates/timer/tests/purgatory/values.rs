@@ -13,7 +13,7 @@ fn timer() -> Timer {
     Timer::builder().clock(ManualClock::new()).executor(Job::run).build().expect("a timer")
 }
 
-/// Adds up two values that somebody will bring.
+/// Adds up two values that other threads will bring.
 struct Sum {
     values: [Arc<OnceLock<u32>>; 2],
     result: Mutex<Vec<(u32, ThreadId)>>,

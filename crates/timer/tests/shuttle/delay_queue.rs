@@ -1,5 +1,5 @@
-//! The delay queue: no order of events leaves somebody asleep beside an element that is due, or hands it out twice. A missed
-//! wake-up is a deadlock here, and shuttle says so.
+//! The delay queue: no order of events leaves a waiter asleep beside a due element, or hands an element out twice. A
+//! missed wake-up is a deadlock here, which shuttle reports.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

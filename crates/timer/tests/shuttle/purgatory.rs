@@ -83,7 +83,7 @@ impl World {
         self.probe.ready.store(true, Ordering::SeqCst);
     }
 
-    /// What a thread does, in a thread.
+    /// Runs `act` with a clone of the world in a thread.
     fn spawn<R: Send + 'static>(
         &self,
         act: impl FnOnce(Self) -> R + Send + 'static,

@@ -1,4 +1,5 @@
-//! The sleep of a future: whoever polled it last is woken. A missed wake-up is a deadlock here, and shuttle says so.
+//! The sleep of a future: the task that polled it last is woken. A missed wake-up is a deadlock here, which shuttle
+//! reports.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +20,7 @@ fn changes_hands(end: fn(&Timer, &ManualClock), told: Result<(), Refusal>) {
         let clock = ManualClock::new();
         let timer = Timer::builder().clock(clock.clone()).build().expect("a timer");
         let mut sleep = pin!(timer.sleep(MS));
-        // Nobody listens to this waker any more.
+        // This waker is not used any more.
         assert_eq!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
         let same = timer.clone();
         let ends = thread::spawn(move || end(&same, &clock));

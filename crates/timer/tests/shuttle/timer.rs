@@ -1,4 +1,5 @@
-//! The rules of the word, and the driver's sleep: of all that race for a task exactly one wins, and nobody sleeps past a deadline.
+//! The rules of the state word, and the driver's sleep: of all threads that race for a task exactly one wins, and the
+//! driver never sleeps past a deadline.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::explore;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Holds jobs until somebody runs them.
+/// Holds jobs until the test runs them.
 #[derive(Clone, Default)]
 struct Held(Arc<Mutex<Vec<Job>>>);
 
@@ -71,7 +72,7 @@ impl ByHand {
         thread::spawn(move || body(&shared))
     }
 
-    /// Nobody is at work any more: the books have to balance.
+    /// Checks the counters when no thread is at work any more.
     fn balanced(&self) {
         let metrics = self.timer.metrics();
         assert_eq!(metrics.accepted, metrics.fired + metrics.cancelled + metrics.returned + metrics.pending);
@@ -198,7 +199,7 @@ fn t30_a_move_to_now_overtakes_another() {
         let other = by_hand.spawn(move |_| same.reschedule(30 * MS));
         assert!(timeout.reschedule(Duration::ZERO));
         join(other);
-        // Whoever came last decides when, and if that is now it has run, with no further step.
+        // The last reschedule decides the deadline; if that is now, the task has run, with no further step.
         let due = timeout.deadline() <= by_hand.clock.now();
         assert_eq!(by_hand.ran(), usize::from(due), "{timeout:?}");
         by_hand.clock.advance(30 * MS);
@@ -313,7 +314,7 @@ fn t22_the_count_is_read_while_tasks_come_and_go() {
     });
 }
 
-/// A clock that tells whether anybody has it.
+/// A clock that counts its references.
 struct Lent<C>(C, #[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl<C: Clock> Clock for Lent<C> {

@@ -10,7 +10,7 @@ use super::stage::{Dice, ms};
 
 const THREADS: usize = 8;
 
-/// What a round saw from outside.
+/// Results of a round, as the threads saw them.
 #[derive(Default)]
 struct Tally {
     accepted: AtomicUsize,
@@ -62,7 +62,7 @@ fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
                     if shuts && phase == 1 && thread == 0 {
                         returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
                     }
-                    // Nobody is in a call now. Only bodies run, which move tasks from pending to fired.
+                    // No thread is in a call now. Only bodies run, which move tasks from pending to fired.
                     if quiet.wait().is_leader() {
                         let found = check(timer, tally, handles, returned.load(Ordering::SeqCst));
                         wrong.lock().unwrap().extend(found);
@@ -74,7 +74,7 @@ fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
     });
     assert_eq!(*wrong.lock().unwrap(), [""; 0], "round {round}");
     returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
-    // What began before the end may still be about to be counted, or running.
+    // A body that began before the end may still be about to be counted, or running.
     let metrics = settled(timer, |metrics| metrics.pending == 0);
     while (tally.ran.load(Ordering::SeqCst) as u64) < metrics.fired {
         std::thread::yield_now();
@@ -144,7 +144,7 @@ fn settled(timer: &Timer, right: impl Fn(&Metrics) -> bool) -> Metrics {
     }
 }
 
-/// What is wrong with the books, against what the threads saw and what the handles say.
+/// Differences between the counters and what the threads and the handles saw.
 fn check(timer: &Timer, tally: &Tally, handles: &Mutex<Vec<Timeout>>, returned: usize) -> Vec<String> {
     let handles = handles.lock().unwrap();
     let scan = || handles.iter().filter(|timeout| timeout.state() == TimeoutState::Pending).count() as u64;

@@ -82,7 +82,7 @@ fn a_task_that_an_executor_has_can_still_be_moved() {
     assert_eq!(stage.ran(), [(11, 1)]);
 }
 
-/// What each of the three may do to a task, in every order, at each stage of its life.
+/// Tries all three acts on a task, in every order, at each stage of its life.
 #[test]
 fn t16_exactly_one_of_ran_cancelled_and_returned() {
     #[derive(Clone, Copy, Debug, PartialEq)]

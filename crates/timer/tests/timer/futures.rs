@@ -36,7 +36,7 @@ fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> 
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// What a poll says of a sleep that ended before its time.
+/// The result of a poll of a sleep that ended before its time.
 fn refused<T>(why: Refusal) -> Poll<Result<T, Refusal>> {
     Poll::Ready(Err(why))
 }
@@ -236,7 +236,7 @@ fn t29_whoever_waits_is_told_that_the_timer_ended() {
     assert_eq!(why(poll(&mut sleep, &bell)), refused(Refusal::ShutDown));
     assert_eq!(poll(&mut limit, &bell), Poll::Ready(Err(TimeoutError::Refused(Refusal::ShutDown))));
     assert_eq!(why(poll(&mut tick, &bell)), refused(Refusal::ShutDown));
-    // And whoever comes later.
+    // A sleep that starts later is refused, too.
     assert_eq!(why(poll(&mut stage.timer.sleep(ms(1)), &bell)), refused(Refusal::ShutDown));
     assert_eq!(stage.timer.metrics().pending, 0);
 }
@@ -329,7 +329,7 @@ fn pt13_a_reset_moves_the_next_tick_and_the_grid_with_it() {
         let mut interval = stage.timer.interval(ms(300));
         assert_eq!(ready_ticks(&mut interval, &bell), [0]);
         stage.advance(150);
-        // It waits for 300, and is moved while it does.
+        // The interval waits for 300, and is moved meanwhile.
         assert_eq!(ready_ticks(&mut interval, &bell), []);
         reset(&mut interval);
         stage.advance(0);

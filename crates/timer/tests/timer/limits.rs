@@ -1,4 +1,4 @@
-//! What a timer takes in, and what it counts.
+//! The limit of a timer, and its counters.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ fn t20_beyond_the_limit_a_task_comes_back() {
     let refused = stage.timer.schedule(ms(5_000), move || log.write(3)).unwrap_err();
     assert_eq!(refused.why, Refusal::Full);
     assert_eq!(stage.timer.metrics().refused, 1);
-    // It is the very task.
+    // The same task comes back.
     (refused.task)();
     assert_eq!(stage.ran(), [(0, 3)]);
     stage.advance(5_000);

@@ -125,7 +125,7 @@ fn t8_a_body_may_schedule_itself() {
 #[test]
 fn t9_a_body_that_schedules_without_delay_keeps_nobody_from_running() {
     let stage = Stage::new();
-    // It runs in this call, and what it schedules waits for the next.
+    // The task runs in this call, and the task that it schedules waits for the next.
     again(&stage, Duration::ZERO);
     assert_eq!(stage.ran(), [(0, 0)]);
     stage.schedule(ms(1), 1);
@@ -238,7 +238,7 @@ fn a_clock_that_goes_through_stops_where_something_is_due() {
     assert_eq!(stage.clock.now(), at_ms(40));
     stage.clock.advance_through(ms(10));
     assert_eq!(stage.ran(), [(50, 5)]);
-    // What was moved to later is not stopped for at its old deadline, or finds nothing there.
+    // The timer does not stop at the old deadline of a task that was moved to later, or finds nothing there.
     let moved = stage.schedule(ms(10), 6);
     stage.advance(1);
     assert!(moved.reschedule(ms(19)));

@@ -33,7 +33,7 @@ fn t23_what_did_not_run_is_given_back_and_what_ran_is_not() {
     }
     stage.advance(10_000);
     assert_eq!(stage.ran(), []);
-    // They come by deadline, and whoever wants them to run runs them.
+    // The tasks come back by deadline, and the caller can run them.
     let deadlines: Vec<_> = unfired
         .into_iter()
         .map(|task| {
@@ -65,7 +65,7 @@ fn t24_a_timer_that_ended_refuses_and_counts_nothing_for_it() {
     assert!(Timer::new().unwrap().shutdown().is_empty());
 }
 
-/// Of ten that are due together the first ends the timer. None of the others begins, and all come back.
+/// Ten tasks are due together, and the first ends the timer. None of the others begins, and all come back.
 #[test]
 fn t25_shutdown_inside_a_body_lets_none_begin_after_it() {
     let stage = Stage::new();
@@ -266,7 +266,7 @@ fn t28_what_was_ended_by_a_close_is_not_kept_by_the_next() {
     assert_eq!((stage.ran(), task.state(), stage.timer.pending()), (vec![(10, 1)], TimeoutState::Fired, 0));
 }
 
-/// The driver is about to sleep, for what it saw in its last turn, when `close` files anew what nobody had seen.
+/// The driver is about to sleep, after its last turn, when `close` files an entry anew that the turn had not seen.
 #[test]
 fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
     let timer = Timer::builder().executor(Job::run).build().unwrap();
@@ -282,7 +282,7 @@ fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
     receiver.recv_timeout(Duration::from_secs(10)).expect("what was kept runs");
 }
 
-/// Of a periodic task that is running when its timer closes, that run is the last one, or not, as `close` was told.
+/// A periodic task runs when its timer closes. That run is the last one, or not, as `close` was told.
 #[test]
 fn t28_a_run_that_is_under_way_may_be_the_last() {
     for periodic in [Fate::Run, Fate::Return] {
@@ -356,7 +356,7 @@ fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
     assert_eq!((stage.ran(), stage.timer.pending()), (vec![(50, 2)], 0));
 }
 
-/// What is kept by `close` keeps its handles: it can be cancelled and moved, filed or not.
+/// A task that `close` keeps also keeps its handles: it can be cancelled and moved, filed or not.
 #[test]
 fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
     let stage = Stage::new();

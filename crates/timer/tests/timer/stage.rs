@@ -83,7 +83,7 @@ impl Stage {
         self.clock.advance(ms(by));
     }
 
-    /// What ran since the last call: when, and which.
+    /// The runs since the last call: tick and number of the task.
     pub(crate) fn ran(&self) -> Vec<(u64, u64)> {
         std::mem::take(&mut *self.log.lines.lock().unwrap())
     }

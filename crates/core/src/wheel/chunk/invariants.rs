@@ -33,7 +33,7 @@ impl<T> Chunks<T> {
             assert_eq!(self.chunks[at(unused)].taken, 0, "chunk {unused} is not in use");
             unused = self.links[at(unused)].next;
         }
-        assert!(owners.iter().all(Option::is_some), "chunks of nobody");
+        assert!(owners.iter().all(Option::is_some), "chunks without an owner");
         let filed = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.taken > 0 && chunk.owner >= DRAIN);
         self.cards.check(filed.map(|(id, chunk)| (id, chunk.owner == COMMONS)));
     }

@@ -59,7 +59,7 @@ impl Tree {
                 id = fan.of;
             }
         }
-        assert!(seen.into_iter().all(|seen| seen), "fans of nobody");
+        assert!(seen.into_iter().all(|seen| seen), "fans without an owner");
     }
 
     /// Whether a deadline of the few belongs to a ring that is there, and was not just made.
