@@ -5,7 +5,7 @@ use tickwheel_store::Bounds as StoreBounds;
 
 use crate::rng::Rng;
 
-/// What the store and the machine of a run do at once.
+/// The sizes of one piece of work, for the store and the engine of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) store: StoreBounds,
@@ -13,7 +13,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Each bound is small with this chance; else it is what users have. A higher chance keeps what is small, and its size.
+    /// Draws the bounds. Each is small with this chance; else it is the default. With a higher chance the small ones
+    /// stay small, with the same size.
     pub(crate) fn draw(percent: u64, rng: &mut Rng) -> Self {
         let mut bounds = Self { store: StoreBounds::default(), engine: EngineBounds::default() };
         let Self { store, engine } = &mut bounds;
@@ -39,14 +40,14 @@ impl Bounds {
     }
 }
 
-/// One of these sizes, or none. As much is drawn in either case.
+/// One of these sizes, or none. The generator advances equally in either case.
 fn draw(percent: u64, sizes: &[usize; 3], rng: &mut Rng) -> Option<usize> {
     let is_small = rng.below(100) < percent;
     let size = sizes[rng.index(sizes.len())];
     is_small.then_some(size)
 }
 
-/// What each bound of a store may be. A bound that is new is refused here until it has its sizes.
+/// The sizes that each bound of a store may have. A new bound does not compile here until it has its sizes.
 fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
     let StoreBounds {
         census_read_bytes,
@@ -89,7 +90,7 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
     ]
 }
 
-/// What each bound of a machine may be.
+/// The sizes that each bound of an engine may have.
 fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
     let EngineBounds { head, fetched, shed_visits, shed_drops, batch_effects, instants, overdue, .. } =
         engine;
@@ -104,7 +105,7 @@ fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
     ]
 }
 
-/// The bounds that have 64 bits on each machine.
+/// The bounds that are 64 bits wide on every machine.
 fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3]); 3] {
     let EngineBounds {
         fetched_bytes,

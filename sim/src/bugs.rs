@@ -5,7 +5,7 @@
 pub struct Bug {
     /// Its name, as `planted::is` in the product asks for it.
     pub name: &'static str,
-    /// The promises it breaks; found on another one it is not understood.
+    /// The promises it breaks; a bug found on another promise is not understood.
     pub breaks: &'static [&'static str],
 }
 
@@ -15,19 +15,19 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 
 /// All of them.
 ///
-/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked: which comes first is the seed's choice. A task
-/// that is lost and put again is a second task to who looks at it (P6).
+/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked; the seed decides which comes first. A
+/// task that is lost and put again looks like a second task (P6).
 pub const BUGS: [Bug; 49] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
     bug("retry-failed-sync", &["P1", "P8"]),
-    // What is cut was answered: a put, a cancel or an ack, as for a reply before the sync.
+    // The cut part was answered: a put, a cancel or an ack, as for a reply before the sync.
     bug("cut-acked-tail", &["P1", "P4", "P5", "P6", "P8"]),
     bug("accept-stale-frame", &["P1", "P6", "P8"]),
     bug("log-freed-before-checkpoint-durable", &["P1"]),
     bug("cancel-forgotten-at-recovery", &["P5"]),
-    // A task that was moved is in two places then: the store notices and does not start.
+    // A task that was moved is then in two places: the store notices and does not start.
     bug("tombstone-in-wrong-segment", &["P5", "P4", "P1"]),
     bug("segment-deleted-too-early", &["P1"]),
     bug("census-end-moves", &["counts"]),
@@ -37,11 +37,11 @@ pub const BUGS: [Bug; 49] = [
     // In the wheel.
     bug("early-one-tick-at-cascade", &["P2"]),
     bug("u32-deadline-wrap", &["P2"]),
-    // In the machine.
+    // In the engine.
     bug("wall-clock-wait", &["P7"]),
     bug("lost-wake-up", &["P3"]),
     bug("cancel-after-grant", &["P5"]),
-    // The place that the old instant has in the wheel may be of another task by then, which is early.
+    // The old instant's place in the wheel may belong to another task by then, which is then early.
     bug("old-instant-fires", &["P5", "P2"]),
     bug("two-tasks-after-retry", &["P6"]),
     bug("ack-by-old-token", &["P4"]),
@@ -75,15 +75,16 @@ pub const BUGS: [Bug; 49] = [
     bug("import-beside-what-is-far", &["P1", "P4", "P5", "P6"]),
 ];
 
-/// So many seeds have to fail before it is said on which promise a bug was found.
+/// The number of seeds that have to fail before it is said on which promise a bug was found.
 pub const FAILURES: usize = 20;
 
 impl Bug {
-    /// What the promises say on which some seeds failed: at least a third has to be of those that the bug breaks. The rest is
-    /// what follows from it: a task that fires too early is soon one that nobody can explain.
+    /// The verdict on the promises on which some seeds failed: at least a third has to be of those that the bug
+    /// breaks. The rest follows from the bug: a task that fires too early, for example, soon has a state that no
+    /// world explains.
     ///
     /// # Errors
-    /// A sentence: it escaped, or was found on others.
+    /// A sentence: the bug escaped, or was found on other promises.
     pub fn found_on(&self, promises: &[&str]) -> Result<String, String> {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for promise in promises {
@@ -110,7 +111,7 @@ impl Bug {
 /// The bug of this name.
 ///
 /// # Errors
-/// A sentence with the names there are.
+/// A sentence with the names of all bugs.
 pub fn find(name: &str) -> Result<Bug, String> {
     let known = || BUGS.map(|bug| bug.name).join(", ");
     let found = BUGS.into_iter().find(|bug| bug.name == name);

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::rng::Rng;
 use crate::run::{Outcome, PANIC, Watch, run};
 
-/// What is to be run, and how.
+/// The runs of a campaign, and how to run them.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The seeds, in this order.
@@ -17,11 +17,11 @@ pub struct Campaign {
     pub set: String,
     /// Threads.
     pub jobs: usize,
-    /// What to do besides.
+    /// Further wishes, such as a trace.
     pub watch: Watch,
-    /// A panic is no failure: whether the oracle finds it too is the question.
+    /// A panic is no failure: the oracle has to find it, too.
     pub past_panics: bool,
-    /// Stop after so many failures.
+    /// Stop after this number of failures.
     pub failures_max: usize,
 }
 
@@ -32,22 +32,22 @@ pub struct Failure {
     pub seed: u64,
     /// How its first run ended.
     pub outcome: Outcome,
-    /// The promise, or what else was broken.
+    /// The broken promise, or another broken rule.
     pub promise: &'static str,
     /// A sentence.
     pub why: String,
 }
 
-/// What came of a campaign.
+/// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// The failures, the lowest seed first.
     pub failures: Vec<Failure>,
     /// Seeds that were run.
     pub runs: u64,
-    /// What they met.
+    /// The situations that the runs met.
     pub coverage: Coverage,
-    /// Seeds that tripped an assertion of the product and were passed over.
+    /// Seeds that tripped an assertion of the product and were not counted as failures.
     pub panics: u64,
 }
 
@@ -64,7 +64,7 @@ pub fn options_of(seed: u64, set: &str) -> Result<Options, String> {
 /// Runs a seed twice.
 ///
 /// # Errors
-/// How it failed.
+/// The failure.
 pub fn run_twice(seed: u64, options: &Options, watch: Watch, whole: bool) -> Result<Outcome, Box<Failure>> {
     let first = run(seed, options, watch);
     let second = run(seed, options, Watch { trace: false, ..watch });
@@ -86,12 +86,12 @@ impl Campaign {
     /// Runs it. `progress` is called after each seed with the number of runs so far.
     ///
     /// # Panics
-    /// If a thread of it panicked, which is a fault of the simulator.
+    /// If a thread panicked, which is a fault of the simulator.
     pub fn go(&self, progress: impl Fn(u64) + Sync) -> Verdict {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
         let total = Mutex::new(Verdict::default());
-        // What was set by hand, or cut short, need not be a whole run.
+        // A run with options set by hand, or cut short, need not reach all situations.
         let whole = self.set.is_empty() && self.watch.until_step.is_none();
         let worker = || {
             while !stop.load(Ordering::Relaxed) {

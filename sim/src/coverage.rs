@@ -1,4 +1,4 @@
-//! What runs have met: a pass is worth as much as this says.
+//! The situations that runs have met: a pass is worth only as much as this list.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -16,21 +16,21 @@ pub struct Coverage {
     pub calls: u64,
     /// Calls of the planner, about schedules and their tasks.
     pub planned: u64,
-    /// Calls made again, for want of an answer.
+    /// Calls repeated because no answer came.
     pub retries: u64,
     /// Calls that came late, twice or not at all.
     pub mishaps: u64,
-    /// Deliveries that the server was told had reached nobody.
+    /// Deliveries that reached no worker, as the server was told.
     pub undelivered: u64,
     /// Tasks delivered before the faults ended.
     pub delivered: u64,
     /// Cancels.
     pub cancels: u64,
-    /// Those that came within 5 ms of the task's instant.
+    /// Cancels that came within 5 ms of the task's instant.
     pub cancels_near_due: u64,
     /// Crashes of a running server.
     pub crashes: u64,
-    /// Those that met open calls.
+    /// Crashes that met open calls.
     pub crashes_with_open_calls: u64,
     /// Crashes while the server recovered.
     pub crashes_in_recovery: u64,
@@ -46,7 +46,7 @@ pub struct Coverage {
     pub refused_reads: u64,
     /// Times the disk became full.
     pub full: u64,
-    /// Calls refused for want of space.
+    /// Calls refused because there was no space.
     pub refused_full: u64,
     /// Answers lost on their way.
     pub lost: u64,
@@ -62,13 +62,13 @@ pub struct Coverage {
     pub lists: u64,
     /// Forecasts compared.
     pub forecasts: u64,
-    /// Rates laid down, and pauses that end by themselves.
+    /// Rates that were configured, and pauses that end by themselves.
     pub gates: u64,
     /// Times a queue was forgotten, and times it was not because it had a task.
     pub forgotten: u64,
     /// See `forgotten`.
     pub not_empty: u64,
-    /// Times a server that slept was looked at while a lease waited in it.
+    /// Looks at a sleeping server while a lease waited in it.
     pub waits: u64,
     /// Pairs of recoveries compared.
     pub twins: u64,
@@ -76,15 +76,15 @@ pub struct Coverage {
     pub damages: u64,
     /// Copies opened in which a sync had lied.
     pub lies: u64,
-    /// Of both, those refused by name.
+    /// Damages of both kinds that were refused by name.
     pub damages_refused: u64,
-    /// Those opened with a report of what is missing.
+    /// Damages that were opened with a report of what is missing.
     pub damages_reported: u64,
-    /// Those that lacked nothing.
+    /// Damages after which nothing was missing.
     pub damages_harmless: u64,
     /// Damaged copies that were salvaged.
     pub salvages: u64,
-    /// Those of which nothing was lost.
+    /// Salvages that lost nothing.
     pub salvages_whole: u64,
     /// Keys that the oracle could not follow to the end.
     pub given_up: u64,
@@ -93,7 +93,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Whether one run met as much as every run has to: 200 calls, 2 crashes, a checkpoint.
+    /// Whether one run met the minimum of every run: 200 calls, 2 crashes, a checkpoint.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.calls >= 200 && self.crashes >= 2 && self.checkpoints >= 1

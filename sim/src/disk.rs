@@ -1,4 +1,4 @@
-//! [`SimDisk`]: a disk that forgets what was not synced, in every way a disk may.
+//! [`SimDisk`]: a disk that forgets unsynced changes, in every way that a disk may.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -58,7 +58,7 @@ struct State {
     /// Bytes that all files may have together; `None` for no bound.
     space: Option<u64>,
     crashed: bool,
-    /// So many changes more may be made until somebody looks; `None`: any number.
+    /// The number of changes that may still be made until the test looks; `None`: any number.
     changes_left: Option<u64>,
     calls: Calls,
 }
@@ -70,7 +70,8 @@ struct File {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Write>,
-    /// What the last sync covered: of that alone nothing later on the disk can tell that it had been there.
+    /// The writes that the last sync covered: for these alone, nothing later on the disk can tell that they were
+    /// there.
     last_synced: Vec<Range<usize>>,
     lie: Option<Lie>,
 }
@@ -78,13 +79,14 @@ struct File {
 /// A sync of a file that lied.
 #[derive(Clone, Debug)]
 struct Lie {
-    /// The durable bytes without what it covered.
+    /// The durable bytes without the writes that the sync covered.
     before: Vec<u8>,
-    /// What later syncs covered.
+    /// The writes that later syncs covered.
     after: Vec<Write>,
-    /// Whether the file is one of the log: what it had is told of by later frames, and by nothing else for certain.
+    /// Whether the file is a log file: later frames tell that its frames were there, and nothing else does for
+    /// certain.
     is_log: bool,
-    /// Syncs of frames since, or of anything if the file is none of the log. The zeroes of a spare tell of nothing.
+    /// Syncs of frames since then, or of anything if it is no log file. The zeroes of a spare file tell nothing.
     syncs: u64,
 }
 
@@ -110,8 +112,8 @@ impl SimDisk {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Lets all files have so many bytes together, or as many as they like. A write that would take more fails for want of
-    /// space and changes nothing. What is there stays, even if it is more.
+    /// Limits the bytes of all files together, or removes the limit. A write beyond it fails for want of space and
+    /// changes nothing. Existing bytes stay, even if they are more.
     pub fn set_space(&self, bytes: Option<u64>) {
         self.lock_state().space = bytes;
     }
@@ -122,12 +124,12 @@ impl SimDisk {
         self.lock_state().used_bytes()
     }
 
-    /// From now on it is changed fewer times than this, or its machine dies; `None`: as often as wanted.
+    /// Allows this number of changes from now on; at the next one the machine dies. `None`: any number.
     pub fn allow_changes(&self, times: Option<u64>) {
         self.lock_state().changes_left = times;
     }
 
-    /// Whether it was changed as often as it may be.
+    /// Whether all allowed changes were made.
     #[must_use]
     pub fn has_no_changes_left(&self) -> bool {
         self.lock_state().changes_left == Some(0)
@@ -162,7 +164,7 @@ impl SimDisk {
         state.files[state.names.get(file).expect("the file is there")].is_last(range)
     }
 
-    /// Turns one bit of a file, in the live and in the durable bytes: damage to what had been synced.
+    /// Flips one bit of a file, in the live and in the durable bytes: damage to synced bytes.
     ///
     /// # Panics
     /// If there is no such byte.
@@ -186,8 +188,9 @@ impl SimDisk {
         state.durable_names.remove(file);
     }
 
-    /// Lets a sector of a file be the one before or after it, in the live and in the durable bytes: a write that went astray.
-    /// Whether that changed anything. A sector of zeroes is left alone: in its place the end of a log would be nowhere.
+    /// Replaces a sector of a file by the one before or after it, in the live and in the durable bytes: a write that
+    /// went astray. Returns whether that changed anything. A sector of zeroes is not replaced, because the end of a
+    /// log would be lost.
     ///
     /// # Panics
     /// If there is no such file.
@@ -210,7 +213,7 @@ impl SimDisk {
         self.state.lock().expect("no thread panics while it holds the disk")
     }
 
-    /// Counts a changing call and lets the fault that was set for it happen.
+    /// Counts a changing call and carries out the fault that was set for it.
     fn change<T>(
         &mut self,
         op: DiskOp,
@@ -233,7 +236,8 @@ impl SimDisk {
         match state.schedule.next(op) {
             Some(Fault::Crash) => {
                 state.crashed = true;
-                // It died in the middle: the change is among those that may stay. A sync has then promised nothing.
+                // The crash came in the middle: the change is among those that may stay. A sync has then promised
+                // nothing.
                 if !matches!(op, DiskOp::Sync | DiskOp::SyncDir) {
                     let _ = effect(&mut state);
                 }
@@ -257,7 +261,7 @@ impl SimDisk {
                 {
                     file.lie =
                         Some(Lie { before: file.durable.clone(), after: Vec::new(), is_log, syncs: 0 });
-                    // What it covers is not among what later syncs cover.
+                    // These writes are not among those that later syncs cover.
                     file.sync(false);
                 }
                 effect(&mut state).map_err(|source| DiskError::new(op, file, source))
@@ -268,7 +272,7 @@ impl SimDisk {
         }
     }
 
-    /// A call that changes nothing, and the fault that is due at it, if its caller has to see to that.
+    /// A call that changes nothing, and the fault that is due at it, if its caller has to carry that out.
     fn look<T>(
         &self,
         op: DiskOp,
@@ -302,7 +306,7 @@ impl File {
         self.last_synced.iter().any(|last| last.start < range.end && range.start < last.end)
     }
 
-    /// What was written is durable.
+    /// The written bytes become durable.
     fn sync(&mut self, honest: bool) {
         if !self.unsynced.is_empty() {
             self.last_synced = self.unsynced.iter().map(Write::range).collect();
@@ -344,7 +348,7 @@ impl State {
         self.names.values().map(|inode| self.files[inode].live.len() as u64).sum()
     }
 
-    /// Whether `file` may have so many bytes.
+    /// Whether `file` may grow to `len` bytes.
     fn check_space(&mut self, name: &str, len: usize) -> io::Result<()> {
         let grows = len.saturating_sub(self.file(name)?.live.len()) as u64;
         match self.space {
@@ -366,7 +370,7 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    /// No other process ever has this disk, so there is nothing to check, and a check is no call that may fail.
+    /// No other process ever has this disk, so there is nothing to check, and a check cannot fail.
     fn check_lock(&mut self) -> Result<(), DiskError> {
         Ok(())
     }

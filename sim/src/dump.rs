@@ -1,4 +1,4 @@
-//! What a store on a disk has, asked for as its owner would.
+//! The content of a store on a disk, asked for as its owner would.
 
 use tickwheel_engine::{Place, Reply, Request, RequestId, ShardStore, Timestamp, Wanted};
 use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
@@ -8,16 +8,16 @@ use crate::disk::SimDisk;
 /// All that a recovery brings back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dump {
-    /// Every task by its due instant, and what is known of each id, in words that can be compared.
+    /// Every task by its due instant, and the data of each id, as text that can be compared.
     pub(crate) state: String,
-    /// What recovery says that it left out.
+    /// The loss that recovery reports.
     pub(crate) reported: Option<String>,
 }
 
-/// More polls than any request takes.
+/// More polls than any request needs.
 const POLLS_MAX: usize = 400;
 
-/// Opens a store on `disk` and asks for everything it has. An `Err` is its refusal, of which the disk's owner is told.
+/// Opens a store on `disk` and asks for everything it has. An `Err` is the refusal that the disk's owner would get.
 pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String> {
     let mut store =
         DiskStore::open(disk.clone(), InlineIo::new(), options).map_err(|error| error.to_string())?;

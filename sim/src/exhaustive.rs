@@ -1,21 +1,23 @@
-//! Every sequence of a few operations, with a crash at every call of the disk, and every part of what was not synced kept.
+//! Every sequence of a few operations, with a crash at every call of the disk, and every subset of the unsynced
+//! changes kept.
 //!
-//! Small and complete: known crash bugs of file systems mostly need three operations or fewer. The bound is said with the
-//! result: of up to [`SUBSETS_OF`] changes that were not synced all subsets are kept, of more of them none, all, each alone, all
-//! but each, and each beginning; and the last write that is kept is whole, torn after 512 bytes, or in its middle. Where none or all
-//! were kept after one or two operations, the machine dies once more at each call of the recovery.
+//! Small and complete: known crash bugs of file systems mostly need three operations or fewer. The result names its
+//! bound. Up to [`SUBSETS_OF`] unsynced changes, all subsets are kept. With more changes, these are kept: none, all,
+//! each alone, all but each, and each beginning. The last kept write is whole, torn after 512 bytes, or torn in its
+//! middle. Where none or all were kept after one or two operations, the machine crashes once more at each call of the
+//! recovery.
 
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{OPERATIONS, Operation, Play, Stopped};
 
-/// All subsets of so many changes are tried.
+/// All subsets are tried of at most this number of changes.
 pub const SUBSETS_OF: usize = 8;
-/// Of sequences of so many operations the recovery dies, too.
+/// Sequences of at most this number of operations also crash in the recovery.
 const RECOVERY_OF: usize = 2;
-/// Of so many, each with the last write torn.
+/// Sequences of at most this number of operations also have the last write torn.
 const TORN_OF: usize = 3;
 
-/// What was tried.
+/// Counts of what was tried.
 #[derive(Copy, Clone, Debug, Default)]
 struct Tried {
     sequences: u64,
@@ -26,7 +28,7 @@ struct Tried {
     unsynced: usize,
 }
 
-/// Tries all sequences of up to so many operations. `tell` hears how far it is.
+/// Tries all sequences of at most `operations` operations. `tell` gets the progress.
 ///
 /// # Errors
 /// The first sequence, crash and part kept after which a promise is broken.
@@ -68,7 +70,7 @@ fn sequence(base: &SimDisk, operations: &[Operation], tried: &mut Tried) -> Resu
         for &operation in operations {
             match play.act(operation) {
                 Ok(true) => {}
-                // It has nothing to do: a shorter sequence is the same.
+                // The operation has nothing to do: a shorter sequence is the same.
                 Ok(false) => return Ok(()),
                 Err(Stopped::Died) => {
                     over = false;
@@ -99,7 +101,7 @@ fn sequence(base: &SimDisk, operations: &[Operation], tried: &mut Tried) -> Resu
     Ok(())
 }
 
-/// The server comes up after the crash, and everything it acknowledged is as it was.
+/// Checks that the server starts after the crash, and everything it acknowledged is as it was.
 fn come_back(play: &Play, kept: u64, last: LastWrite) -> Result<(), Stopped> {
     let disk = play.disk.image();
     disk.crash_keeping(kept, last);
@@ -108,7 +110,7 @@ fn come_back(play: &Play, kept: u64, last: LastWrite) -> Result<(), Stopped> {
     play.finish()
 }
 
-/// The same, with a crash at each call that the server makes until it is up. Returns how many there are.
+/// Starts with a crash at each call that the server makes until it is up. Returns the number of these calls.
 fn come_back_twice(play: &Play, kept: u64) -> Result<u64, String> {
     for nth in 1.. {
         let disk = play.disk.image();
@@ -129,7 +131,7 @@ fn come_back_twice(play: &Play, kept: u64) -> Result<u64, String> {
     Ok(0)
 }
 
-/// Which of so many changes are kept, and how the last write that is comes out.
+/// Which of `count` changes are kept, and how the last kept write comes out.
 fn parts(count: usize) -> Vec<(u64, LastWrite)> {
     let all = 1_u64.checked_shl(count as u32).map_or(u64::MAX, |bit| bit - 1);
     let subsets: Vec<u64> = if count <= SUBSETS_OF {

@@ -1,4 +1,4 @@
-//! [`SimIo`]: a disk that works only when the simulator lets it, one call of any lane at a time if that is wanted.
+//! [`SimIo`]: a disk that works only when the simulator allows it, one call of any lane at a time if wanted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::rng::Rng;
 /// Calls in one poll, at most, while the lanes slip.
 const SLIP_CALLS_MAX: u64 = 6;
 
-/// Makes the calls of its jobs when it is polled while the gate is open. While it is closed commits stay in flight, and
+/// Makes the calls of its jobs when it is polled while the switch is on. While it is off commits stay in flight, and
 /// other calls, time and crashes come between.
 ///
-/// In some polls the lanes *slip*: only a few calls are made, each of any lane, as threads and a real disk would have it. A
-/// commit may then be half written while a checkpoint goes on, and the other way round. In all others one poll does all
-/// commits, then all reads, and then one job of the background.
+/// In some polls the lanes *slip*: only a few calls are made, each of any lane, as with threads and a real disk. A
+/// commit may then be half written while a checkpoint goes on, and the other way round. In all other polls the disk
+/// does all commits, then all reads, and then one job of the background.
 #[derive(Debug)]
 pub struct SimIo {
     disk: Option<SimDisk>,
     /// In the order of `LANES`.
     lanes: [VecDeque<Running>; 3],
-    gate: Gate,
+    switch: Switch,
     slips: Slips,
 }
 
@@ -34,7 +34,7 @@ const LANES: [Lane; 3] = [Lane::Commit, Lane::Read, Lane::Background];
 pub struct Slips {
     /// Percent of polls.
     pub percent: u64,
-    /// What draws them and the calls.
+    /// Draws the slips and the number of calls.
     pub rng: Rng,
 }
 
@@ -46,22 +46,22 @@ struct Running {
     reads: Vec<Vec<u8>>,
 }
 
-/// Opens and closes a [`SimIo`] from outside.
+/// Lets a [`SimIo`] work, or stops it, from outside.
 #[derive(Clone, Debug, Default)]
-pub struct Gate(Arc<AtomicBool>);
+pub struct Switch(Arc<AtomicBool>);
 
-impl Gate {
+impl Switch {
     /// Lets the disk work, or stops it.
-    pub fn set(&self, open: bool) {
-        self.0.store(open, Ordering::Relaxed);
+    pub fn set(&self, on: bool) {
+        self.0.store(on, Ordering::Relaxed);
     }
 }
 
 impl SimIo {
     /// Without a disk yet.
     #[must_use]
-    pub fn new(gate: Gate, slips: Slips) -> Self {
-        Self { disk: None, lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()], gate, slips }
+    pub fn new(switch: Switch, slips: Slips) -> Self {
+        Self { disk: None, lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()], switch, slips }
     }
 
     /// The next call of a lane.
@@ -98,7 +98,7 @@ impl Io<SimDisk> for SimIo {
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
-        if !self.gate.0.load(Ordering::Relaxed) {
+        if !self.switch.0.load(Ordering::Relaxed) {
             return;
         }
         let Slips { percent, rng } = &mut self.slips;

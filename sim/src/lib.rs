@@ -1,5 +1,5 @@
-//! The simulated world: one number makes a disk, clocks, clients and their faults; the real engine and the real store run
-//! in it, and an oracle that knows neither checks every answer.
+//! The simulated world. One number makes a disk, clocks, clients and their faults. The real engine and the real store
+//! run in it, and an oracle that knows neither checks every answer.
 
 mod bounds;
 pub mod bugs;
@@ -24,6 +24,6 @@ mod words;
 mod workload;
 
 pub use coverage::Coverage;
-pub use io::{Gate, SimIo, Slips};
+pub use io::{SimIo, Slips, Switch};
 pub use options::Options;
 pub use run::{Outcome, PANIC, Watch, run};

@@ -47,7 +47,7 @@ struct Arguments {
     /// Print the sums over a totals file, for each commit, and end.
     #[arg(long)]
     sum: Option<PathBuf>,
-    /// Say so on stderr after each so many seeds.
+    /// Report on stderr after each `progress` seeds.
     #[arg(long, default_value_t = 1_000)]
     progress: u64,
     /// Do not make a failure smaller.
@@ -59,7 +59,7 @@ struct Arguments {
     /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build with `--cfg tickwheel_sim`.
     #[arg(long)]
     bug: Option<String>,
-    /// Instead of seeds: all sequences of so many operations, with a crash at every call of the disk.
+    /// Instead of seeds: all sequences of this number of operations, with a crash at every call of the disk.
     #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file"])]
     exhaustive: Option<usize>,
     /// Instead of seeds: for each kind of call of the disk, lets the 1st, 2nd, ... fail, until a run passes untouched.

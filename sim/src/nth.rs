@@ -1,11 +1,11 @@
-//! For each kind of call of the disk the 1st, the 2nd, ... is let fail, until a whole play passes untouched.
+//! For each kind of call of the disk, the 1st, the 2nd, ... fails, until a whole play passes without a fault.
 
 use tickwheel_store::DiskOp;
 
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{Operation, Play, Stopped};
 
-/// Calls and faults. What only looks cannot lose anything.
+/// Calls and faults. Calls that only look cannot lose anything.
 const KINDS: [(DiskOp, Fault); 14] = [
     (DiskOp::CreateDir, Fault::Error),
     (DiskOp::Create, Fault::Error),
@@ -26,7 +26,7 @@ const KINDS: [(DiskOp, Fault); 14] = [
 /// A kind that fails more often than this never ends.
 const NTH_MAX: u64 = 2_000;
 
-/// Tries them all. `tell` hears how far it is.
+/// Tries all of them. `tell` gets the progress.
 ///
 /// # Errors
 /// The first fault after which a promise is broken, or nothing comes up again.
@@ -46,7 +46,7 @@ pub fn all(tell: impl Fn(String)) -> Result<String, String> {
     Ok(format!("{faults} faults of {} kinds passed", KINDS.len()))
 }
 
-/// One play with one fault. Whether the fault happened.
+/// Runs one play with one fault. Returns whether the fault happened.
 fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
     let disk = SimDisk::new();
     disk.fail_nth(op, nth, fault);
@@ -55,7 +55,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
     let mut left: Vec<Operation> = script();
     left.reverse();
     let mut up = false;
-    // Recoveries in the middle, so that what they read fails, too.
+    // Recoveries in the middle, so that their reads fail, too.
     let restarts = [left.len() / 3, 2 * left.len() / 3];
     loop {
         if up && restarts.contains(&left.len()) {
@@ -64,7 +64,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
             let awaits = disk.awaits_nth();
             restart(&mut play, left.len() as u64)?;
             if awaits {
-                // A power cut takes all plans of faults with it.
+                // A power cut removes all planned faults.
                 disk.forget_faults();
                 disk.fail_nth(op, nth - disk.calls_of(op), fault);
             }
@@ -87,7 +87,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
             Err(stopped) => return Err(format!("{stopped}")),
         }
     }
-    // Once more from what is there, so that a fault in the last calls shows as well.
+    // One more recovery, so that a fault in the last calls shows as well.
     let happened = !disk.awaits_nth();
     disk.forget_faults();
     restart(&mut play, 1)?;
@@ -95,7 +95,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
     Ok(happened)
 }
 
-/// The process ends; every other time the machine loses power and keeps nothing that was not synced.
+/// Ends the process; every other time the machine loses power, and all unsynced changes are lost.
 fn restart(play: &mut Play, lives: u64) -> Result<(), String> {
     play.kill().map_err(|violation| format!("{violation:?}"))?;
     if lives % 2 == 1 {

@@ -1,4 +1,4 @@
-//! What one run is made of, all drawn from its seed, printed, and set again to replay it.
+//! The options of one run, all drawn from its seed, printed, and set again to replay it.
 
 use std::fmt;
 
@@ -16,11 +16,11 @@ pub struct Options {
     pub keys: u64,
     /// Calls before the liveness phase begins; more if crashes or a checkpoint are still missing.
     pub calls: u64,
-    /// Crashes there have to be.
+    /// The least number of crashes.
     pub crashes: u64,
-    /// One step in so many crashes the server at a disk call.
+    /// One step in this number crashes the server at a disk call.
     pub crash_every: u64,
-    /// How far ahead tasks are kept in memory, milliseconds.
+    /// How far ahead tasks are kept in memory (ms).
     pub horizon_ms: u64,
     /// Bytes of a log file.
     pub log_file_bytes: u64,
@@ -32,11 +32,11 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Bytes of records that a scan reads at once.
     pub block_bytes: u64,
-    /// Percent of turns in which the disk gets to do something.
+    /// Percent of turns in which the disk may work.
     pub disk_percent: u64,
     /// Percent of steps at which time passes.
     pub time_percent: u64,
-    /// What the wall clock shows first.
+    /// The first reading of the wall clock.
     pub wall_start_ms: u64,
     /// 1: the wall clock is believed as its guard says; 0: at once.
     pub guarded: u64,
@@ -58,43 +58,44 @@ pub struct Options {
     pub net_percent: u64,
     /// Percent of replies that get lost.
     pub lost_percent: u64,
-    /// Percent of deliveries that reach nobody, as the server learns at once.
+    /// Percent of deliveries that reach no worker, as the server learns at once.
     pub undelivered_percent: u64,
     /// Percent of calls without an answer that are made again.
     pub retry_percent: u64,
     /// Percent of lives in which a write or a sync fails.
     pub error_percent: u64,
-    /// What near memory may take, bytes.
+    /// The budget of near memory (bytes).
     pub near_bytes: u64,
     /// Percent of lives in which a read fails.
     pub read_error_percent: u64,
-    /// Steps in a thousand at which the disk is full, or is no more.
+    /// Steps in a thousand at which the disk becomes full, or has space again.
     pub full_permille: u64,
     /// Percent of crashes after which damaged copies of the disk are opened, too.
     pub probe_percent: u64,
     /// Percent of polls in which the lanes of the disk slip against each other.
     pub slip_percent: u64,
-    /// Percent of calls that lay down limits or hold a queue.
+    /// Percent of calls that set limits or hold a queue.
     pub holds_percent: u64,
     /// Percent of the holds that drain a queue or bound its backlog.
     pub drain_percent: u64,
     /// Percent of steps at which the planner does something with its schedules.
     pub schedules_percent: u64,
-    /// Percent of the other holds that lay down a rate, or a pause that ends by itself.
+    /// Percent of the other holds that set a rate, or a pause that ends by itself.
     pub rate_percent: u64,
     /// Percent of the schedules that have a start or an end.
     pub bounds_percent: u64,
-    /// Steps in a thousand at which a forecast is taken, if nobody waits.
+    /// Steps in a thousand at which a forecast is taken, if no call waits.
     pub forecast_permille: u64,
     /// Percent of the puts that expire, have a back-off or a timeline, or are debounced.
     pub terms_percent: u64,
-    /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from nobody.
+    /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from a closed
+    /// connection.
     pub by_id_percent: u64,
-    /// What the wall clock shows of its millisecond when the monotonic clock begins one, nanoseconds.
+    /// The part of a millisecond that the wall clock shows when the monotonic clock begins one (nanoseconds).
     pub wall_sub_ns: u64,
     /// Steps in a thousand at which the wall clock goes back for a while.
     pub glitch_permille: u64,
-    /// Percent of the bounds of one step that are small: of what a store and a machine do at once, and of what they take.
+    /// Percent of the bounds of one step that are small: the sizes of the store's and the engine's work.
     pub tight_percent: u64,
     /// Percent of the holds that forget a queue instead.
     pub delete_percent: u64,
@@ -102,7 +103,7 @@ pub struct Options {
     pub import_percent: u64,
 }
 
-/// Names, and where they stand in the options.
+/// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
 const FIELDS: [Field; 46] = [
@@ -194,7 +195,7 @@ impl Options {
             slip_percent: rng.pick(&[0, 50, 95]),
             holds_percent: rng.pick(&[0, 2, 6]),
             schedules_percent: rng.pick(&[0, 0, 10, 40]),
-            // Behind all that seeds had drawn before there was this.
+            // Drawn last, so that the other choices of older seeds stay the same.
             drain_percent: rng.pick(&[0, 30]),
             rate_percent: rng.pick(&[0, 40]),
             bounds_percent: rng.pick(&[0, 40]),
@@ -209,7 +210,7 @@ impl Options {
         }
     }
 
-    /// Their names.
+    /// The names of all options.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FIELDS.iter().map(|(name, _)| *name)
     }

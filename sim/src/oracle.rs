@@ -1,8 +1,8 @@
 //! The oracle: what a correct server could have answered, computed from the history of calls alone.
 //!
-//! It imports nothing of the product and was written from the promises, not from the engine. It predicts; the workload
-//! drives. For each key it keeps the *worlds* that explain every answer so far. A call without an answer splits them, an
-//! answer strikes out those that it contradicts, and when none is left a promise is broken.
+//! The oracle imports nothing of the product and was written from the promises, not from the engine. It predicts; the
+//! workload drives. For each key it keeps the *worlds* that explain every answer so far. A call without an answer
+//! splits the worlds, an answer strikes out those that it contradicts, and when no world is left a promise is broken.
 //!
 //! # How to drive it
 //! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] (or [`Oracle::time_ns`]) at each change of either, *before*
@@ -92,7 +92,7 @@ pub struct Oracle {
     /// Counts the ends of calls: the order of the history.
     stamp: u64,
     stopping: bool,
-    /// At times the server may not have the room to write down what time does.
+    /// Whether the server may lack the space to write down the effects of time.
     lacks_room: bool,
     queues: BTreeMap<String, Queue>,
     /// Open calls, each with its keys (and which of its tokens leads there).
@@ -107,7 +107,7 @@ pub struct Oracle {
 
 /// Queue and key.
 type Place = (String, String);
-/// The part of an answer that concerns one key: the token's index, the key, what it was told.
+/// The part of an answer that concerns one key: the token's index, the key, the answer.
 type Share = (usize, String, Answer);
 type Verdict = Result<(), Violation>;
 
@@ -117,13 +117,13 @@ struct Queue {
     /// Open calls that may concern any key.
     wide: BTreeSet<CallId>,
     lost_leases: Vec<Op>,
-    /// Settled calls that a key still to be seen may have met: its put is open.
+    /// Settled calls that may concern a key that is not known yet, because its put is open.
     settled: BTreeSet<CallId>,
-    /// Lost puts that left the key to the server: nobody knows which.
+    /// Lost puts without a key: it is unknown which key the server gave.
     lost_keys: usize,
     touched: u64,
     listed: u64,
-    /// What was laid down.
+    /// The queue's settings.
     limits: Register<Limits>,
     paused: Register<Hold>,
     drained: Register<bool>,
@@ -157,7 +157,7 @@ impl Oracle {
         }
     }
 
-    /// From now on the server may lack the room to write down what time does to tasks.
+    /// From now on the server may lack the space to write down the effects of time.
     pub fn room_is_short(&mut self) {
         self.lacks_room = true;
     }
@@ -387,7 +387,7 @@ impl Oracle {
     /// The end of the liveness phase: nothing due may remain. The lists have compared all else.
     ///
     /// # Errors
-    /// `P3`: a task is due, or its lease over, and nobody got it.
+    /// `P3`: a task is due, or its lease over, and no worker got it.
     ///
     /// # Panics
     /// If calls are open, or a queue was used after its last list: faults of the driver.
@@ -424,7 +424,7 @@ impl Oracle {
         self.broken(queue, Some(key), (promise, what))
     }
 
-    /// Keys that were too contended to follow; a run that has any proves less.
+    /// The number of keys with too many open calls to follow; a run that has any proves less.
     #[must_use]
     pub fn given_up(&self) -> usize {
         let books = self.queues.values().flat_map(|queue| queue.keys.values());
@@ -474,7 +474,7 @@ impl Oracle {
         let (clock, strangers, mut first) = (&self.clock, queue.lost_keys > 0, None);
         queue.keys.retain(|key, book| match first.as_ref().map_or_else(|| book.judge(clock), |_| Ok(())) {
             Ok(()) => true,
-            // The key of a lost put: what happened to it before is anybody's guess.
+            // The key of a lost put, with an unknown past.
             Err(_) if strangers && key.parse::<u64>().is_ok() => false,
             Err(broken) => {
                 first = Some((key.clone(), broken));
@@ -619,7 +619,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// By priority, then first due first, then first put first; and no task stays behind that was ready all the while.
+    /// Checks the order: by priority, then due time, then put; and that no task was left out that was ready all the
+    /// while.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain(&self.clock)?.put_by);
@@ -708,7 +709,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// A queue was not forgotten because it has these. No schedule is on a queue that the oracle follows.
+    /// Checks a refusal to forget a queue because it has these. The oracle follows no queue that has a schedule.
     fn not_empty(&self, op: &Op, live: usize, dead: usize, schedules: usize) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty();

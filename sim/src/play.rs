@@ -19,7 +19,7 @@ const TURNS_MAX: usize = 200;
 
 type Server = Shard<DiskStore<SimDisk, InlineIo<SimDisk>>>;
 
-/// What can be done.
+/// The possible operations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     /// Puts `a`, due in 5 ms.
@@ -91,7 +91,7 @@ pub(crate) struct Play {
     /// Calls under way; there is more than one only after a crash.
     open: Vec<CallId>,
     token: Option<String>,
-    /// What was put last, and whether it is far.
+    /// The last put, and whether it is far.
     last: Option<(&'static str, bool)>,
 }
 

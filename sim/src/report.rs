@@ -14,7 +14,7 @@ pub struct Report<'a> {
     pub failure: &'a Failure,
     /// The options it was met with.
     pub options: &'a Options,
-    /// What is left of it.
+    /// The shortened run, if there is one.
     pub shrunk: Option<&'a Shrunk>,
     /// The commit it was met on.
     pub commit: &'a str,

@@ -22,7 +22,7 @@ use crate::bounds::Bounds;
 use crate::coverage::Coverage;
 use crate::disk::{Fault, SimDisk};
 use crate::edges;
-use crate::io::{Gate, SimIo};
+use crate::io::{SimIo, Switch};
 use crate::options::Options;
 use crate::oracle::{Call, CallId, Oracle, Violation};
 use crate::rng::Rng;
@@ -46,13 +46,13 @@ pub struct Outcome {
     pub steps: u64,
     /// Virtual wall time at its end, milliseconds.
     pub wall_ms: i64,
-    /// What it met.
+    /// The situations that the run met.
     pub coverage: Coverage,
     /// The files of the store at its end.
     pub files: Vec<(String, usize)>,
 }
 
-/// What to do besides running.
+/// Wishes besides running.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct Watch {
     /// Print every event.
@@ -107,7 +107,7 @@ struct World {
     options: Options,
     watch: Watch,
     disk: SimDisk,
-    gate: Gate,
+    switch: Switch,
     server: Option<Server>,
     clocks: Clocks,
     oracle: Oracle,
@@ -151,7 +151,7 @@ impl World {
             rng,
             watch,
             disk: SimDisk::new(),
-            gate: Gate::default(),
+            switch: Switch::default(),
             server: None,
             clocks,
             oracle: Oracle::new(0, wall_ms),
@@ -222,7 +222,7 @@ impl World {
         self.send(client)?;
         self.plan();
         self.receive();
-        self.gate.set(self.rng.chance(self.options.disk_percent));
+        self.switch.set(self.rng.chance(self.options.disk_percent));
         self.look_for_room();
         self.turn()?;
         if let Some(left) = self.doomed {

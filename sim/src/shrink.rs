@@ -4,10 +4,10 @@ use crate::campaign::run_twice;
 use crate::options::Options;
 use crate::run::{Outcome, Watch};
 
-/// So many pairs of runs are spent on one failure.
+/// The most pairs of runs that are spent on one failure.
 const RUNS_MAX: u32 = 400;
 
-/// Options and the least that each of them may be made: what matters most first. Those that are not named stay as they are.
+/// Options and their least values, the most effective first. Options that are not named stay as they are.
 const LEAST: [(&str, u64); 29] = [
     ("calls", 0),
     ("crashes", 0),
@@ -40,14 +40,14 @@ const LEAST: [(&str, u64); 29] = [
     ("log-file-bytes", 8_192),
 ];
 
-/// A failure that was made smaller.
+/// A shortened failure.
 #[derive(Debug)]
 pub struct Shrunk {
     /// The options that are left.
     pub options: Options,
-    /// How the seed ends with them.
+    /// The end of the seed's run with these options.
     pub outcome: Outcome,
-    /// Pairs of runs that it took.
+    /// The pairs of runs that it took.
     pub runs: u32,
 }
 
@@ -68,7 +68,7 @@ pub fn shrink(seed: u64, options: &Options, promise: &str) -> Option<Shrunk> {
         for (name, least) in LEAST {
             let (mut low, mut high) = (least, current.get(name).unwrap_or(least));
             while low < high {
-                // The least first: most options do not matter at all.
+                // The least value first: most options have no effect on a failure.
                 let value = if low == least { least } else { low + (high - low) / 2 };
                 let mut smaller = current.clone();
                 if smaller.set(&format!("{name}={value}")).is_err() {

@@ -17,7 +17,7 @@ pub struct Line<'a> {
     pub seeds: &'a str,
     /// How many.
     pub runs: u64,
-    /// What they met.
+    /// The situations that the runs met.
     pub coverage: Coverage,
     /// How long it took.
     pub took: Duration,

@@ -1,4 +1,4 @@
-//! What happened in a run: a hash of all of it, and the lines if somebody wants to read them.
+//! The events of a run: a hash of all of them, and the lines if they are wanted.
 
 use std::fmt;
 

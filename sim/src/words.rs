@@ -1,4 +1,5 @@
-//! From the product's words to the oracle's and back. The oracle knows nothing of the product, so this stands between.
+//! Translates the product's words to the oracle's and back. The oracle knows nothing of the product, so this module
+//! stands between.
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use tickwheel_queue as product;
 use crate::oracle::{self, TokenAnswer, Verb, View};
 use crate::rng::Rng;
 
-/// What a task has of its owner beside its instant. All of it follows from one number, so that the oracle has to keep only that.
+/// The members of a task that its owner chose, beside its instant. All follow from one number, so that the oracle
+/// keeps only that number.
 #[derive(PartialEq, Eq)]
 struct Given {
     body: product::Body,
@@ -34,7 +36,7 @@ impl Given {
     }
 }
 
-/// The payload that stands for this number: the number, and after an odd one more than 4 KiB that follow from it.
+/// The payload for this number: the number, and for an odd one more than 4 KiB that follow from it.
 fn payload(number: u64) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     if number % 2 == 1 {
@@ -56,12 +58,12 @@ fn timeline(first: i64, number: u64) -> Vec<product::Moment> {
     moments.collect()
 }
 
-/// Whether it is none, or that of a task with this number.
+/// Whether there is no timeline, or that of a task with this number.
 fn is_timeline(moments: &[product::Moment], number: u64) -> bool {
     moments.first().is_none_or(|first| moments == timeline(first.at.as_ms(), number))
 }
 
-/// Nothing is left to chance: of a wait the oracle knows how long it is.
+/// The policy has no random part, so the oracle knows the length of each wait.
 fn retry(number: u64) -> Option<product::Retry> {
     let backoff = oracle::backoff_of(number).map(|(base_ms, doubles)| product::Backoff {
         doubles,
@@ -73,7 +75,7 @@ fn retry(number: u64) -> Option<product::Retry> {
     (backoff.is_some() || max_attempts.is_some()).then_some(product::Retry { max_attempts, backoff })
 }
 
-/// What every put of this key is traced by: half of them by something.
+/// The trace context of every put of this key: half of them have one.
 fn trace_of(key: &str) -> Option<Arc<str>> {
     let traced =
         key.strip_prefix('k').and_then(|number| number.parse::<u64>().ok()).is_some_and(|n| n % 2 == 1);
@@ -97,7 +99,7 @@ fn number(
         retry: shown.unwrap_or_else(|| retry(number)),
         ..product::Terms::default()
     };
-    // Anything else was never put: a number that no call has says so.
+    // Any other task was never put: a number that no call has says so.
     let (key, trace) = traced;
     let traced_well = trace_of(key.as_str()).as_ref() == trace;
     let is_it = |number: u64| {
@@ -130,7 +132,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
     matches!(why, product::Unavailable::Full { .. })
 }
 
-/// The input that says that these deliveries reached nobody.
+/// The input that says that these deliveries reached no worker.
 pub(crate) fn undelivered(texts: &[String]) -> Input {
     let tokens =
         texts.iter().map(|text| product::Token::parse(text).expect("the server gave this token")).collect();
@@ -178,7 +180,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 body.timeline = timeline(*first, *number);
             }
             terms.expire_after_ms = oracle::expire_after_of(*number);
-            // What may add no task replaces one, too.
+            // A mode that may add no task replaces one, too.
             let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;
             product::Command::Put(product::Put {
                 queue,
@@ -357,7 +359,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             _ => A::Refused,
         },
         P::Get(Ok(task)) => A::Task(view(&task)),
-        // A get tells a key that was done from one that never was; the oracle's get does not ask.
+        // The product's get tells a done key from an unknown one; the oracle's get does not.
         P::Get(Err(product::GetError::NotFound | product::GetError::Done)) => A::NotFound,
         P::Get(Err(product::GetError::Unavailable(why))) => unavailable(&why),
         P::Get(Err(_)) => A::Refused,
@@ -457,7 +459,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
     }
 }
 
-/// What became of the one task of an import.
+/// The answer about the one task of an import.
 fn of_import(imported: &product::Imported) -> oracle::Answer {
     use oracle::Answer as A;
     match (imported.outcomes.first(), &imported.refused) {

@@ -1,4 +1,4 @@
-//! What clients ask for: calls drawn near the edges where time goes wrong.
+//! The calls of clients: drawn near the edges where time goes wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,12 +7,12 @@ use crate::options::Options;
 use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, There, Verb, View};
 use crate::rng::Rng;
 
-/// So many tasks are remembered to be named by their ids.
+/// The number of tasks that are remembered to be named by their ids.
 const SEEN_MAX: usize = 30;
 /// Keys in a crowd.
 const CROWD: u64 = 120;
 
-/// Draws calls. It remembers what answers showed, for clients use what they were told, but predicts nothing.
+/// Draws calls. It remembers what answers showed, because clients use that, but predicts nothing.
 #[derive(Debug)]
 pub(crate) struct Workload {
     rng: Rng,
@@ -29,7 +29,7 @@ pub(crate) struct Workload {
     terms_percent: u64,
     by_id_percent: u64,
     import_percent: u64,
-    /// About when the crowd is due.
+    /// The approximate due time of the crowd.
     crowd_due_ms: i64,
     payloads: u64,
     /// Tokens given out, newest last, and their queues.
@@ -44,7 +44,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// Draws by these options from this generator.
+    /// A workload that draws by these options from this generator.
     #[must_use]
     pub(crate) fn new(options: &Options, rng: Rng) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl Workload {
         }
     }
 
-    /// What an owner lays down; a pause does not last.
+    /// New settings or a hold of a queue; a pause does not last.
     fn hold(&mut self, queue: String) -> Call {
         let few = |rng: &mut Rng| Some(rng.pick(&[1, 1, 2, 3, 10])).filter(|_| rng.chance(70));
         if self.delete_percent > 0 && self.rng.chance(self.delete_percent) {
@@ -257,7 +257,7 @@ impl Workload {
         Call { queue, key, verb: Verb::Import { due, payload, attempts, there, revoke } }
     }
 
-    /// Any task that was shown lately, whatever has become of it.
+    /// Any task that was shown lately, whatever its present state.
     fn by_id(&mut self) -> Call {
         let (queue, key, id) = self.seen[self.rng.index(self.seen.len())].clone();
         let act = match self.rng.below(8) {
@@ -299,7 +299,7 @@ impl Workload {
         }
         let twice = tokens[0].clone();
         let verb = match self.rng.below(18) {
-            // Of two acks by one token in one call each does what it would do alone.
+            // If one call has two acks by one token, each does what it would do alone.
             0..2 => Verb::Ack { tokens: tokens.into_iter().chain([twice]).collect() },
             2..11 => Verb::Ack { tokens },
             11..15 => {
@@ -341,7 +341,7 @@ impl Workload {
         }
     }
 
-    /// Nothing is drawn where it has no say.
+    /// Draws nothing where the result is not used.
     fn draws_terms(&mut self) -> bool {
         self.terms_percent > 0 && self.rng.chance(self.terms_percent)
     }
@@ -381,7 +381,7 @@ impl Workload {
     }
 }
 
-/// A token that nobody was given.
+/// A token that no lease has.
 fn forged(token: &str) -> String {
     let (first, rest) = token.split_at(1);
     format!("{}{rest}", if first == "A" { "B" } else { "A" })

@@ -1,4 +1,4 @@
-//! What is not synced yet: writes to a file, changes of names.
+//! Changes that are not synced yet: writes to a file, changes of names.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,10 +22,10 @@ pub(super) enum NameChange {
     Rename { from: String, to: String, inode: Inode },
 }
 
-/// What stands where a part of a torn write was going.
+/// The bytes in the lost part of a torn write.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Lost {
-    /// What had been there.
+    /// The bytes of before.
     Old,
     Zeroes,
     Garbage,
@@ -50,7 +50,7 @@ impl Write {
         matches!(self, Self::Bytes { bytes, .. } if bytes.starts_with(b"TWfr"))
     }
 
-    /// The bytes it is about.
+    /// The bytes that it changes.
     pub(super) fn range(&self) -> Range<usize> {
         match self {
             Self::Bytes { offset, bytes } => *offset..offset + bytes.len(),
@@ -101,7 +101,7 @@ impl Write {
             Self::Bytes { offset: offset + at * unit, bytes: stands }.apply(durable);
         }
         if rng.chance(20) && old_len < offset + bytes.len() && durable.len() < offset + bytes.len() {
-            // The length grew, the data did not come.
+            // The length grew, the data did not arrive.
             durable.resize(offset + bytes.len(), 0);
         }
         true
@@ -109,7 +109,7 @@ impl Write {
 }
 
 impl NameChange {
-    /// Applies the change to names that may not be those it was made for, because an earlier one was lost.
+    /// Applies the change to names, which may differ from those it was made for, because an earlier change was lost.
     pub(super) fn apply(self, names: &mut BTreeMap<String, Inode>, dirs: &mut Vec<String>) {
         match self {
             Self::Dir(name) => {

@@ -1,19 +1,20 @@
-//! What a crash leaves of a [`SimDisk`].
+//! The state of a [`SimDisk`] after a crash.
 
 use super::{SimDisk, State};
 use crate::rng::Rng;
 
-/// How the last write that a chosen crash keeps comes out.
+/// The outcome of the last write that a chosen crash keeps.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum LastWrite {
     /// As it was written.
     Whole,
-    /// So many bytes of it, or half of a shorter one.
+    /// The first bytes of it, in this number, or half of a shorter one.
     Torn(usize),
 }
 
 impl SimDisk {
-    /// The power goes: of what was not synced any part stays, in any order, some of it torn. The disk can be used again.
+    /// Cuts the power: any part of the unsynced changes stays, in any order, some of it torn. The disk can be used
+    /// again.
     pub fn crash(&self, rng: &mut Rng) {
         let mut state = self.lock_state();
         let State { files, durable_names, dirs, durable_dirs, calls, .. } = &mut *state;
@@ -44,7 +45,7 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// How many changes a crash may take or keep: names first, then writes, in a fixed order.
+    /// The number of changes that a crash may take or keep: names first, then writes, in a fixed order.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         let state = self.lock_state();
@@ -52,8 +53,8 @@ impl SimDisk {
         names + state.files.values().map(|file| file.unsynced.len()).sum::<usize>()
     }
 
-    /// The power goes, and of the changes that [`unsynced`](Self::unsynced) counts those stay whose bit is set in `kept`; of
-    /// those beyond the 64th all. `last` is what becomes of the last write that stays.
+    /// Cuts the power. Of the changes that [`unsynced`](Self::unsynced) counts, those stay whose bit is set in
+    /// `kept`, and all beyond the 64th. `last` is the outcome of the last write that stays.
     pub fn crash_keeping(&self, kept: u64, last: LastWrite) {
         let mut state = self.lock_state();
         let mut number = 0_u32;
@@ -84,8 +85,8 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// How many syncs lied, of files that are still there, and how many calls that might tell of it have synced something since the
-    /// last of them.
+    /// The number of syncs that lied, of files that still exist, and the number of calls since the last of them that
+    /// synced something which might reveal it.
     #[must_use]
     pub fn lies(&self) -> (usize, u64) {
         let state = self.lock_state();
@@ -93,7 +94,8 @@ impl SimDisk {
         (lies.clone().count(), lies.map(|lie| lie.syncs).min().unwrap_or(0))
     }
 
-    /// Another disk, as a power cut leaves it if what the lying syncs covered never reached it, and all the rest did.
+    /// A copy of the disk as a power cut leaves it, if the writes that lying syncs covered never reached it, and all
+    /// others did.
     #[must_use]
     pub fn after_lies(&self) -> Self {
         let image = self.image();
@@ -112,7 +114,7 @@ impl SimDisk {
 }
 
 impl State {
-    /// What is durable is all there is.
+    /// Only the durable state is left.
     fn come_back(&mut self) {
         let Self { files, names, durable_names, dirs, durable_dirs, schedule, crashed, .. } = self;
         for file in files.values_mut() {

@@ -1,11 +1,11 @@
-//! [`Fault`]: what can go wrong with one call, and when it is to.
+//! [`Fault`]: the faults of one call, and when they happen.
 
 use tickwheel_store::DiskOp;
 
 use super::SimDisk;
 
-/// A fault that is to happen at a call. A read that ends early is none: a [`Disk`](tickwheel_store::Disk) reads on until the
-/// file ends.
+/// A fault that happens at a call. A short read is not among them: a [`Disk`](tickwheel_store::Disk) reads on until
+/// the file ends.
 ///
 /// | fault | what a store may do | promises it voids |
 /// |---|---|---|
@@ -17,18 +17,19 @@ use super::SimDisk;
 pub enum Fault {
     /// The machine dies during the call. Every later call fails until [`SimDisk::crash`].
     Crash,
-    /// The call fails and changes nothing; for a sync, what it covered stays as it was.
+    /// The call fails and changes nothing; after a failed sync, the changes it covered stay unsynced.
     Error,
-    /// A sync fails, and what it covered is gone from the disk though reads still show it: the next sync succeeds. A call
-    /// that is no sync fails like [`Fault::Error`].
+    /// A sync fails, and the changes it covered are gone from the disk though reads still show them: the next sync
+    /// succeeds. A call that is no sync fails like [`Fault::Error`].
     LosingSync,
-    /// The call fails for want of space.
+    /// The call fails because there is no space.
     Full,
-    /// A sync says that it succeeded, but what it covered is lost if [`SimDisk::after_lies`] is asked. Any other call works.
+    /// A sync reports success, but the changes it covered are lost if [`SimDisk::after_lies`] is asked. Any other
+    /// call works.
     LyingSync,
-    /// One bit of what is read is another. Any other call works.
+    /// One bit of the bytes read is wrong. Any other call works.
     FlippedRead,
-    /// A sector of 512 bytes of what is read is the one next to it. Any other call works.
+    /// A sector of 512 bytes of the bytes read is the one next to it. Any other call works.
     NeighbourRead,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a call. The fault that is due at it, if one is.
+    /// Counts a call and returns the fault that is due at it.
     pub(super) fn next(&mut self, op: DiskOp) -> Option<Fault> {
         let changes = matches!(
             op,
@@ -99,12 +100,12 @@ impl SimDisk {
         schedule.at_kind.push((op, at, fault));
     }
 
-    /// Takes back all faults that have not happened.
+    /// Removes all faults that have not happened.
     pub fn forget_faults(&self) {
         self.lock_state().schedule.forget();
     }
 
-    /// Whether a fault that was set for a kind of call has still to happen.
+    /// Whether a fault that was set for a kind of call has not happened yet.
     #[must_use]
     pub fn awaits_nth(&self) -> bool {
         !self.lock_state().schedule.at_kind.is_empty()

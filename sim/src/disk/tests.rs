@@ -1,4 +1,4 @@
-//! What the disk promises the tests that use it.
+//! The promises of the disk to the tests that use it.
 
 use super::*;
 use crate::rng::Rng;

@@ -1,4 +1,4 @@
-//! What clients say and hear, in the oracle's own words: the driver translates the product's types into these.
+//! Calls and answers of clients, in the oracle's own words: the driver translates the product's types into these.
 
 /// The driver's number of one call; never used twice in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,7 +9,7 @@ pub struct CallId(pub u64);
 pub enum Due {
     /// At this wall instant, ms since the Unix epoch.
     At(i64),
-    /// So many ms after the server took the call.
+    /// Milliseconds after the server took the call.
     In(u64),
 }
 
@@ -34,14 +34,14 @@ pub fn group_of(payload: u64) -> Option<u64> {
 pub struct Rate {
     /// Deliveries.
     pub tasks: u64,
-    /// In so many milliseconds.
+    /// The span for which `tasks` are allowed (milliseconds).
     pub per_ms: u64,
     /// At once.
     pub burst: u64,
 }
 
 impl Rate {
-    /// How many whole deliveries come back in so long.
+    /// How many whole deliveries become free again in `ms`.
     pub(super) fn come_back(self, ms: u64) -> u64 {
         let tasks = u128::from(ms) * u128::from(self.tasks) / u128::from(self.per_ms);
         u64::try_from(tasks).unwrap_or(u64::MAX)
@@ -51,29 +51,29 @@ impl Rate {
 /// Whether a queue hands out, and if not, until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pause {
-    /// It does, and it takes new tasks.
+    /// The queue delivers, and takes new tasks.
     #[default]
     Off,
-    /// Not until it is told to.
+    /// Not until a call ends it.
     On,
-    /// Not for so many milliseconds from when the server took the call.
+    /// Paused for this number of milliseconds from when the server took the call.
     For(u64),
 }
 
-/// How many tasks of a queue may be in workers' hands, or be at all; `None`: any number.
+/// The limits of a queue: tasks in flight, and live tasks; `None`: any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// In all.
+    /// The limit of all tasks together.
     pub in_flight: Option<usize>,
-    /// Of one group.
+    /// The limit of one group.
     pub per_group: Option<usize>,
     /// How many live tasks the queue may have.
     pub max_backlog: Option<usize>,
-    /// How fast they are handed out.
+    /// The rate of deliveries.
     pub rate: Option<Rate>,
 }
 
-/// After how many failed attempts a task is dead, by the number of its payload; `None`: it is tried for ever.
+/// The failed attempts after which a task is dead, by the number of its payload; `None`: without limit.
 pub fn max_attempts_of(payload: u64) -> Option<u32> {
     match payload >> 40 & 3 {
         0 => None,
@@ -81,7 +81,7 @@ pub fn max_attempts_of(payload: u64) -> Option<u32> {
     }
 }
 
-/// How long after its put a task is given up, by the number of its payload, milliseconds; `None`: never.
+/// The time after its put at which a task expires, by the number of its payload (ms); `None`: never.
 pub fn expire_after_of(payload: u64) -> Option<u64> {
     match payload >> 44 & 7 {
         0 => None,
@@ -94,8 +94,8 @@ pub fn expire_after_of(payload: u64) -> Option<u64> {
     }
 }
 
-/// The first wait after a nack without a delay, milliseconds, and whether it doubles with each attempt, by the number of the payload;
-/// `None`: it does not wait.
+/// The first wait after a nack without a delay (ms), and whether it doubles with each attempt, by the number of the
+/// payload; `None`: no wait.
 pub fn backoff_of(payload: u64) -> Option<(u64, bool)> {
     match payload >> 47 & 3 {
         0 => None,
@@ -105,8 +105,8 @@ pub fn backoff_of(payload: u64) -> Option<(u64, bool)> {
     }
 }
 
-/// How many instants a task has that is put to be due at one, and how far apart they are, milliseconds, by the number of its payload; `None`: the
-/// one.
+/// The number of instants of a task that is due at one instant, and their distance (ms), by the number of its
+/// payload; `None`: one instant.
 pub fn steps_of(payload: u64) -> Option<(u64, u64)> {
     match payload >> 50 & 3 {
         0 => None,
@@ -116,7 +116,7 @@ pub fn steps_of(payload: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// No wait of a back-off is longer, milliseconds.
+/// The longest wait of a back-off (ms).
 pub const BACKOFF_MS_MAX: u64 = 5_000;
 
 /// How a put treats a live task of its key.
@@ -128,23 +128,24 @@ pub enum Mode {
     Create,
     /// Replace it; refuse if there is none: [`Answer::NotFound`].
     Replace,
-    /// Leave it alone, live or dead, and show it; make one if there is none, but not if the last was acked: [`Answer::Done`].
+    /// Keep it, live or dead, and show it; make one if there is none, but not if the last was acked:
+    /// [`Answer::Done`].
     Once,
-    /// As upsert, but due so long after the first put of the row at the latest, milliseconds.
+    /// As upsert, but due at the latest this long after the first put of the row (milliseconds).
     Debounce {
-        /// `None`: no matter how long.
+        /// `None`: without a limit.
         max_wait_ms: Option<u64>,
     },
 }
 
-/// What an import does about a task that is there already.
+/// The rule of an import for a task that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
-    /// It stays, and so does the end of one that has ended: [`Answer::Skipped`].
+    /// The task stays, and so does the end of one that has ended: [`Answer::Skipped`].
     Skip,
-    /// What is imported takes its place.
+    /// The imported task takes its place.
     Replace,
-    /// It stays: [`Answer::Live`] or [`Answer::Dead`].
+    /// The task stays: [`Answer::Live`] or [`Answer::Dead`].
     Refuse,
 }
 
@@ -159,16 +160,16 @@ pub enum How {
     Buried,
 }
 
-/// What is done to a task that is named by its id.
+/// An action on a task that is named by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Look at it.
     Get,
     /// End it.
     Cancel,
-    /// It is due at once, or lives again.
+    /// The task is due at once, or live again.
     Run,
-    /// Take it, whatever holds its queue up, also if it is not due or is dead.
+    /// Take it, even if its queue is held up, or it is not due, or dead.
     Lease {
         /// How long the lease lasts.
         lease_ms: u64,
@@ -183,11 +184,11 @@ pub struct Call {
     /// The key of put, get, patch and cancel. `None` for the other verbs, and for a put that leaves the key to the
     /// server; such a put needs a payload that no other has, because that is how its task is recognised.
     pub key: Option<String>,
-    /// What is asked.
+    /// The operation of the call.
     pub verb: Verb,
 }
 
-/// What a call asks.
+/// The operation of a call.
 #[derive(Clone, Debug)]
 pub enum Verb {
     /// Make or replace the key's task. Answered by `Stored`, `Live`, `Leased`, `NotFound`, `Done` or `VersionMismatch`.
@@ -196,15 +197,15 @@ pub enum Verb {
         due: Option<Due>,
         /// Hash of the payload, and of priority, group, tags and retry policy, see [`priority_of`] and [`max_attempts_of`].
         payload: u64,
-        /// What to do with a live task.
+        /// The treatment of a live task.
         mode: Mode,
         /// The version the client expects.
         if_match: Option<u64>,
-        /// Take it away from a worker who holds it.
+        /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Bring a live task that was put elsewhere, before anything happened here. Answered by `Added`, `Replaced`, `Skipped`, `Live`, `Dead` or
-    /// `Leased`.
+    /// Bring a live task that was put in another store, before anything happened here. Answered by `Added`,
+    /// `Replaced`, `Skipped`, `Live`, `Dead` or `Leased`.
     Import {
         /// When it is due.
         due: i64,
@@ -212,14 +213,15 @@ pub enum Verb {
         payload: u64,
         /// Leases that ended elsewhere.
         attempts: u32,
-        /// What to do with one that is there.
+        /// The treatment of a task that is there.
         there: There,
-        /// Take that one away from a worker who holds it.
+        /// Also take the present task away from a worker that holds it.
         revoke: bool,
     },
     /// Read the task. Answered by `Task` or `NotFound`.
     Get,
-    /// Change what is named. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done` or `VersionMismatch`.
+    /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done` or
+    /// `VersionMismatch`.
     Patch {
         /// `None` keeps the instant.
         due: Option<Due>,
@@ -227,25 +229,25 @@ pub enum Verb {
         payload: Option<u64>,
         /// The version the client expects.
         if_match: Option<u64>,
-        /// Take it away from a worker who holds it.
+        /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
     /// End the task. Answered by `Cancelled`, `Revoked`, `Leased`, `Done`, `NotFound` or `VersionMismatch`.
     Cancel {
         /// The version the client expects.
         if_match: Option<u64>,
-        /// Take it away from a worker who holds it.
+        /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Give the dead task with this id another life; the key of the call is its key. Answered by `Stored` (not created), `NotFound` or
-    /// `Live`.
+    /// Redrive the dead task with this id; the key of the call is its key. Answered by `Stored` (not created),
+    /// `NotFound` or `Live`.
     Redrive {
         /// Its id.
         id: u64,
     },
     /// Take ready tasks, without waiting. Answered by `Delivered`.
     Lease {
-        /// At most so many.
+        /// The largest number of tasks.
         max: usize,
         /// How long the lease lasts.
         lease_ms: u64,
@@ -270,7 +272,7 @@ pub enum Verb {
     ById {
         /// Its id.
         id: u64,
-        /// What to do.
+        /// The action.
         act: Act,
     },
     /// The work takes longer. Answered by `Tokens`.
@@ -280,18 +282,18 @@ pub enum Verb {
         /// The lease's new length, counted from now.
         lease_ms: u64,
     },
-    /// The delivery reached nobody, as the server knows. Answered by `Tokens`, all of them `Returned`.
+    /// The delivery reached no worker, as the server knows. Answered by `Tokens`, all of them `Returned`.
     Return {
         /// One task each.
         tokens: Vec<String>,
     },
-    /// Lay down how many tasks may be in workers' hands. Answered by `Laid`.
+    /// Set how many tasks may be in flight. Answered by `Laid`.
     Settle(Limits),
-    /// Hand nothing out from now on, or hand out again and take new tasks again. Answered by `Laid`.
+    /// Deliver nothing from now on, or deliver and accept new tasks again. Answered by `Laid`.
     Pause(Pause),
     /// Take no new task, until a pause ends. Answered by `Laid`.
     Drain,
-    /// Forget the queue: what was laid down is gone. Answered by `Laid`, or by `NotEmpty` while it has a task.
+    /// Forget the queue and its settings. Answered by `Laid`, or by `NotEmpty` while it has a task.
     Delete,
     /// All live tasks of the queue, every page of it. Answered by `Listed`.
     List,
@@ -300,7 +302,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether it lays down something that time opens again.
+    /// Whether it sets something that time ends by itself.
     #[must_use]
     pub fn is_gate(&self) -> bool {
         match self {
@@ -311,7 +313,7 @@ impl Verb {
     }
 }
 
-/// What a client hears.
+/// The answer that a client gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A put or a patch was accepted; the task as it stands now.
@@ -321,11 +323,11 @@ pub enum Answer {
         /// The task.
         task: View,
     },
-    /// What was imported is a new task.
+    /// The imported task is new.
     Added,
-    /// What was imported took the place of a live task.
+    /// The imported task took the place of a live task.
     Replaced,
-    /// What was imported was left out: a task is there, or has ended.
+    /// The imported task was left out: a task is there, or has ended.
     Skipped,
     /// The task that a get found.
     Task(View),
@@ -343,7 +345,7 @@ pub enum Answer {
     Live,
     /// Refused: the task was given up (409).
     Dead,
-    /// Refused: it is ready, and there is nothing to be done so that it runs.
+    /// Refused: it is ready, so there is nothing to do.
     Ready,
     /// `If-Match` failed (412).
     VersionMismatch,
@@ -351,7 +353,7 @@ pub enum Answer {
     Delivered(Vec<Delivery>),
     /// One for each token, in their order.
     Tokens(Vec<TokenAnswer>),
-    /// It was laid down.
+    /// The settings were stored.
     Laid,
     /// The whole list.
     Listed(Vec<View>),
@@ -368,7 +370,7 @@ pub enum Answer {
     },
     /// A new task was refused, for the queue is drained (503).
     Draining,
-    /// A new task was refused, for the queue has all it may (429).
+    /// A new task was refused, for the queue has its `max_backlog` (429).
     BacklogFull,
     /// The queue was not forgotten, because it has these (409).
     NotEmpty {
@@ -381,11 +383,11 @@ pub enum Answer {
     },
     /// A definite refusal without a trace (400, 429, 507).
     Refused,
-    /// It happened or it did not (5xx). The same as [`lost`](super::Oracle::lost).
+    /// The outcome is unknown (5xx). The same as [`lost`](super::Oracle::lost).
     Unknown,
 }
 
-/// What was said of one token.
+/// The answer to one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenAnswer {
     /// The task is done.

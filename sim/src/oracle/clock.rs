@@ -10,9 +10,9 @@ pub(super) type Moment = usize;
 pub(super) struct Clock {
     /// Monotonic ms, wall ms.
     readings: Vec<(u64, i64)>,
-    /// For each reading the earliest one since which both clocks went on by the same nanoseconds.
+    /// For each reading the earliest one since which both clocks advanced equally.
     alike_since: Vec<Moment>,
-    /// How far the last reading of the wall clock is ahead of that of the monotonic clock, nanoseconds.
+    /// How far the last reading of the wall clock is ahead of the monotonic clock (ns).
     apart_ns: i128,
 }
 
@@ -40,7 +40,7 @@ impl Clock {
         self.readings.len() - 1
     }
 
-    /// What both clocks show now: monotonic ms, wall ms.
+    /// The present readings of both clocks: monotonic ms, wall ms.
     pub(super) fn last(&self) -> (u64, i64) {
         self.readings[self.now()]
     }
@@ -53,7 +53,7 @@ impl Clock {
         self.readings[at.min(self.now())].1
     }
 
-    /// Whether both clocks went on by the same nanoseconds all the while.
+    /// Whether both clocks advanced equally all the while.
     pub(super) fn ran_alike(&self, from: Moment, to: Moment) -> bool {
         self.alike_since[to.min(self.now())] <= from
     }

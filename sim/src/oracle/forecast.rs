@@ -3,10 +3,11 @@
 use super::{Oracle, Verdict};
 
 impl Oracle {
-    /// A forecast of a queue, or of all, was taken while no call was open: from this instant on, in buckets of so many milliseconds.
+    /// A forecast of a queue, or of all, was taken while no call was open: from this instant on, in buckets of
+    /// `width_ms`.
     ///
     /// # Errors
-    /// It begins elsewhere, or counts tasks that cannot be, or does not count some that are.
+    /// The forecast begins elsewhere, or counts tasks that cannot be, or does not count some that are.
     pub fn forecast(&self, name: Option<&str>, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
         let wall = self.clock.last().1;
         let broken = |what| Err(self.broken(name.unwrap_or("(all)"), None, ("counts", what)));

@@ -8,14 +8,14 @@ use super::clock::Clock;
 use super::task::Task;
 use super::world::{Broken, Down, Op, World};
 
-/// More worlds than this, or more calls in one knot: give the key up instead of the run. A workload
-/// that meets it leaves too many calls unsettled.
+/// With more worlds than this, or more calls in one knot, the oracle gives the key up, not the run. A workload that
+/// reaches it leaves too many calls unsettled.
 const WORLDS_MAX: usize = 4_096;
 const KNOT_MAX: usize = 128;
-/// So many refused calls are remembered.
+/// The number of refused calls that are remembered.
 const REFUSED_MAX: usize = 8;
 
-/// What would explain a count that nothing else does: it tells which promise was broken.
+/// The assumption that would explain a count that nothing else explains: it tells which promise was broken.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Excuse {
     None,
@@ -31,11 +31,11 @@ pub(super) enum Excuse {
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) worlds: Vec<World>,
-    /// Answered, and not judged yet because a call beside them is still open.
+    /// Answered calls that are not judged yet because a call beside them is still open.
     pub(super) knot: Vec<Op>,
     /// Never answered, but they may take effect any time.
     pub(super) lost: Vec<Op>,
-    /// Of these, the ones that have happened by now or never will.
+    /// The calls that have happened by now or never will.
     pub(super) settled: BTreeSet<CallId>,
     pub(super) open: usize,
     /// The latest calls that were refused: they must not have left a trace.
@@ -44,7 +44,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A key that never had a task. Leases that are lost may take what comes.
+    /// A key that never had a task. Lost leases may take a later task.
     pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
         Key { worlds, knot: vec![], lost, settled, open: 0, refused: vec![], given_up: false }
@@ -58,8 +58,8 @@ impl Key {
         self.refused.push(op);
     }
 
-    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does, and if nothing explains it looks whether a refused call that
-    /// took effect would.
+    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does. If nothing explains it, tries whether a refused
+    /// call that took effect would.
     pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
         let before = (!self.refused.is_empty() && !self.knot.is_empty()).then(|| self.clone());
         let broken = match (self.judge_knot(clock), before) {
@@ -89,7 +89,7 @@ impl Key {
             let (mut next, mut seen, mut why) = (Vec::new(), BTreeSet::new(), None);
             for (done, world) in layer {
                 let left = || knot.iter().enumerate().filter(|(at, _)| done >> at & 1 == 0);
-                // Nothing goes before a call that had ended when it began.
+                // A call that had ended before another began comes before it.
                 let bound = left().map(|(_, op)| op.answered).min().unwrap_or(u64::MAX);
                 for world in self.with_lost(vec![world], bound, clock) {
                     for (at, op) in left().filter(|(_, op)| op.called < bound) {
@@ -108,7 +108,7 @@ impl Key {
                 }
             }
             if let (true, Some(broken)) = (next.is_empty(), why) {
-                // The first is the best to tell: it comes from the order of the answers.
+                // The first error is the best one to report: it comes from the order of the answers.
                 return Err(broken);
             }
             layer = next;
@@ -118,7 +118,7 @@ impl Key {
         Ok(())
     }
 
-    /// The server went down: what is lost happened before, or never.
+    /// The server crashed: each lost call happened before, or never will.
     pub(super) fn restart(&mut self, down: Down, clock: &Clock) {
         self.settled.extend(self.lost.iter().map(|op| op.id.0));
         self.settle(clock);
@@ -127,8 +127,8 @@ impl Key {
         self.merge(worlds.into_iter().flat_map(|world| world.restart(down, clock)));
     }
 
-    /// Is all judged, and can nothing happen by itself but the passing of time? Asked when a lease or a count
-    /// is answered: what happened beside it has not been judged yet.
+    /// Whether everything is judged, and only the passing of time can change anything. Asked when a lease or a count
+    /// is answered, because calls beside it have not been judged yet.
     pub(super) fn quiet(&self) -> bool {
         !self.given_up && self.open == 0 && self.knot.is_empty() && self.lost.is_empty()
     }
@@ -142,12 +142,12 @@ impl Key {
         self.worlds.iter().all(is_it).then_some(task)
     }
 
-    /// Whether its task may be in the hands of somebody who named it by its id.
+    /// Whether its task may be leased by a call that named it by its id.
     pub(super) fn may_be_taken_by_id(&self) -> bool {
         self.worlds.iter().filter_map(|world| world.task.as_ref()).any(Task::is_taken_by_id)
     }
 
-    /// Bits of what a count may find: 1 nothing, 2 scheduled, 4 ready, 8 leased.
+    /// The states that a count may find, as bits: 1 nothing, 2 scheduled, 4 ready, 8 leased.
     pub(super) fn states(&self, clock: &Clock, excuse: Excuse) -> u8 {
         let states = |world: &World| match &world.task {
             None => 1,
@@ -168,7 +168,7 @@ impl Key {
         worlds.fold(0, |bits, world| bits | states(&world))
     }
 
-    /// How many dead tasks a count may find of this key, at least or at most.
+    /// The least or the largest number of dead tasks of this key that a count may find.
     pub(super) fn graves(&self, clock: &Clock, most: bool) -> usize {
         let latest = |world: &World| world.in_time(clock.now(), clock).iter().map(World::graves).max();
         let of = self.worlds.iter().map(|world| match most {
@@ -179,20 +179,20 @@ impl Key {
         found.unwrap_or(0)
     }
 
-    /// Why the server may sleep too long: until these instants, though its task needs it before.
+    /// A task that needs the server before these instants, until which it sleeps.
     pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
         let task = self.certain(clock).filter(|task| task.waits_for_certain(clock))?;
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
     }
 
-    /// Is there a task for certain that any worker may have by now?
+    /// Whether there is certainly a task that any worker may have by now.
     pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
         let wall = clock.last().1;
         let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
         self.certain(clock).is_some_and(is_ready)
     }
 
-    /// Whether its task had been given up for certain when nothing of `op` had happened yet, if nobody had it.
+    /// Whether its task had certainly expired when nothing of `op` had happened yet, if no worker had it.
     pub(super) fn had_expired(&self, op: &Op, clock: &Clock) -> bool {
         let low = clock.walls(op.from, op.to).0;
         let over = |world: &World| {

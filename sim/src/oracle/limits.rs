@@ -1,4 +1,4 @@
-//! Limits of queues: no more in workers' hands than was laid down, and nobody held up that it lets through.
+//! Limits of queues: no more tasks are in flight than the settings allow, and no task is held up that they allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::key::{Excuse, Key};
 use super::world::Op;
 use super::{Oracle, Verdict};
 
-/// A pause, and between which moments it was laid down.
+/// A pause, and the moments between which it was set.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Hold {
     pub(super) pause: Pause,
@@ -17,7 +17,8 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Nothing may be handed out from `op.from` to `op.to`. A pause that was over at any time since may have been forgotten then.
+    /// Nothing may be delivered from `op.from` to `op.to`. A pause that was over at any time since may have been
+    /// forgotten then.
     fn holds(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -28,7 +29,7 @@ impl Hold {
         high < low.saturating_add_unsigned(ms)
     }
 
-    /// Something may stay behind that comes from `op.from` to `op.to`.
+    /// A task may stay behind from `op.from` to `op.to`.
     fn may_hold(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -41,7 +42,7 @@ impl Hold {
 }
 
 impl Oracle {
-    /// Nothing is handed out while that is forbidden, nor more than is allowed.
+    /// Nothing is delivered while that is forbidden, and not more than is allowed.
     pub(super) fn within_limits(&self, op: &Op, found: &[Delivery]) -> Verdict {
         let Some(first) = found.first() else { return Ok(()) };
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
@@ -50,7 +51,7 @@ impl Oracle {
             return broken(format!("handed out while the queue was paused: {found:?}"));
         }
         queue.handed.within_rate(op, &queue.limits, &self.clock).or_else(broken)?;
-        // Whatever another lease did beside this one, somebody may have let go before.
+        // Another lease beside this one may have changed the count, and a worker may have ended a task before.
         if !queue.wide.is_empty() || queue.wide_closed[0] >= op.called {
             return Ok(());
         }
@@ -68,7 +69,7 @@ impl Oracle {
         }
         let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
         let others = others.iter().filter_map(|(_, book)| book.certain(&self.clock)).map(|task| task.payload);
-        // A group may have had more before the limit was laid down; but then it gets no more.
+        // A group may have had more before the limit was set; but then it gets no more.
         let given: BTreeSet<u64> = found.iter().filter_map(|one| group_of(one.payload)).collect();
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
         let all = found.iter().map(|one| one.payload).chain(others).filter_map(group_of);
@@ -83,7 +84,7 @@ impl Oracle {
         }
     }
 
-    /// Nothing is handed out that had expired, unless for want of room it could not be written down.
+    /// No expired task is delivered, unless there was no space to write the expiry down.
     pub(super) fn in_its_time(&self, op: &Op, found: &[Delivery]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let late = found
@@ -98,7 +99,7 @@ impl Oracle {
         }
     }
 
-    /// A task was added: the queue was not drained all the while, nor had it all the tasks that it may have.
+    /// A task was added, so the queue was not drained all the while, and it had not reached its backlog.
     pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
@@ -108,12 +109,12 @@ impl Oracle {
         self.may_be_imported(op, key)
     }
 
-    /// A task was added, which no drain refuses: the queue had not all the tasks that it may have.
+    /// A task was added that no drain refuses, so the queue had not reached its backlog.
     pub(super) fn may_be_imported(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
         let most = queue.limits.since(op.called).map(|limits| limits.max_backlog.unwrap_or(usize::MAX)).max();
-        // Of another call nobody knows whether it came before or after.
+        // Another call may have come before or after; the order is unknown.
         let others = || queue.keys.iter().filter(|(other, _)| *other != key).map(|(_, book)| book);
         if !op.alone || !queue.wide.is_empty() || !others().all(Key::quiet) {
             return Ok(());
@@ -127,7 +128,7 @@ impl Oracle {
         }
     }
 
-    /// What was refused for the sake of a hold, a limit or what is there was so by right.
+    /// A call that was refused because of a hold, a limit or an existing task was refused rightly.
     pub(super) fn refused_by_right(&self, op: &Op, said: &Answer) -> Verdict {
         if let Answer::NotEmpty { live, dead, schedules } = *said {
             return self.not_empty(op, live, dead, schedules);
@@ -147,7 +148,7 @@ impl Oracle {
         }
     }
 
-    /// Whether more could have been handed out than was; `None` if a task may be passed over by right.
+    /// Whether more could have been delivered; `None` if a task may rightly be passed over.
     pub(super) fn room_for_more(&self, op: &Op, found: &[Delivery]) -> Option<bool> {
         let queue = &self.queues[&op.call.queue];
         let mut limits = queue.limits.since(op.called);
@@ -157,7 +158,7 @@ impl Oracle {
             return None;
         }
         if let Some(rate) = only.rate {
-            // A lost lease may still come and take what there is.
+            // A lost lease may still come and take ready tasks.
             let there = queue.handed.at_least(rate, self.clock.mono(op.from));
             if !queue.lost_leases.is_empty() || there <= found.len() as u64 {
                 return Some(false);
@@ -182,7 +183,7 @@ impl Oracle {
         let now = self.clock.now();
         for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_subset(waiting)) {
             let Some(waits) = queue.wide.first() else { continue };
-            // One that comes only now.
+            // A lease that comes only now.
             let op = Op { from: now, to: now, called: self.stamp + 1, ..self.open[waits].0.clone() };
             if self.room_for_more(&op, &[]) != Some(true) {
                 continue;

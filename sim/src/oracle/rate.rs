@@ -1,42 +1,43 @@
-//! What was handed out of a queue that has a rate: never more than the rate lets through, however the calls came.
+//! The deliveries of a queue that has a rate: never more than the rate allows, in whatever order the calls came.
 
 use super::call::{Limits, Rate};
 use super::clock::Clock;
 use super::register::Register;
 use super::world::Op;
 
-/// So many are looked back at.
+/// The number of past grants that are compared.
 const GRANTS_MAX: usize = 64;
 
-/// The deliveries of a queue since its limits were laid down, or since it came up.
+/// The deliveries of a queue since its limits were set, or since the start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handed {
     grants: Vec<Grant>,
-    /// When something may have been taken out of the bucket last, or the bucket been made.
+    /// The last time at which a token may have been taken out of the bucket, or the bucket was made.
     taken_ms: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Grant {
     called: u64,
-    /// It began from then on.
+    /// The grant began at this time or later.
     from_ms: u64,
     tokens: Vec<String>,
 }
 
 impl Handed {
-    /// The bucket may be empty at this time, for all that is known.
+    /// Notes that the bucket may be empty at this time.
     pub(super) fn may_be_empty(&mut self, mono_ms: u64) {
         self.taken_ms = mono_ms;
     }
 
-    /// Limits were laid down, or the server went down: what was handed out before says nothing any more.
+    /// Limits were set, or the server crashed: earlier deliveries say nothing any more.
     pub(super) fn begin(&mut self, mono_ms: u64) {
         self.grants.clear();
         self.may_be_empty(mono_ms);
     }
 
-    /// A lease was answered with these. What is left in the bucket is not known yet: that it held them says nothing of how many more.
+    /// A lease was answered with these. The rest of the bucket is unknown: the answer does not say how many more it
+    /// held.
     pub(super) fn granted(&mut self, op: &Op, tokens: Vec<String>, clock: &Clock) {
         if self.grants.len() == GRANTS_MAX {
             self.grants.remove(0);
@@ -44,18 +45,18 @@ impl Handed {
         self.grants.push(Grant { called: op.called, from_ms: clock.mono(op.from), tokens });
     }
 
-    /// Deliveries that reached nobody do not count.
+    /// Deliveries that reached no worker do not count.
     pub(super) fn returned(&mut self, tokens: &[String]) {
         for grant in &mut self.grants {
             grant.tokens.retain(|token| !tokens.contains(token));
         }
     }
 
-    /// Whether what was handed out until `op` was answered is within the rate, over every stretch that ends then and in which no limit but
-    /// these stood.
+    /// Whether the deliveries until the answer of `op` are within the rate, over every span that ends then and in
+    /// which only these limits were set.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The error, if the grants exceed the rate.
     pub(super) fn within_rate(
         &self,
         op: &Op,
@@ -81,7 +82,7 @@ impl Handed {
         Ok(())
     }
 
-    /// How many a lease that comes at this time may have at the least.
+    /// The least number of tasks that a lease at this time may have.
     pub(super) fn at_least(&self, rate: Rate, mono_ms: u64) -> u64 {
         // A millisecond less, for both instants were rounded down.
         let ms = mono_ms.saturating_sub(self.taken_ms).saturating_sub(1);

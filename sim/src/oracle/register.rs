@@ -1,8 +1,8 @@
-//! What was laid down about a queue last: a value that calls set, of which each may have come later than it seems.
+//! The settings of a queue: a value that calls set, and each call may have taken effect later than it seems.
 
 use super::call::CallId;
 
-/// So many are remembered that are gone. No call is open while so many are laid down on its queue.
+/// The number of replaced values that are remembered. No call stays open while more values are set on its queue.
 const GONE_KEPT: usize = 64;
 
 /// One value, and those it may have had.
@@ -16,9 +16,9 @@ struct Entry<T> {
     value: T,
     by: Option<CallId>,
     called: u64,
-    /// It was set by then, if ever.
+    /// The value was set by then, if ever.
     set: u64,
-    /// It is another by then.
+    /// Another value was set by then.
     gone: u64,
 }
 
@@ -34,13 +34,13 @@ impl<T: Copy + Default> Register<T> {
         self.entries.push(Entry { value, by: Some(by), called: stamp, set: u64::MAX, gone: u64::MAX });
     }
 
-    /// It was set, and so nothing stands that had been set before it was called.
+    /// The value was set, so every value that was set before the call is replaced.
     pub(super) fn answered(&mut self, by: CallId, stamp: u64) {
         let Some(called) = self.settled(by, stamp) else { return };
         for entry in self.entries.iter_mut().filter(|entry| entry.set < called) {
             entry.gone = entry.gone.min(stamp);
         }
-        // Nobody asks for what was gone long ago; for what is gone since, a call that was open then.
+        // No check asks for values that were replaced long ago; a call that was open then may ask for recent ones.
         let mut gone: Vec<u64> =
             self.entries.iter().map(|entry| entry.gone).filter(|gone| *gone < u64::MAX).collect();
         if gone.len() > 2 * GONE_KEPT {
@@ -50,7 +50,7 @@ impl<T: Copy + Default> Register<T> {
         }
     }
 
-    /// More is known of what a call has set, or will.
+    /// The value that a call has set, or will set, is known better.
     pub(super) fn amend(&mut self, by: CallId, change: impl FnOnce(&mut T)) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.by == Some(by)) {
             change(&mut entry.value);
@@ -61,14 +61,14 @@ impl<T: Copy + Default> Register<T> {
         self.entries.retain(|entry| entry.by != Some(by));
     }
 
-    /// It was set by now or never will be. When it was called, if it was.
+    /// The value was set by now or never will be. Returns when the call was made, if there was one.
     pub(super) fn settled(&mut self, by: CallId, stamp: u64) -> Option<u64> {
         let entry = self.entries.iter_mut().find(|entry| entry.by == Some(by))?;
         entry.set = entry.set.min(stamp);
         Some(entry.called)
     }
 
-    /// The server went down: what was under way was set by now or never will be.
+    /// The server crashed: open calls have set their value by now or never will.
     pub(super) fn down(&mut self, stamp: u64) {
         self.entries.iter_mut().for_each(|entry| entry.set = entry.set.min(stamp));
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(since(&register, 11), [0, 5]);
         register.answered(CallId(1), 20);
         assert_eq!((since(&register, 15), since(&register, 21)), (vec![0, 5], vec![5]));
-        // Two beside each other: either may be the last.
+        // Two calls at the same time: either may be the last.
         register.called(CallId(2), 6, 30);
         register.called(CallId(3), 7, 31);
         register.answered(CallId(3), 40);

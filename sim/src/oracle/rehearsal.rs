@@ -1,5 +1,5 @@
-//! A rehearsal: a small correct server plays random histories, which the oracle must accept; then the same server with
-//! one fault, which the oracle must find and name. It shows that the oracle is neither too strict nor too kind.
+//! A rehearsal. A small correct server plays random histories, which the oracle must accept. Then the same server has
+//! one fault, which the oracle must find and name. So the oracle is neither too strict nor too kind.
 //!
 //! The server changes its memory at one instant per call, writes all of it down by commits that take time, and holds
 //! each reply until a commit covers it. A crash keeps the last commit, or the one under way.
@@ -43,7 +43,7 @@ struct Task {
     version: u64,
     place: u64,
     due: i64,
-    /// The instant that a reschedule should have replaced.
+    /// The instant that a reschedule replaces, except with a fault.
     old_due: Option<i64>,
     payload: u64,
     ended: u32,
@@ -52,7 +52,7 @@ struct Task {
     cut_off: Option<String>,
 }
 
-/// All that a commit writes down (leases only so that a graceful stop and old tokens find them).
+/// The data that a commit writes (leases only so that a graceful stop and old tokens find them).
 #[derive(Clone, Debug, Default)]
 struct Memory {
     tasks: BTreeMap<String, Task>,
@@ -79,7 +79,7 @@ impl Random {
     }
 }
 
-/// Where a call is on its way.
+/// The progress of a call.
 #[derive(Debug)]
 enum Way {
     Sent,
@@ -108,7 +108,7 @@ struct World {
     known_versions: Vec<u64>,
     /// Tasks whose end is not written down, by a fault.
     graves: Vec<(String, Task)>,
-    /// How often which answer was given.
+    /// The number of answers of each kind.
     said: BTreeMap<String, u64>,
 }
 
@@ -250,7 +250,7 @@ impl World {
         }
     }
 
-    /// One of the calls goes one step on.
+    /// Moves one of the calls one step on.
     fn travel(&mut self) -> Result<(), Violation> {
         let index = self.random.below(self.calls.len().max(1) as u64) as usize;
         let Some(&id) = self.calls.keys().nth(index) else {
@@ -400,7 +400,7 @@ impl World {
         Ok(())
     }
 
-    /// What is due becomes ready, and leases end.
+    /// Due tasks become ready, and leases end.
     fn wake(&mut self) {
         let early = if self.has(Bug::Early) { 40 } else { 0 };
         let (old, counted) = (self.has(Bug::OldInstantFires), !self.has(Bug::AttemptNotCounted));
@@ -670,7 +670,7 @@ impl World {
         }
     }
 
-    /// The delivery reached nobody.
+    /// The delivery reached no worker.
     fn give_back(&mut self, token: &String) {
         let key = self.memory.tokens.get(token);
         if let Some(task) = key.and_then(|key| self.memory.tasks.get_mut(key))
@@ -711,7 +711,7 @@ impl World {
     }
 }
 
-/// What kind of answer it is.
+/// The kind of an answer.
 fn word(answer: &Answer) -> String {
     let text = match answer {
         Answer::Delivered(found) => format!("{} delivered", found.len().min(2)),

@@ -1,27 +1,27 @@
-//! Schedules: of each instant one task is made, at its time, and none is forgotten. A book for each name, kept from what calls were told and from
-//! the tasks that were delivered; like the rest of the oracle it knows nothing of the product.
+//! Schedules: each instant makes one task, at its time, and none is forgotten. There is a book for each name, made of
+//! the answers to calls and of the delivered tasks. Like the rest of the oracle it knows nothing of the product.
 //!
-//! One client asks, one call at a time. What a crash leaves in doubt it looks up before it goes on.
+//! One client asks, one call at a time. After a crash it first looks up each call whose outcome is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Violation;
 
-/// At which instants something is wanted, milliseconds.
+/// The instants of a schedule (ms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
-    /// So far apart, from an anchor on.
+    /// With this distance, from an anchor on.
     Every(u64),
-    /// So far apart, from the epoch on, as an expression says it.
+    /// With this distance, from the epoch on, as a cron expression says it.
     Cron(u64),
-    /// So long after the task before has ended.
+    /// This time after the end of the task before (milliseconds).
     Delay(u64),
 }
 
-/// What becomes of instants that are missed.
+/// The rule for instants that are missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
-    /// They are left out.
+    /// Missed instants are left out.
     Skip,
     /// One is made up for.
     Once,
@@ -29,35 +29,35 @@ pub enum Missed {
     All,
 }
 
-/// What becomes of instants that come while the task before is live.
+/// The rule for instants that come while the task before is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// They are left out.
+    /// Such instants are left out.
     Skip,
-    /// They wait.
+    /// Such instants wait.
     Queue,
-    /// They are made.
+    /// Such instants make their tasks.
     Allow,
 }
 
 /// A schedule, as a client puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// No two plans that differ have the same; the payload of its tasks says it.
+    /// Plans that differ have different numbers; the payload of the tasks has the number.
     pub number: u64,
     /// When.
     pub beat: Beat,
-    /// Nothing of before.
+    /// No instant before it.
     pub start: Option<i64>,
-    /// Nothing of later.
+    /// No instant after it.
     pub end: Option<i64>,
-    /// So many tasks.
+    /// The number of tasks, if limited.
     pub count: Option<u64>,
-    /// A task is due by up to so much later, milliseconds.
+    /// A task is due up to this much later (ms).
     pub jitter_ms: u64,
-    /// What becomes of instants that are missed.
+    /// The rule for instants that are missed.
     pub missed: Missed,
-    /// What becomes of instants that come too soon.
+    /// The rule for instants that come too soon.
     pub early: Early,
 }
 
@@ -93,10 +93,10 @@ pub struct Made {
     pub number: u64,
 }
 
-/// What is known of one name.
+/// The knowledge about one name.
 #[derive(Clone, Debug, Default)]
 struct Book {
-    /// What may stand; one entry: this does.
+    /// The plans that may be stored; with one entry, that one is.
     may_be: Vec<Option<Plan>>,
     /// The version, of the one that stands, if it was shown.
     version: Option<u64>,
@@ -136,7 +136,7 @@ impl Rota {
         self.high = self.high.max(wall_ms);
     }
 
-    /// What stands, if that is known.
+    /// The stored plan, if it is known.
     #[must_use]
     pub fn stands(&self, name: &str) -> Option<Option<Plan>> {
         match self.books.get(name).map(|book| &book.may_be[..]) {
@@ -158,7 +158,7 @@ impl Rota {
         }
     }
 
-    /// It was refused: nothing has happened.
+    /// The call was refused: nothing has happened.
     pub fn refused(&mut self, name: &str) {
         self.books.get_mut(name).expect("it was called").may_be.pop();
     }
@@ -166,7 +166,7 @@ impl Rota {
     /// A put was taken.
     ///
     /// # Errors
-    /// It is shown as another.
+    /// The answer shows another schedule.
     pub fn stored(&mut self, name: &str, created: bool, shown: &Shown) -> Verdict {
         let book = self.books.get_mut(name).expect("it was called");
         let wanted = book.may_be.pop().flatten().expect("a put wants something");
@@ -209,7 +209,7 @@ impl Rota {
     /// A look at a schedule was answered.
     ///
     /// # Errors
-    /// It is none of those that may stand, or has made fewer tasks than there are.
+    /// The schedule is none of those that may be stored, or has made fewer tasks than there are.
     pub fn seen(&mut self, name: &str, shown: Option<&Shown>) -> Verdict {
         let book = self.books.entry(name.to_owned()).or_default();
         if book.may_be.is_empty() {
@@ -245,7 +245,7 @@ impl Rota {
     /// A task was delivered.
     ///
     /// # Errors
-    /// It is of no instant, too early, a second one, or its turn has not come.
+    /// The task has no instant of the schedule, came too early or twice, or its turn has not come.
     pub fn delivered(&mut self, name: &str, made: &Made) -> Verdict {
         let high = self.high;
         let book = self.books.entry(name.to_owned()).or_default();
@@ -323,14 +323,14 @@ impl Rota {
     /// All that is due was delivered, the wall clock shows this, and the schedule is shown so.
     ///
     /// # Errors
-    /// It stands still.
+    /// The schedule stands still.
     pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
         let plan = self.books[name].plans[&shown.number].0;
         let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
         let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
         let last = plan.end.unwrap_or(i64::MAX);
         let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
-            // What was decided by a clock that was set back since stays so.
+            // A decision by a clock that was set back since stays.
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
         // Whatever has been made is over, so none of it can stand in the way.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
@@ -338,7 +338,7 @@ impl Rota {
             return Err(broken("P3", name, format!("all {over} tasks are done, and still {shown:?}")));
         }
         match shown.next {
-            // What waits for a task to end has no next instant.
+            // An instant that waits for a task to end is not the next one.
             None if shown.running => Ok(()),
             Some(next) if next > last || plan.start.is_some_and(|start| next < start) => {
                 Err(broken("limits", name, format!("outside of its start and end: {plan:?}, {shown:?}")))
@@ -353,7 +353,7 @@ impl Rota {
         }
     }
 
-    /// It was given up with so many tasks made, and all there were have been delivered.
+    /// The schedule was deleted with `made` tasks made, and all of them have been delivered.
     ///
     /// # Errors
     /// There were more or fewer, or instants between them are missing.
@@ -376,7 +376,7 @@ impl Rota {
                 }
                 _ => continue,
             };
-            // Those before were decided by another plan, and some may have waited for their turn.
+            // Another plan decided the earlier ones, and some may have waited for their turn.
             let first = first.and_then(|first| first.next).unwrap_or(i64::MAX);
             let of_plan: Vec<i64> =
                 there.iter().filter(|(at, of)| of == number && *at >= first).map(|(at, _)| *at).collect();

@@ -34,7 +34,7 @@ pub(super) struct Task {
     /// Ready for certain; `Some(false)`: as the wall clock says; `None`: either.
     pub(super) ready: Option<bool>,
     pub(super) leased: bool,
-    /// The lease; while not leased, the one that a crash cut off and that nobody got since.
+    /// The lease; while not leased, the one that a crash ended, if no other worker got the task since.
     pub(super) lease: Option<Lease>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Task {
 pub(super) struct Lease {
     /// `None` if the answer with it never came.
     pub(super) token: Option<String>,
-    /// It ends at this monotonic instant at the earliest; if a graceful stop wrote it down, at `wall_until`.
+    /// The earliest end, on the monotonic clock; if a graceful stop wrote the lease down, it is `wall_until`.
     pub(super) until: u64,
     pub(super) wall_until: i64,
     /// The end that its worker was told, while it is known to be of this lease.
@@ -50,7 +50,8 @@ pub(super) struct Lease {
     /// When it began.
     pub(super) since: Moment,
     pub(super) written: bool,
-    /// Since it was cut off. After two a server may have forgotten that nobody got the task since.
+    /// Restarts since a crash ended it. After two a server may have forgotten that no other worker got the task
+    /// since.
     pub(super) restarts: u8,
     /// Its worker named the task by its id: no limit stood in its way.
     pub(super) by_id: bool,
@@ -86,7 +87,7 @@ impl Task {
         (self.leased, self.ready) = (true, None);
     }
 
-    /// It is leased, and if the answer came its worker was told until when.
+    /// The task is leased, and if the answer came, its worker was told until when.
     pub(super) fn grant_found(&mut self, found: Option<&Delivery>, lease_ms: u64, op: &Op, clock: &Clock) {
         self.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
         let lease = self.lease.as_mut().expect("it was just granted");

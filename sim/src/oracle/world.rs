@@ -20,7 +20,7 @@ pub(super) struct Op {
     /// The call, and which of its tokens this is (0 where there are none).
     pub(super) id: (CallId, usize),
     pub(super) call: Rc<Call>,
-    /// It took effect, if ever, in `from..=to`.
+    /// The call took effect, if ever, in `from..=to`.
     pub(super) from: Moment,
     pub(super) to: Moment,
     /// Both ends in the order of the history; `answered` is `u64::MAX` if no answer came.
@@ -30,11 +30,11 @@ pub(super) struct Op {
     pub(super) limited: bool,
     /// No other call of its queue began or ended while it was open.
     pub(super) alone: bool,
-    /// What this key was told; a row of a list stands here as the answer to a get.
+    /// The answer for this key; a row of a list stands here as the answer to a get.
     pub(super) said: Option<Answer>,
 }
 
-/// What the server may hold for one key. Comparable, so that equal worlds merge.
+/// A possible state of the server for one key. Comparable, so that equal worlds merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) task: Option<Task>,
@@ -338,7 +338,7 @@ impl World {
     /// Whether this may be the task with this id.
     fn may_be(&self, task: &Task, id: u64) -> bool {
         let is_it = |task: &Task| task.id == Some(id);
-        // A task whose put was never answered has a number that nobody knows; but not one that another is known to have.
+        // A task whose put was never answered has an unknown number; but not one that another task is known to have.
         let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
         is_it(task) || !known && task.id.is_none()
     }
@@ -457,7 +457,7 @@ impl World {
             task.was_due = task.taken_back(op, clock);
             task.due_again(Due::In(0), op, clock);
             if found.is_none() && was_ready {
-                // It was due by then, or it was made due.
+                // The task was due by then, or it was made due.
                 task.due = (before.0.min(now.0), before.1.max(now.1));
             }
         }
@@ -519,7 +519,7 @@ impl World {
         let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
             (Some(task), Verb::Return { .. }) => {
-                // What was cut off is not in anybody's hands.
+                // A lease that was cut off is not running any more.
                 if task.leased {
                     task.wait(0, Some(true));
                 }
@@ -545,7 +545,7 @@ impl World {
                     let before = task.due;
                     task.due_again(Due::In(ms), op, clock);
                     task.was_due_before = task.expires.map(|_| before);
-                    // It is not put off beyond the moment at which it is given up.
+                    // The task is not put off beyond the moment of its expiry.
                     let last = task.expires.unwrap_or((i64::MAX, i64::MAX));
                     task.due = (task.due.0.min(last.0), task.due.1.min(last.1));
                 }

@@ -17,13 +17,13 @@ impl World {
         self.starved = false;
         self.clocks.calm();
         self.tell_time();
-        self.gate.set(true);
+        self.switch.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
         for _ in 0..2_000 {
-            // It may have met its last fault, and not said so before its commit is done.
+            // The store may have met its last fault, and not reported it before its commit is done.
             if self.has_failed() {
                 self.crashed("killed, for its store has failed")?;
-                self.gate.set(true);
+                self.switch.set(true);
             }
             self.end_waits(100);
             if self.nobody_waits() && self.server.as_ref().is_some_and(|server| server.is_idle()) {
@@ -34,7 +34,8 @@ impl World {
         Err(self.hang("calls are not answered"))
     }
 
-    /// There is space again, and nobody puts anything: the server has to learn of it by itself, in the looks of a second or so.
+    /// There is space again, and no client puts anything: the server has to notice it by itself, by its looks within
+    /// about a second.
     fn learn_of_room(&mut self) -> Step {
         for _ in 0..20 {
             let Some(server) = &self.server else { return Ok(()) };
@@ -61,7 +62,7 @@ impl World {
             }
             self.settle()?;
             match self.until_wake_ns() {
-                // What is left is due when the machine is gone.
+                // The remaining tasks are due after the end of the machine's clocks.
                 Some(by_ns) if !self.clocks.may_pass(by_ns.saturating_add(LONG_MS * 1_000_000)) => {
                     self.list_all()?;
                     return self.oracle.finish();
@@ -89,7 +90,7 @@ impl World {
             if self.rng.chance(70) {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
             } else if self.options.rate_percent > 0 {
-                // Nobody waits at a rate now, so nobody would be woken by one.
+                // No lease waits at a rate now, so the end of a rate's wait would wake none.
                 let limits = Limits { in_flight: Some(2), per_group: Some(1), ..Limits::default() };
                 self.insist(&queue, Verb::Settle(limits))?;
             }
@@ -180,7 +181,7 @@ impl World {
         Ok(answer)
     }
 
-    /// Asks while nobody else does.
+    /// Makes a call while no other client does.
     pub(super) fn ask_calmly(
         &mut self,
         call: ProductCall,

@@ -14,9 +14,9 @@ const TRIES_MAX: u64 = 2;
 /// One client, with one call at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Client {
-    /// What it waits for.
+    /// The call that the client waits for.
     pub(super) waits: Option<CallId>,
-    /// What it will ask next, because it got no answer.
+    /// The call that it will repeat, because it got no answer.
     again: Option<Call>,
     /// How often it has asked that already.
     pub(super) tries: u64,
@@ -84,7 +84,7 @@ impl World {
         self.wire.push((arrives, input));
     }
 
-    /// What has arrived goes to the server.
+    /// Calls that have arrived go to the server.
     pub(super) fn receive(&mut self) {
         let now = self.trace.steps();
         let (here, there) = std::mem::take(&mut self.wire).into_iter().partition(|(at, _)| *at <= now);
@@ -141,7 +141,7 @@ impl World {
     }
 
     fn retry(&mut self, client: usize, call: &Call) {
-        // A task that nobody knows the key of is recognised by its payload, so there must not be two of them.
+        // A task without a known key is recognised by its payload, so no two of them may have the same.
         let knows = call.key.is_some() || !matches!(call.verb, Verb::Put { .. });
         let wants = self.rng.chance(self.options.retry_percent);
         let client = &mut self.clients[client];
@@ -153,8 +153,8 @@ impl World {
         }
     }
 
-    /// The deliveries of an answer reached nobody, and the server is told.
-    pub(super) fn return_parcels(&mut self, queue: &str, tokens: Vec<String>) {
+    /// The deliveries of an answer reached no worker, and the server is told.
+    pub(super) fn return_undelivered(&mut self, queue: &str, tokens: Vec<String>) {
         self.coverage.undelivered += 1;
         self.inputs.push(words::undelivered(&tokens));
         let count = tokens.len();

@@ -28,9 +28,9 @@ const STEP_NS: i128 = 500 * MS_NS;
 pub(super) struct Clocks {
     reading: Reading,
     guard: Option<WallGuard>,
-    /// What the server is told.
+    /// The reading that the server gets.
     now: Now,
-    /// So many readings from now the wall clock stands still.
+    /// The number of readings during which the wall clock stands still.
     frozen: u64,
     glitch: Option<Glitch>,
     /// By the boot-time clock: since when the wall clock has gone as it does, and was believed.
@@ -39,9 +39,9 @@ pub(super) struct Clocks {
     shown_ns: i128,
     /// By the monotonic clock: when the wall clock was last set.
     set_at_ns: u64,
-    /// What was believed in the last hour: until when by the boot-time clock, and how far ahead of it.
+    /// The belief of the last hour: until when by the boot-time clock, and how far ahead of it.
     believed: VecDeque<(u64, i128)>,
-    /// What the guard did and must not do.
+    /// The fault of the guard, if there was one.
     broken: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Clocks {
         }
     }
 
-    /// Whether the machine may run for so long: no clock counts the nanoseconds of 300 years and more.
+    /// Whether the machine may run for `ns` more: no clock counts the nanoseconds of 300 years and more.
     pub(super) fn may_pass(&self, ns: u64) -> bool {
         self.reading.boot_ns.saturating_add(ns) < 1 << 63
     }
@@ -156,7 +156,7 @@ impl Clocks {
         self.end_glitch();
     }
 
-    /// What the guard did and must not do.
+    /// The fault of the guard, if there was one.
     pub(super) fn verdict(&mut self) -> Result<(), String> {
         self.broken.take().map_or(Ok(()), Err)
     }

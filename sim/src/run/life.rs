@@ -21,7 +21,7 @@ impl World {
         self.start()
     }
 
-    /// What was not synced goes, or not.
+    /// Each unsynced change may be lost or kept.
     fn power_off(&mut self) -> Step {
         let probes = self.hostile && self.rng.chance(self.options.probe_percent);
         if probes {
@@ -38,7 +38,7 @@ impl World {
         self.oracle.stopping();
         self.stopping = true;
         self.inputs.push(Input::Stop);
-        self.gate.set(true);
+        self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
                 // The frame that writes the leases down waits for space: others took what was kept for it.
@@ -58,7 +58,7 @@ impl World {
                 self.forget_clients();
                 self.oracle.stopped()?;
                 if self.rng.chance(50) {
-                    // What a stop promised to have written down has to stand a power cut.
+                    // Leases that a stop promised to have written down have to survive a power cut.
                     self.power_off()?;
                 }
                 return self.start();
@@ -95,7 +95,7 @@ impl World {
             self.trace.event(format_args!("starts"));
             self.check_twin()?;
             let slips = Slips { percent: self.options.slip_percent, rng: self.slips.split() };
-            let io = SimIo::new(self.gate.clone(), slips);
+            let io = SimIo::new(self.switch.clone(), slips);
             let store = match DiskStore::open(self.disk.clone(), io, self.store_options()) {
                 Ok(store) => store,
                 Err(_) if self.disk.is_crashed() => continue,
@@ -157,14 +157,14 @@ impl World {
             horizon_ms: self.options.horizon_ms.max(2),
             near_bytes_max: self.options.near_bytes.max(512),
             scan_max: self.rng.pick(&[1, 3, 1_024]),
-            // Time leaps by years here: nobody is forgotten.
+            // Time leaps by years here, so no dead task may be forgotten.
             dead_ms: u64::MAX,
             history_ms: u64::MAX,
             bounds: self.bounds.engine.clone(),
             ..EngineConfig::default()
         };
         let mut server = Shard::new(store, config, self.clocks.now());
-        self.gate.set(true);
+        self.switch.set(true);
         for _ in 0..10_000 {
             self.turn_of(&mut server)?;
             if self.disk.is_crashed() {
@@ -205,6 +205,6 @@ pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
 
 fn refused(why: &str) -> Violation {
     let what = format!("refuses to start, though nothing that was synced is damaged: {why}");
-    // What it acknowledged is neither delivered nor listed any more.
+    // A task that the server acknowledged is neither delivered nor listed any more.
     Violation { promise: "P1", what, story: Vec::new() }
 }

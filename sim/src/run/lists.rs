@@ -80,10 +80,10 @@ impl World {
         self.next_call += 1;
         let call = ProductCall(self.next_call);
         self.inputs.push(Input::Call { call, command });
-        self.gate.set(true);
+        self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
-                // The list may wait for a commit, and that for space: somebody else has taken even the reserve.
+                // The list may wait for a commit, and that for space: another program has taken even the reserve.
                 self.fill_disk();
             }
             let Some(server) = &mut self.server else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! What becomes of damage: copies of the disk are damaged and opened. A store may refuse and name the file, or say what it left
-//! out, or not need what was damaged. It must not come up with something else and say nothing.
+//! The handling of damage: copies of the disk are damaged and opened. A store may refuse and name the file, or report
+//! what it left out, or not need the damaged bytes. It must not come up with a changed state and say nothing.
 
 use tickwheel_store::DiskOp;
 use tickwheel_store::salvage::{read, write_as};
@@ -25,7 +25,7 @@ impl World {
         Err(Violation { promise: "P10", what, story: Vec::new() })
     }
 
-    /// Bits turn and sectors go astray in what had been synced, and reads go wrong.
+    /// Flips bits and misplaces sectors of synced bytes, and makes reads fail.
     pub(super) fn probe_damage(&mut self) -> Step {
         let Ok(whole) = dump(&self.disk.image(), self.store_options()) else { return Ok(()) };
         for _ in 0..4 {
@@ -37,7 +37,7 @@ impl World {
             };
             let Some(story) = story else { continue };
             self.coverage.damages += 1;
-            // A fault of a read is forgotten with the copy, damage stays.
+            // A fault of a read is forgotten with the copy; damage stays.
             let damaged = copy.image();
             self.judge(&whole, &copy, &story, true)?;
             self.judge_salvage(&whole, damaged, &story)?;
@@ -45,8 +45,8 @@ impl World {
         self.probe_deletions(&whole)
     }
 
-    /// Each log file is deleted, and the note of the newest one. A report of a loss is no excuse here: a store that opens has everything. This
-    /// draws no number, so seeds stay what they are.
+    /// Deletes each log file, and the note of the newest one. A report of a loss is no excuse here: a store that
+    /// opens has everything. The probe draws no number, so older seeds stay the same.
     fn probe_deletions(&mut self, whole: &Dump) -> Step {
         let there: Vec<String> = self.disk.files().into_iter().map(|(name, _)| name).collect();
         let is_of_log = |file: &&String| file.contains("/log-") || file.ends_with("/newest-log");
@@ -61,10 +61,10 @@ impl World {
         Ok(())
     }
 
-    /// What lying syncs covered is gone, and what came after them is not.
+    /// The writes that lying syncs covered are gone, and those after them are not.
     pub(super) fn probe_lies(&mut self) -> Step {
         let (lies, syncs_since) = self.disk.lies();
-        // Of the very last sync nothing later on the disk can tell that it had happened.
+        // Nothing later on the disk can tell that the very last sync had happened.
         if lies == 0 || syncs_since < 3 {
             return Ok(());
         }
@@ -98,7 +98,8 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// A salvage changes nothing, what it writes opens, and what it says to be whole has everything. It draws no number.
+    /// A salvage changes nothing in the damaged copy, its output opens, and an output that it calls whole has
+    /// everything. The check draws no number.
     fn judge_salvage(&mut self, whole: &Dump, mut damaged: SimDisk, story: &str) -> Step {
         self.coverage.salvages += 1;
         let violation = |what: String| Err(Violation { promise: "P8", what, story: Vec::new() });
@@ -146,7 +147,7 @@ impl World {
 
     fn flip(&mut self, copy: &SimDisk) -> Option<String> {
         let (file, len) = self.some_file(copy)?;
-        // Half of the time in what a header or the first frame takes.
+        // Half of the time within the header or the first frame.
         let within = if self.rng.chance(50) { len } else { len.min(6_000) };
         let byte = self.rng.index(within);
         let bit = self.rng.below(8) as u8;

@@ -1,4 +1,4 @@
-//! One client that has schedules of its own, in a queue of its own, and works on what they make.
+//! One client that has schedules and a queue of its own, and works on the tasks that they make.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::oracle::Violation;
 use crate::oracle::rota::{Beat, Early, Made, Missed, Plan, Rota, Shown};
 use crate::rng::Rng;
 
-/// The queue of its tasks. Nobody else uses it.
+/// The queue of its tasks. No other client uses it.
 const QUEUE: &str = "rota";
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The longest jitter.
@@ -25,12 +25,12 @@ pub(super) struct Planner {
     bounds_percent: u64,
     wall_ms: i64,
     oracle: Rota,
-    /// What it waits for.
+    /// The call that it waits for.
     open: Option<(u64, Asked)>,
-    /// What it holds: a token, and which task.
+    /// Its running leases: a token, and which task.
     held: Vec<(product::Token, &'static str, i64)>,
     numbers: u64,
-    /// How many tasks each schedule had made that stood at the end.
+    /// The number of tasks that each schedule had made that was there at the end.
     made: Vec<(&'static str, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Planner {
         self.oracle.time(wall_ms);
         self.wall_ms = wall_ms;
         if let Some((_, Asked::Ack(acks))) = &self.open {
-            // It may be taken at any time until it is answered.
+            // The ack may take effect at any time until it is answered.
             acks.iter().for_each(|(_, name, at)| self.oracle.acks(name, *at, wall_ms));
         }
     }
@@ -72,7 +72,7 @@ impl Planner {
         self.open.is_some()
     }
 
-    /// Its connection is gone.
+    /// Its connection is closed.
     pub(super) fn forget(&mut self) {
         self.open = None;
         self.held.clear();
@@ -123,7 +123,7 @@ impl Planner {
         }
     }
 
-    /// Where a schedule begins and ends, in steps of its own: some have begun, and some are over.
+    /// The begin and the end of a schedule, in steps of its own: some have begun, and some are over.
     fn bounds(&mut self, step_ms: u64) -> (Option<i64>, Option<i64>) {
         if self.bounds_percent == 0 || !self.rng.chance(self.bounds_percent) {
             return (None, None);
@@ -172,7 +172,7 @@ impl Planner {
         }
     }
 
-    /// What the answer says. `None`: nothing certain.
+    /// The result of an answer. `None`: nothing certain.
     fn answered(&mut self, asked: &Asked, answer: product::Answer) -> Result<Option<Seen>, Violation> {
         use product::{Answer as A, ScheduleError as E, Unavailable as U};
         match (asked, answer) {
@@ -245,7 +245,7 @@ enum Seen {
 }
 
 impl World {
-    /// Now and then it asks something.
+    /// Now and then asks something.
     pub(super) fn plan(&mut self) {
         if self.planner.is_waiting() || !self.planner.rng.chance(self.planner.percent) {
             return;
@@ -276,24 +276,25 @@ impl World {
         self.trace.event(format_args!("call {id} of the planner is answered {answer:?}"));
         let failed = self.has_failed();
         match self.planner.answered(&asked, answer.clone()) {
-            // A store that has failed shows what it is sure of.
+            // A store that has failed shows only its durable state.
             Err(_) if failed && matches!(asked, Asked::Look(_)) => Ok(true),
             other => other.map(|_| true),
         }
     }
 
-    /// The schedules have come as far as the clock, and are given up.
+    /// The schedules have come as far as the clock, and are deleted.
     pub(super) fn end_schedules(&mut self) -> Step {
         if self.planner.percent == 0 {
             return Ok(());
         }
-        // Where there was no room for a task it is asked each second whether there is again, and what is answered may be of before.
+        // Without space for a task, the server asks each second whether there is again, and the answer may be of
+        // before.
         for _ in 0..5 {
             self.advance(1_100_000_000);
             self.turn()?;
         }
         while self.work_off_rota()? {}
-        // An instant is looked at when what the schedule did last is durable.
+        // The next instant is looked at when the last result of the schedule is durable.
         self.settle()?;
         for name in NAMES {
             if let Seen::Schedule(shown) = self.finish_rota(Asked::Look(name))? {
@@ -306,13 +307,13 @@ impl World {
         Ok(())
     }
 
-    /// Nothing is left to fall due: all that they have made has been delivered.
+    /// Nothing is left to fall due: all tasks that they made were delivered.
     pub(super) fn all_made_came(&self) -> Step {
         let Planner { oracle, made, .. } = &self.planner;
         made.iter().try_for_each(|(name, made)| oracle.complete(name, *made))
     }
 
-    /// The oracle forgets what a schedule has made when it is gone: this one it need not hear of.
+    /// The oracle forgets the tasks of a schedule that is gone, so it is not told of this one.
     fn give_up(&mut self, of: &'static str) -> Step {
         let gone = product::DeleteSchedule { queue: queue(), name: name(of), if_version: None };
         self.next_call += 1;
@@ -326,14 +327,14 @@ impl World {
         }
     }
 
-    /// Leases what is ready and acks it. Whether there was something.
+    /// Leases ready tasks and acks them. Returns whether there were any.
     pub(super) fn work_off_rota(&mut self) -> Result<bool, Violation> {
         if self.planner.percent == 0 {
             return Ok(false);
         }
         let Seen::Tasks(count) = self.finish_rota(Asked::Lease)? else { unreachable!("a lease shows tasks") };
         let held = std::mem::take(&mut self.planner.held);
-        // What was held before is an end, too, and may let another one go.
+        // The end of an earlier lease also counts, and may allow another task.
         let ends = !held.is_empty();
         if ends {
             self.finish_rota(Asked::Ack(held))?;
@@ -411,7 +412,7 @@ fn shown(view: &product::ScheduleView) -> Shown {
     }
 }
 
-/// Of which schedule and of which instant a task is. The key is written by the product: its text is compared with what it would be.
+/// The schedule and the instant of a task. The product writes the key, so its text is compared with the expected one.
 fn made_of(one: &product::Leased) -> Result<(&'static str, Made), Violation> {
     let of = NAMES.into_iter().find(|of| one.key.as_str().starts_with(&format!("{of}@")));
     let instants = (0..=JITTER_MS_MAX)

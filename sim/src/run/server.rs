@@ -1,4 +1,4 @@
-//! The server's turns: what it is given, what it says, and whether it may sleep.
+//! The server's turns: its inputs, its answers, and whether it may sleep.
 
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
 use tickwheel_queue::State;
@@ -7,17 +7,18 @@ use super::{Server, Step, World};
 use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
 use crate::words;
 
-/// A turn that changes the disk more often than this hangs: the longest there are, after years with a schedule, make some thousands.
+/// A turn that changes the disk more often than this hangs: the longest turns, after years with a schedule, make some
+/// thousands of changes.
 const CHANGES_OF_TURN_MAX: u64 = 200_000;
 
 impl World {
-    /// Lets the server do what it can, and looks at what it says.
+    /// Runs one turn of the server, and checks its answers.
     pub(super) fn turn(&mut self) -> Step {
         let Some(mut server) = self.server.take() else { return Ok(()) };
         self.turn_of(&mut server)?;
         self.server = Some(server);
         if self.disk.is_crashed() {
-            // Whatever it said in this turn it may have said after it died.
+            // The server may have died before it sent the answers of this turn.
             self.answers.clear();
             return self.crashed("died at a disk call");
         }
@@ -32,7 +33,7 @@ impl World {
         self.look_at_server()
     }
 
-    /// What a driver does several times a second while there is little room: it has the server ask how much there is.
+    /// The work of a driver several times a second while there is little space: the server asks how much there is.
     pub(super) fn look_for_room(&mut self) {
         let asks = self.server.as_ref().is_some_and(|server| server.asks_for_room());
         if asks && !self.stopping {
@@ -40,7 +41,7 @@ impl World {
         }
     }
 
-    /// One turn of a server, which has to end.
+    /// Runs one turn of a server, which has to end.
     pub(super) fn turn_of(&mut self, server: &mut Server) -> Step {
         self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
         server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
@@ -58,7 +59,7 @@ impl World {
             self.coverage.poisoned += 1;
             self.doomed = Some(self.rng.below(30));
         }
-        // What an input has still to do is done by the turn that takes it.
+        // The rest of an input's work is done by the turn that takes it.
         if self.server.as_ref().is_some_and(|server| server.is_idle())
             && self.inputs.is_empty()
             && self.doomed.is_none()
@@ -78,14 +79,13 @@ impl World {
         Ok(())
     }
 
-    /// The server does not want to be woken for a task: because it is ready already, which is too early, or because it will
-    /// come too late.
+    /// The server has no wake-up for a task: the task is ready already, which is too early, or will be too late.
     fn overslept(&mut self, queue: &str, key: &str, wake: Option<i64>) -> Violation {
         let command =
             words::command(&Call { queue: queue.to_owned(), key: Some(key.to_owned()), verb: Verb::Get });
         self.next_call += 1;
         self.inputs.push(Input::Call { call: ProductCall(self.next_call), command });
-        self.gate.set(true);
+        self.switch.set(true);
         if let Some(server) = &mut self.server {
             server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
         }
@@ -148,22 +148,22 @@ impl World {
         }
         self.oracle.answered(id, answer)?;
         if let Some(tokens) = parcels {
-            self.return_parcels(&call.queue, tokens);
+            self.return_undelivered(&call.queue, tokens);
         }
         Ok(())
     }
 
-    /// The connection is cut behind the server's back: a lost delivery stays leased until its lease runs out.
+    /// The connection breaks and the server does not notice: a lost delivery stays leased until its lease runs out.
     fn lose_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
         self.trace.event(format_args!("the answer to {id:?} is lost: {answer:?}"));
         self.coverage.lost += 1;
         self.oracle.lost(id)?;
-        // A failed store may hold it or not; the next life shows.
+        // A failed store may hold it or not; the next start shows it.
         if self.has_failed() || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
     }
 }
 
-/// Whether the call may need room in the store that there is not.
+/// Whether the call may need space that the store does not have.
 fn may_grow(verb: &Verb) -> bool {
     matches!(
         verb,

@@ -9,15 +9,15 @@ use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
 use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
-/// What happened in one life of the store.
+/// The events of one life of the store.
 struct Life {
-    /// What was acknowledged.
+    /// The acknowledged state.
     done: Model,
-    /// What was sent and not acknowledged.
+    /// The state that was sent and not acknowledged.
     perhaps: Option<Model>,
     /// Whether every batch was acknowledged.
     whole: bool,
-    /// Whether the shard was taken. Before that nobody was told of anything that was found.
+    /// Whether the shard was taken. Before that no client was told of anything that was found.
     acquired: bool,
 }
 
@@ -166,7 +166,8 @@ fn crashes_in_lives_and_in_recoveries() {
                 rng.pick(&[Fault::Crash, Fault::Crash, Fault::Error, Fault::LosingSync]),
             );
             let next = live(&mut store, &found, 60, &mut rng);
-            // What was found may be the last frame of a process whose sync failed; until it is repeated it may still be lost.
+            // The last frame that was found may be of a process whose sync failed; until it is repeated it may still
+            // be lost.
             if next.acquired {
                 life = next;
             }

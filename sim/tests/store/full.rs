@@ -18,7 +18,7 @@ struct Owner {
     room: u64,
 }
 
-/// What an engine reckons for a task of this size, names and numbers included.
+/// The bytes that an engine counts for a task of this size, names and numbers included.
 const GROWTH: u64 = 700;
 
 impl Owner {

@@ -43,13 +43,13 @@ pub(crate) fn open(disk: &SimDisk) -> Result<Store, OpenError> {
     DiskStore::open(disk.clone(), InlineIo::new(), options())
 }
 
-/// What a store should have, kept apart from its code.
+/// The expected content of a store, kept apart from its code.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Model {
     live: BTreeMap<u64, Arc<Task>>,
     ended: BTreeMap<u64, Ended>,
     ids_reserved: u64,
-    /// What stands.
+    /// The stored rules.
     rules: BTreeMap<RuleName, Arc<Rule>>,
     pub(crate) seq: u64,
     next_id: u64,
@@ -173,7 +173,7 @@ impl Model {
         TaskEffect::Ended(ended)
     }
 
-    /// What of it a table does not have, or has beyond it.
+    /// The part that a table lacks, or has in excess.
     pub(crate) fn difference(&self, table: &Table) -> Option<String> {
         let live: BTreeMap<u64, Arc<Task>> =
             table.tasks_from(0).map(|task| (task.id, Arc::clone(task))).collect();
@@ -212,7 +212,7 @@ fn body(rng: &mut Rng) -> Arc<Body> {
     Arc::new(Body { payload, content_type: "application/octet-stream".into(), ..Body::default() })
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Came {
     Reply(Reply),

@@ -326,7 +326,7 @@ fn p5_the_old_instant_fires_after_a_reschedule() {
         play.pass(10_000);
         Ok(play.lease(1, vec![found("a", 1, DUE + 60_000, "t1")]))
     });
-    // It fires at both.
+    // The task fires at both instants.
     breaks("P4", |play| {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         play.patch("a", DUE + 60_000, view("a", 1, 6, DUE + 60_000))?;

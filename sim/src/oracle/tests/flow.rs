@@ -1,4 +1,4 @@
-//! What is handed out, and when: pauses that end, rates, leases that wait, forecasts.
+//! Deliveries and their times: pauses that end, rates, leases that wait, forecasts.
 
 use super::*;
 
@@ -21,12 +21,12 @@ fn a_pause_ends_by_itself() {
         play.call(None, Verb::Pause(Pause::For(1_000)), Answer::Laid)?;
         play.lease(1, vec![])?;
         play.pass(990);
-        // It may have begun with the call or with its answer.
+        // The pause may have begun with the call or with its answer.
         play.lease(1, vec![])?;
         play.lease(1, vec![])?;
         play.pass(10);
         play.lease(1, vec![found("a", 1, WALL, "t1")])?;
-        // What was over before the clock was set back may be forgotten or not.
+        // A pause that was over before the clock was set back may be forgotten or not.
         play.step(-500);
         play.lease(1, vec![])?;
         play.lease(1, vec![found("b", 2, WALL, "t2")])
@@ -55,7 +55,7 @@ fn a_rate_is_not_passed_and_holds_nothing_up_for_longer() {
         play.pass(100);
         play.lease(2, vec![found("b", 2, WALL, "t2")])
     });
-    // What reached nobody may be handed out again at once.
+    // A delivery that reached no worker may be made again at once.
     holds(|play| {
         two_due(play)?;
         play.call(None, limited_to(ONE_IN_100), Answer::Laid)?;
@@ -63,7 +63,7 @@ fn a_rate_is_not_passed_and_holds_nothing_up_for_longer() {
         play.tokens(|tokens| Verb::Return { tokens }, "t1", TokenAnswer::Returned)?;
         play.lease(1, vec![found("a", 1, WALL, "t2")])
     });
-    // Nobody knows what a bucket holds after a crash.
+    // The content of a bucket after a crash is unknown.
     holds(|play| {
         two_due(play)?;
         play.call(None, limited_to(ONE_IN_100), Answer::Laid)?;

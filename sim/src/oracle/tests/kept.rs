@@ -478,7 +478,7 @@ fn a_queue_is_forgotten_with_what_was_laid_down_once_it_is_empty() {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         let one = Answer::NotEmpty { live: 1, dead: 0, schedules: 0 };
         play.call(None, Verb::Delete, one)?;
-        // Whether a put came before it or after it, nobody knows.
+        // The put may have come before or after it; the order is unknown.
         let put = play.send(Some("b"), put(DUE, 200));
         play.call(None, Verb::Delete, Answer::NotEmpty { live: 2, dead: 0, schedules: 0 })?;
         play.oracle.answered(put, Answer::Stored { created: true, task: view("b", 2, 8, DUE) })?;
