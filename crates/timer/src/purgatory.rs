@@ -49,8 +49,8 @@ use submission::Submission;
 ///   checks, or on the one that was just trying it.
 /// - An operation that has ended leaves all its keys at once, and a key without waiting operations takes no memory.
 /// - Operations on one key are tried in the order of their submission.
-/// - No lock is held while an operation's method runs. `Hash` and `Eq` of keys do run under one, so they must be
-///   what they usually are.
+/// - No lock is held while an operation's method runs. `Hash` and `Eq` of keys do run under one, so they must
+///   neither block nor call the purgatory.
 ///
 /// # Cost
 /// For n operations on a key, `submit` and an end cost O(log n) for each key of the operation; `check` tries all n.
