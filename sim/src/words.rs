@@ -453,7 +453,9 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         | P::PutSchedule(_)
         | P::DeleteSchedule(_)
         | P::GetSchedule(_)
-        | P::Schedules(_) => {
+        | P::Schedules(_)
+        | P::ChangeJob(_)
+        | P::Jobs(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
     }

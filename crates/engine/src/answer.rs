@@ -54,6 +54,10 @@ pub enum Answer {
     GetSchedule(Result<ScheduleView, ScheduleError>),
     /// To a page of schedules.
     Schedules(Result<Vec<ScheduleView>, Unavailable>),
+    /// To a change of a job: its number.
+    ChangeJob(Result<u64, JobError>),
+    /// To a read of all jobs: numbers and values, in the order of the numbers.
+    Jobs(Result<Vec<(u64, Arc<[u8]>)>, Unavailable>),
     /// To stats.
     Stats(Result<Box<Stats>, Unavailable>),
     /// To an import of tasks.
@@ -761,6 +765,35 @@ pub enum ScheduleError {
         /// How many there are.
         schedules: usize,
         /// Bytes of what they say.
+        bytes: u64,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why a job was not changed. A refusal leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// No job has this number.
+    #[error("no job has this number")]
+    NotFound,
+    /// The job has the highest number, and the next number is counted from it.
+    #[error("the newest job cannot be forgotten")]
+    Newest,
+    /// The value is too long.
+    #[error("the value of a job has at most {limit} bytes")]
+    TooLong {
+        /// Bytes that it may have.
+        limit: usize,
+    },
+    /// As many jobs are kept as can be.
+    #[error("there are {jobs} jobs with {bytes} bytes, and no more can be")]
+    TooMany {
+        /// How many there are.
+        jobs: usize,
+        /// Bytes of their values.
         bytes: u64,
     },
     /// Not the caller's mistake.

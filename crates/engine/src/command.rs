@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, State, TaskView, Unavailable,
+    Answer, ByIdError, CancelError, GetError, JobError, NackError, PatchError, PutError, QueueError,
+    RedriveError, ScheduleError, State, TaskView, Unavailable,
 };
 use crate::import::{ImportSchedule, ImportTasks};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
@@ -58,6 +58,10 @@ pub enum Command {
     Schedules(ListSchedules),
     /// See [`ListAllSchedules`].
     AllSchedules(ListAllSchedules),
+    /// Begin a job, or change what is kept of one.
+    ChangeJob(ChangeJob),
+    /// Read all jobs that are kept.
+    Jobs,
     /// The machine's own figures, and a page of queues beside them.
     Stats(ListQueues),
     /// Page through the tasks of all queues.
@@ -92,6 +96,8 @@ impl Command {
             Self::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
             Self::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
             Self::Schedules(_) | Self::AllSchedules(_) => Answer::Schedules(Err(why)),
+            Self::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
+            Self::Jobs => Answer::Jobs(Err(why)),
             Self::Stats(_) => Answer::Stats(Err(why)),
             Self::Import(_) => Answer::Import(Err(why)),
             Self::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
@@ -397,6 +403,32 @@ pub enum QueueChange {
     /// This record of another store, all of it: settings, pause and drain.
     Restore(QueueRecord),
 }
+
+/// A change of one job. The engine keeps a job as a number and a value, and gives the value no meaning. A full disk refuses none of these
+/// changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChangeJob {
+    /// Keeps a new job. The answer has its number, which is higher than the numbers of all jobs before.
+    Begin {
+        /// Its value, at most [`JOB_BYTES_MAX`].
+        value: Arc<[u8]>,
+    },
+    /// Gives a job another value. A job that is not kept yet, from another store, comes with its number.
+    Keep {
+        /// The number.
+        id: u64,
+        /// The new value, at most [`JOB_BYTES_MAX`].
+        value: Arc<[u8]>,
+    },
+    /// Forgets a job. The job with the highest number stays, because the next number is counted from it.
+    Forget {
+        /// The number.
+        id: u64,
+    },
+}
+
+/// The value of a job has at most this many bytes.
+pub const JOB_BYTES_MAX: usize = 64 << 10;
 
 /// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
 /// are, unless the cadence or the start is another.

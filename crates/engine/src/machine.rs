@@ -11,6 +11,7 @@ mod forecast;
 mod gate;
 mod heads;
 mod import;
+mod jobs;
 mod line;
 mod list;
 mod lookup;
@@ -41,6 +42,7 @@ use self::flow::{Opening, Pauses};
 use self::forecast::Forecasts;
 use self::gate::Gate;
 use self::import::{IDS_ASIDE, Importing};
+use self::jobs::Jobs;
 use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
@@ -191,6 +193,7 @@ pub struct Engine {
     ruled: Seq,
     /// The last change of a schedule.
     scheduled: Seq,
+    jobs: Jobs,
 }
 
 impl Engine {
@@ -206,7 +209,7 @@ impl Engine {
             (queue.live, queue.dead) = (*live, *dead);
             queue.begin_listing();
         }
-        let mut schedules = Schedules::default();
+        let (mut schedules, mut jobs) = (Schedules::default(), Jobs::default());
         let (mut records, mut pauses) = (0, Pauses::default());
         for (name, rule) in &acquired.rules {
             match (name, &**rule) {
@@ -218,6 +221,7 @@ impl Engine {
                 (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
                     schedules.restore((queue.clone(), name.clone()), record);
                 }
+                (RuleName::Job(id), Rule::Job(value)) => jobs.restore(*id, value),
                 (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
@@ -271,6 +275,7 @@ impl Engine {
             records,
             ruled: Seq::ZERO,
             scheduled: Seq::ZERO,
+            jobs,
         };
         // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
         for task in acquired.leased {
@@ -407,6 +412,7 @@ impl Engine {
                 | Command::Schedules(_)
                 | Command::AllSchedules(_)
                 | Command::AllTasks(_)
+                | Command::Jobs
                 | Command::Stats(_)
         );
         let refusal = match self.refuses_changes() {
@@ -442,6 +448,8 @@ impl Engine {
             Command::GetSchedule(get) => self.get_schedule(call, get),
             Command::Schedules(list) => self.list_schedules(call, &list),
             Command::AllSchedules(list) => self.list_all_schedules(call, &list),
+            Command::ChangeJob(change) => self.change_job(now, call, change),
+            Command::Jobs => self.list_jobs(call),
             Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => self.counting.push((call, command)),
         }
     }

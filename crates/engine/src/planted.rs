@@ -19,7 +19,7 @@ pub(crate) fn is(name: &str) -> bool {
 
 /// The names of the bugs of this crate.
 #[cfg(tickwheel_sim)]
-pub const NAMES: [&str; 34] = [
+pub const NAMES: [&str; 35] = [
     "old-instant-fires",
     "lost-wake-up",
     "wall-clock-wait",
@@ -54,6 +54,7 @@ pub const NAMES: [&str; 34] = [
     "lease-ends-before-told",
     "import-of-what-ended",
     "import-beside-what-is-far",
+    "job-in-memory-only",
 ];
 
 /// Switches one bug on for the rest of the process. The first call counts.

@@ -1,5 +1,7 @@
 //! What a queue's owner lays down: it stays when the queue's tasks are gone.
 
+use std::sync::Arc;
+
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::task::Retry;
@@ -100,6 +102,8 @@ pub enum RuleName {
     Queue(QueueName),
     /// The schedule of this name in this queue.
     Schedule(QueueName, ScheduleName),
+    /// The job with this number.
+    Job(u64),
 }
 
 /// What an owner laid down, as engine and store hand it to each other.
@@ -109,7 +113,9 @@ pub enum Rule {
     Queue(QueueRecord),
     /// Of a schedule.
     Schedule(ScheduleRecord),
+    /// Of a job: bytes that its owner writes and reads. They mean nothing here.
+    Job(Arc<[u8]>),
 }
 
 /// What became of a rule: it stands like this, or `None`: it is gone.
-pub type RuleEffect = (RuleName, Option<std::sync::Arc<Rule>>);
+pub type RuleEffect = (RuleName, Option<Arc<Rule>>);

@@ -1,9 +1,9 @@
 //! A store whose room runs out and comes back.
 
 use tickwheel_engine::{
-    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found, Guard,
-    Input, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, RoomPace, Seq, Timestamp,
-    Unavailable,
+    Acquired, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found,
+    Guard, Input, JobError, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, RoomPace,
+    Seq, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -75,6 +75,21 @@ impl World {
         answer.expect("a put is answered")
     }
 
+    /// Changes a job, while the store has no room.
+    fn change_job(&mut self, change: ChangeJob) -> Result<u64, JobError> {
+        self.calls += 1;
+        let (call, command) = (CallId(self.calls), Command::ChangeJob(change));
+        self.engine.step(NOW, Input::Call { call, command }, &mut self.out);
+        while let Some((id, _)) = self.request() {
+            self.reply(id, Reply::Done { room: 0 });
+        }
+        let answer = self.out.drain(..).find_map(|effect| match effect {
+            Effect::Answer { answer: Answer::ChangeJob(result), .. } => Some(result),
+            _ => None,
+        });
+        answer.expect("a change of a job is answered")
+    }
+
     /// What a driver does now and then; the store has this much room. Whether it was asked.
     fn look(&mut self, room: u64) -> bool {
         self.engine.step(NOW, Input::LookForRoom, &mut self.out);
@@ -101,6 +116,19 @@ fn room_that_comes_back_is_noticed_without_a_refused_put() {
     assert!(world.look(1 << 30));
     assert_eq!((world.engine.shortage(), world.engine.asks_for_room()), (None, false));
     assert_eq!(world.put(100, 1 << 30), Ok(()), "the first put is taken");
+}
+
+/// Jobs make room: one begins, goes on and is forgotten without any.
+#[test]
+fn a_full_disk_refuses_no_job() {
+    let mut world = World::new(0);
+    assert!(is_full(&world.put(1, 0)));
+    let value: std::sync::Arc<[u8]> = vec![7; 60_000].into();
+    let id = world.change_job(ChangeJob::Begin { value: std::sync::Arc::clone(&value) }).expect("begun");
+    let next = world.change_job(ChangeJob::Begin { value: std::sync::Arc::clone(&value) }).expect("begun");
+    assert_eq!(world.change_job(ChangeJob::Keep { id, value }), Ok(id));
+    assert_eq!(world.change_job(ChangeJob::Forget { id }), Ok(id));
+    assert!(next > id && is_full(&world.put(1, 0)), "there is still no room");
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeQueue, Command,
-    DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, ImportOutcome,
-    ImportSchedule, ImportTasks, Imported, Lease, Leased, List, ListAllSchedules, ListAllTasks, ListQueues,
-    ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError,
-    QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
-    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+    Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeJob, ChangeQueue,
+    Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, ImportOutcome,
+    ImportSchedule, ImportTasks, Imported, JobError, Lease, Leased, List, ListAllSchedules, ListAllTasks,
+    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
+    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats,
+    Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -402,6 +402,47 @@ impl Queue {
         self.call(Command::AllSchedules(list), |answer| match answer {
             Answer::Schedules(result) => result,
             other => unreachable!("a page of all schedules was answered with {other:?}"),
+        })
+    }
+
+    /// Keeps a new job, and answers its number. A job is a number and a value that only its owner understands. It is kept like a task, and it
+    /// is in no queue. A full disk refuses no job, for jobs are what makes room.
+    ///
+    /// ```
+    /// use tickwheel_queue::Queue;
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let id = queue.begin_job(b"page 1".as_slice()).wait()?;
+    /// queue.keep_job(id, b"page 2".as_slice()).wait()?;
+    /// assert_eq!(queue.jobs().wait()?, [(id, b"page 2".as_slice().into())]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_job(&self, value: impl Into<Arc<[u8]>>) -> Pending<u64, JobError> {
+        self.change_job(ChangeJob::Begin { value: value.into() })
+    }
+
+    /// Gives a job another value. A job of another store comes with its number this way.
+    pub fn keep_job(&self, id: u64, value: impl Into<Arc<[u8]>>) -> Pending<u64, JobError> {
+        self.change_job(ChangeJob::Keep { id, value: value.into() })
+    }
+
+    /// Forgets a job, unless its number is the highest one: the next number is counted from it.
+    pub fn forget_job(&self, id: u64) -> Pending<u64, JobError> {
+        self.change_job(ChangeJob::Forget { id })
+    }
+
+    fn change_job(&self, change: ChangeJob) -> Pending<u64, JobError> {
+        self.call(Command::ChangeJob(change), |answer| match answer {
+            Answer::ChangeJob(result) => result,
+            other => unreachable!("a change of a job was answered with {other:?}"),
+        })
+    }
+
+    /// All jobs that are kept, in the order of their numbers.
+    pub fn jobs(&self) -> Pending<Vec<(u64, Arc<[u8]>)>, Unavailable> {
+        self.call(Command::Jobs, |answer| match answer {
+            Answer::Jobs(result) => result,
+            other => unreachable!("a read of all jobs was answered with {other:?}"),
         })
     }
 

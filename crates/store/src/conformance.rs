@@ -625,6 +625,12 @@ pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
 }
 
+/// A rule: this job has this value.
+#[must_use]
+pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
+    (RuleName::Job(id), Some(Arc::new(Rule::Job(value.into()))))
+}
+
 /// What stands after these effects.
 fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
     let stand = |(name, rule): &RuleEffect| Some((name.clone(), Arc::clone(rule.as_ref()?)));
@@ -636,12 +642,16 @@ fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(owner.acquired.rules, []);
     let gone = (RuleName::Queue(queue_name("b")), None);
     let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_rule("c/d", 3));
-    for rules in [vec![c.clone(), b], vec![sample_rule("a", 9), gone], vec![a.clone()]] {
+    let job = sample_job(u64::MAX, b"page 2");
+    let first = vec![c.clone(), b, sample_job(u64::MAX, b"page 1"), sample_job(7, b"")];
+    for rules in
+        [first, vec![sample_rule("a", 9), gone, job.clone()], vec![a.clone(), (RuleName::Job(7), None)]]
+    {
         let reply = owner.commit_batch(guard, Batch { rules, ..Batch::default() });
         assert!(matches!(reply, Reply::Done { .. }), "rules alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
-    assert_eq!(again.acquired.rules, standing(&[a, c]));
+    assert_eq!(again.acquired.rules, standing(&[a, c, job]));
     assert_eq!(again.acquired.queues, [], "a rule is no task");
 }
 
@@ -693,8 +703,8 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
     let guard = owner.acquired.guard;
     let counters = Counters { ids_reserved: 77, own_numbers: OwnNumbers::ALL };
-    let rule = sample_rule("held", 3);
-    let batch = Batch { counters: Some(counters), rules: vec![rule.clone()], ..Batch::default() };
+    let rules = [sample_rule("held", 3), sample_job(5, &[0, 255, 10])];
+    let batch = Batch { counters: Some(counters), rules: rules.to_vec(), ..Batch::default() };
     owner.commit_batch(guard, batch);
     if release {
         let reply = owner.ask(Request::Release { guard });
@@ -706,7 +716,7 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
         assert!(owner.acquired.guard.epoch.0 >= epoch.0 + times, "the epoch does not rise");
         assert_eq!(owner.acquired.guard.last_seq, patched.seq);
         assert_eq!(owner.acquired.counters, counters);
-        assert_eq!(owner.acquired.rules, standing(core::slice::from_ref(&rule)));
+        assert_eq!(owner.acquired.rules, standing(&rules));
         assert_eq!(owner.acquired.secret, setup.secret);
         assert_eq!(owner.acquired.last_wall, at(2_000));
         assert_eq!(owner.acquired.queues, [(queue_name("q"), Population { live: 1, dead: 1 })]);

@@ -1,4 +1,4 @@
-//! What owners laid down.
+//! Rules: what owners laid down, and the jobs that are kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,10 +50,12 @@ impl Rules {
     }
 }
 
-/// What a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; of a schedule its texts, and the instants that wait.
+/// What a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; of a schedule its texts, and the instants that wait;
+/// of a job its value.
 fn bytes_of(rule: &Rule) -> u64 {
     let rest = match rule {
         Rule::Queue(_) => 0,
+        Rule::Job(value) => value.len(),
         Rule::Schedule(record) => record.schedule.text_bytes() + 10 * record.waiting.len(),
     };
     1_024 + rest as u64

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
-use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, SalvageReport, Superseded};
+use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, RuleName, SalvageReport, Superseded};
 
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
@@ -26,6 +26,7 @@ pub(crate) struct Report {
     dead: u64,
     settings: u64,
     schedules: u64,
+    jobs: u64,
     ended: u64,
     queues: Vec<QueueRow>,
     may_hold_ended_tasks: bool,
@@ -87,9 +88,12 @@ struct LossRow {
 
 #[derive(Serialize)]
 struct RuleRow {
-    queue: String,
-    /// `null`: it is about the settings of the queue.
+    /// `null`: it is about a job.
+    queue: Option<String>,
+    /// `null`: it is about the settings of the queue, or about a job.
     schedule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<u64>,
     fate: &'static str,
 }
 
@@ -134,6 +138,7 @@ impl Report {
             dead: tasks.dead,
             settings: report.written.settings,
             schedules: report.written.schedules,
+            jobs: report.written.jobs,
             ended: report.written.ended,
             queues: queues
                 .map(|(queue, of)| QueueRow {
@@ -203,7 +208,7 @@ impl Report {
         line("read", format!("{files} files, {size}: {checkpoint}, {frames} frames, {records} records"));
         line("tasks", format!("{} live, {} dead, {} ended remembered", self.tasks, self.dead, self.ended));
         let queues = if self.settings == 1 { "1 queue" } else { &format!("{} queues", self.settings) };
-        line("rules", format!("settings of {queues}, schedules: {}", self.schedules));
+        line("rules", format!("settings of {queues}, schedules: {}, jobs: {}", self.schedules, self.jobs));
         for QueueRow { queue, tasks, dead } in self.queues.iter().take(LOSSES_MAX) {
             line("queue", format!("{queue}: {tasks} live, {dead} dead"));
         }
@@ -307,9 +312,15 @@ impl From<&Loss> for LossRow {
 
 impl From<&LostRule> for RuleRow {
     fn from(rule: &LostRule) -> Self {
+        let (queue, schedule, job) = match &rule.name {
+            RuleName::Queue(queue) => (Some(queue), None, None),
+            RuleName::Schedule(queue, schedule) => (Some(queue), Some(schedule), None),
+            RuleName::Job(id) => (None, None, Some(*id)),
+        };
         Self {
-            queue: rule.queue.as_str().to_owned(),
-            schedule: rule.schedule.as_ref().map(|schedule| schedule.as_str().to_owned()),
+            queue: queue.map(|queue| queue.as_str().to_owned()),
+            schedule: schedule.map(|schedule| schedule.as_str().to_owned()),
+            job,
             fate: rule.fate.words(),
         }
     }
@@ -364,9 +375,11 @@ impl LossRow {
 
 impl RuleRow {
     fn text(&self) -> String {
-        match &self.schedule {
-            Some(schedule) => format!("schedule {schedule} of queue {}: {}", self.queue, self.fate),
-            None => format!("settings of queue {}: {}", self.queue, self.fate),
+        let Self { queue, schedule, job, fate } = self;
+        match (queue, schedule, job) {
+            (Some(queue), Some(schedule), _) => format!("schedule {schedule} of queue {queue}: {fate}"),
+            (Some(queue), None, _) => format!("settings of queue {queue}: {fate}"),
+            (None, _, job) => format!("job {}: {fate}", job.unwrap_or_default()),
         }
     }
 }

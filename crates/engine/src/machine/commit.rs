@@ -6,8 +6,8 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, Unavailable,
+    Answer, ByIdError, CancelError, GetError, JobError, NackError, PatchError, PutError, QueueError,
+    RedriveError, ScheduleError, Unavailable,
 };
 use crate::input::Effect;
 use crate::seam::{Reply, Request, RequestId};
@@ -239,6 +239,8 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
         Answer::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
         Answer::Schedules(_) => Answer::Schedules(Err(why)),
+        Answer::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
+        Answer::Jobs(_) => Answer::Jobs(Err(why)),
         Answer::Stats(_) => Answer::Stats(Err(why)),
         Answer::Import(_) => Answer::Import(Err(why)),
         Answer::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),

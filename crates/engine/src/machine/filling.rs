@@ -170,6 +170,7 @@ fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
             let id = (queue.clone(), name.clone());
             schedule_bytes(&id, record) + 10 * record.waiting.len() as u64
         }
+        (_, Some(Rule::Job(value))) => (FIXED_BYTES + value.len()) as u64,
         _ => FIXED_BYTES as u64,
     }
 }

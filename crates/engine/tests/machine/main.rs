@@ -7,6 +7,7 @@ mod figures;
 mod flow;
 mod forecast;
 mod imports;
+mod jobs;
 mod leases;
 mod listed;
 mod near;

@@ -19,6 +19,7 @@ pub use running::Holds;
 pub(crate) use running::{Hold, Source};
 pub use salvage::{SalvageError, salvage};
 pub use stopped::{backup, restore};
+pub use tickwheel_engine::RuleName;
 pub use tickwheel_store::identity;
 pub use tickwheel_store::salvage::{
     Fate, Loss, LostRule, LostTask, MayHoldEnded, Progress, ReadReport, Report as SalvageReport, RuleFate,

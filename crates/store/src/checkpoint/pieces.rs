@@ -143,10 +143,10 @@ fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
     match (before, behind) {
         (None, Some(BlockKind::Rules)) => "the list of segments",
         (None, _) => ALL_BLOCKS,
-        (_, Some(BlockKind::Rules)) => "settings and schedules",
+        (_, Some(BlockKind::Rules)) => "settings, schedules and jobs",
         (Some(BlockKind::Ended), Some(_)) => ENDED_TASKS,
         (Some(BlockKind::Ended), None) => "ended tasks or the end with the counters",
-        (_, Some(_)) => "settings, schedules or ended tasks",
-        (_, None) => "settings, schedules, ended tasks or the end with the counters",
+        (_, Some(_)) => "settings, schedules, jobs or ended tasks",
+        (_, None) => "settings, schedules, jobs, ended tasks or the end with the counters",
     }
 }

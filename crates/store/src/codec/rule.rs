@@ -15,6 +15,7 @@ use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 mod kind {
     pub(super) const QUEUE: u8 = 1;
     pub(super) const SCHEDULE: u8 = 2;
+    pub(super) const JOB: u8 = 3;
 }
 
 /// The tags of a queue's members, in the order in which they stand; one that is absent says nothing.
@@ -43,10 +44,15 @@ pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) 
             put_bytes(out, queue.as_str().as_bytes());
             put_bytes(out, name.as_str().as_bytes());
         }
+        RuleName::Job(id) => {
+            out.extend_from_slice(&[kind::JOB, stands]);
+            put_varint(out, *id);
+        }
     }
     match rule {
         Some(Rule::Queue(record)) => put_queue(out, record),
         Some(Rule::Schedule(record)) => put_schedule(out, record),
+        Some(Rule::Job(value)) => put_bytes(out, value),
         None => {}
     }
 }
@@ -96,7 +102,7 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
 /// Reads to the end of the record.
 pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleEffect, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, kind::QUEUE | kind::SCHEDULE) {
+    if !matches!(kind, kind::QUEUE | kind::SCHEDULE | kind::JOB) {
         return Err(reader.error("a rule of a later format"));
     }
     let stands = match reader.u8()? {
@@ -104,22 +110,28 @@ pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ru
         1 => true,
         _ => return Err(reader.error("neither a rule nor its end")),
     };
+    let name = read_name(kind, reader, names)?;
+    let rule = match &name {
+        _ if !stands => None,
+        RuleName::Queue(_) => Some(Rule::Queue(read_queue(reader)?)),
+        RuleName::Schedule(..) => Some(Rule::Schedule(read_schedule(reader, names)?)),
+        RuleName::Job(_) => Some(Rule::Job(reader.bytes()?.into())),
+    };
+    Ok((name, rule.map(Arc::new)))
+}
+
+fn read_name(kind: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleName, DecodeError> {
+    if kind == kind::JOB {
+        return Ok(RuleName::Job(reader.varint()?));
+    }
     let at = reader.error("").at;
     let queue = names.queue(reader.str()?, at)?;
-    let name = match kind {
-        kind::SCHEDULE => {
-            let name = reader.str()?;
-            let name = ScheduleName::new(name).map_err(|_| reader.error("no schedule name"))?;
-            RuleName::Schedule(queue, name)
-        }
-        _ => RuleName::Queue(queue),
-    };
-    let rule = match (stands, kind) {
-        (false, _) => None,
-        (true, kind::SCHEDULE) => Some(Arc::new(Rule::Schedule(read_schedule(reader, names)?))),
-        (true, _) => Some(Arc::new(Rule::Queue(read_queue(reader)?))),
-    };
-    Ok((name, rule))
+    if kind == kind::QUEUE {
+        return Ok(RuleName::Queue(queue));
+    }
+    let name = reader.str()?;
+    let name = ScheduleName::new(name).map_err(|_| reader.error("no schedule name"))?;
+    Ok(RuleName::Schedule(queue, name))
 }
 
 fn read_queue(reader: &mut Reader<'_>) -> Result<QueueRecord, DecodeError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{Key, Population, QueueName, ScheduleName};
+use tickwheel_engine::{Key, Population, QueueName, RuleName};
 
 /// Tasks of one loss that are named; the others are counted.
 pub(super) const NAMED_MAX: usize = 10_000;
@@ -82,6 +82,8 @@ pub struct WrittenReport {
     pub settings: u64,
     /// Schedules.
     pub schedules: u64,
+    /// Jobs.
+    pub jobs: u64,
     /// Ended tasks that are remembered.
     pub ended: u64,
 }
@@ -108,27 +110,25 @@ pub struct Loss {
     pub tasks_max: Option<u64>,
     /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
     pub ended_max: Option<u64>,
-    /// The settings and schedules it is about, as far as they can be told: at most 10,000.
+    /// The settings, schedules and jobs it is about, as far as they can be told: at most 10,000.
     pub rules: Vec<LostRule>,
-    /// Whether settings and schedules of the new directory may be older ones, for changes of them may be lost here.
+    /// Whether settings, schedules and jobs of the new directory may be older ones, for changes of them may be lost here.
     pub rules_may_be_older: bool,
     /// Whether the ends of tasks may be forgotten here: their keys are answered `not_found` from now on, and not `done` or `cancelled`.
     pub ends_may_be_forgotten: bool,
 }
 
-/// The settings of a queue, or a schedule, that a loss is about.
+/// The settings of a queue, a schedule or a job that a loss is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LostRule {
-    /// The queue.
-    pub queue: QueueName,
-    /// The schedule; `None`: it is about the settings of the queue.
-    pub schedule: Option<ScheduleName>,
+    /// Its name.
+    pub name: RuleName,
     /// What became of it.
     pub fate: RuleFate,
 }
 
-/// What became of settings or a schedule.
+/// What became of settings, a schedule or a job.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum RuleFate {
@@ -310,10 +310,9 @@ impl Loss {
         }
     }
 
-    /// Names settings or a schedule, up to a bound.
+    /// Names settings, a schedule or a job, up to a bound.
     pub(super) fn name_rule(&mut self, rule: LostRule) {
-        let of = |known: &LostRule| known.queue == rule.queue && known.schedule == rule.schedule;
-        self.rules.retain(|known| !of(known));
+        self.rules.retain(|known| known.name != rule.name);
         if self.rules.len() < NAMED_MAX {
             self.rules.push(rule);
         }

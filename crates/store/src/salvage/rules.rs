@@ -1,4 +1,4 @@
-//! Settings and schedules of which something is lost.
+//! Settings, schedules and jobs of which something is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use tickwheel_engine::{RuleEffect, RuleName, ScheduleName, Task};
 use super::report::{LostRule, NAMED_MAX, RuleFate};
 use crate::rules::Rules;
 
-/// What the files tell of settings and schedules beside what these say.
+/// What the files tell of settings, schedules and jobs beside what these say.
 #[derive(Debug, Default)]
 pub(super) struct RuleTraces {
     /// The last frame that says what became of a rule.
@@ -48,21 +48,12 @@ impl RuleTraces {
             (None, Some(_)) => RuleFate::PerhapsLost,
             (None, None) => return None,
         };
-        Some(lost(name, fate))
+        Some(LostRule { name: name.clone(), fate })
     }
 
     /// Schedules that tasks are named after, and that are not there.
     pub(super) fn missed(&self, rules: &Rules) -> impl Iterator<Item = LostRule> {
         let missed = self.of_tasks.iter().filter(|name| !rules.by_name().contains_key(*name));
-        missed.map(|name| lost(name, RuleFate::PerhapsLost))
-    }
-}
-
-fn lost(name: &RuleName, fate: RuleFate) -> LostRule {
-    match name {
-        RuleName::Queue(queue) => LostRule { queue: queue.clone(), schedule: None, fate },
-        RuleName::Schedule(queue, schedule) => {
-            LostRule { queue: queue.clone(), schedule: Some(schedule.clone()), fate }
-        }
+        missed.map(|name| LostRule { name: name.clone(), fate: RuleFate::PerhapsLost })
     }
 }

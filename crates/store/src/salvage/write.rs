@@ -305,6 +305,7 @@ impl<T: Disk> Writer<T> {
             match name {
                 RuleName::Queue(_) => written.settings += 1,
                 RuleName::Schedule(..) => written.schedules += 1,
+                RuleName::Job(_) => written.jobs += 1,
             }
         }
         Ok(())

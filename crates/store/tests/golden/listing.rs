@@ -58,6 +58,10 @@ pub(super) fn of(store: &mut Store) -> String {
                 line(&mut text, "schedule", format!("{queue} {name}"));
                 line(&mut text, "  record", format!("{record:?}"));
             }
+            (RuleName::Job(id), Rule::Job(value)) => {
+                line(&mut text, "job", id);
+                line(&mut text, "  value", value.escape_ascii());
+            }
             other => panic!("a rule under another's name: {other:?}"),
         }
     }

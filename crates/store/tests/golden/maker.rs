@@ -10,7 +10,7 @@ use tickwheel_engine::{
     Reply, Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord,
     Seq, StoredLease, Tag, Tally, Task, TaskEffect, Terms, Timestamp,
 };
-use tickwheel_store::conformance::{Owner, sample_rule, sample_task};
+use tickwheel_store::conformance::{Owner, sample_job, sample_rule, sample_task};
 
 use super::{PRESENT, Store, golden, listing, open};
 
@@ -104,6 +104,7 @@ fn write(dir: &Path) {
         Some(Counters { ids_reserved: 128, own_numbers: [9, 120, 20_261_123_000_017].into_iter().collect() }),
     );
     life.lay_down(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
+    life.lay_down(vec![sample_job(1_700_000_000_000, b"page 1"), sample_job(9, b"\x00\xff")]);
     life.some(1..40);
     // Months have come near and are split, hours are long past.
     life.wall_ms += 70 * DAY_MS;
@@ -121,6 +122,7 @@ fn write(dir: &Path) {
     life.end(&gone);
     life.commit(Vec::new(), Some(Counters { ids_reserved: 256, own_numbers: OwnNumbers::default() }));
     life.lay_down(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
+    life.lay_down(vec![sample_job(1_700_000_000_000, b"page 2"), (RuleName::Job(9), None)]);
     life.put_big(151);
     drop(life.owner);
     fs::remove_file(dir.join("lock")).expect("removed");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tickwheel_engine::{QueueName, RuleName, ScheduleName, Task};
+use tickwheel_engine::{RuleName, Task};
 use tickwheel_store::salvage::{Fate, Loss, MayHoldEnded, Report, read, write_as};
 use tickwheel_store::{Disk, OpenError, Table, conformance};
 
@@ -27,20 +27,16 @@ pub(crate) struct Outcome {
     pub(crate) changed: BTreeSet<u64>,
     /// In the new directory only: they had ended.
     pub(crate) back: BTreeSet<u64>,
-    /// Queues and schedules whose rules are not what they were.
-    pub(crate) rules_changed: BTreeSet<(QueueName, Option<ScheduleName>)>,
+    /// Names of the rules that are not what they were.
+    pub(crate) rules_changed: BTreeSet<RuleName>,
     pub(crate) is_equal: bool,
 }
 
-fn differing_rules(old: &Table, new: &Table) -> BTreeSet<(QueueName, Option<ScheduleName>)> {
+fn differing_rules(old: &Table, new: &Table) -> BTreeSet<RuleName> {
     let (old, new) = (old.rules(), new.rules());
     let differs =
         old.iter().filter(|rule| !new.contains(rule)).chain(new.iter().filter(|rule| !old.contains(rule)));
-    let names = differs.map(|(name, _)| match name {
-        RuleName::Queue(queue) => (queue.clone(), None),
-        RuleName::Schedule(queue, schedule) => (queue.clone(), Some(schedule.clone())),
-    });
-    names.collect()
+    differs.map(|(name, _)| name.clone()).collect()
 }
 
 /// Salvages it, and holds what the report says against what was there.
@@ -128,7 +124,7 @@ impl Outcome {
     /// Settings and schedules that are not what they were, and that the report does not name.
     pub(crate) fn unnamed_rules(&self) -> usize {
         let named = self.report.losses.iter().flat_map(|loss| &loss.rules);
-        let named: BTreeSet<_> = named.map(|rule| (rule.queue.clone(), rule.schedule.clone())).collect();
+        let named: BTreeSet<_> = named.map(|rule| rule.name.clone()).collect();
         self.rules_changed.iter().filter(|rule| !named.contains(rule)).count()
     }
 

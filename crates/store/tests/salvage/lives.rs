@@ -258,6 +258,31 @@ fn a_schedule_does_not_wait_for_a_task_that_is_lost() {
     assert!(outcome.report.notes.iter().any(|note| note.contains("delayed")), "{:?}", outcome.report.notes);
 }
 
+/// A job is told by its number, in whatever state it is.
+#[test]
+fn a_lost_page_of_a_job_is_told() {
+    let of = |before: Option<&[u8]>, lost: Option<&[u8]>| {
+        let mut life = Life::begin();
+        let job = |value: Option<&[u8]>| Batch {
+            rules: vec![(RuleName::Job(7), value.map(|value| Arc::new(Rule::Job(value.into()))))],
+            ..Batch::default()
+        };
+        life.seq += 1;
+        life.commit(job(before));
+        life.seq += 1;
+        let frame = life.commit(job(lost));
+        life.put(1, "order");
+        let (mut damaged, whole) = life.without_byte(frame, 1);
+        let outcome = salvage(&mut damaged, &whole, "a job").expect("it can be read");
+        let told = outcome.loss().rules.iter().map(|rule| (rule.name.clone(), rule.fate)).collect::<Vec<_>>();
+        (outcome.report.written.jobs, told)
+    };
+    let told = |fate| vec![(RuleName::Job(7), fate)];
+    assert_eq!(of(Some(b"page 1"), Some(b"page 2")), (1, told(RuleFate::PerhapsOlder)));
+    assert_eq!(of(Some(b"page 1"), None), (1, told(RuleFate::PerhapsRemoved)));
+    assert_eq!(of(None, Some(b"page 1")), (0, told(RuleFate::PerhapsLost)));
+}
+
 /// The settings of a queue.
 fn settings(queue: &str, draining: Option<bool>) -> Batch {
     let record = |draining| Arc::new(Rule::Queue(QueueRecord { draining, ..QueueRecord::default() }));
@@ -285,9 +310,10 @@ fn lost_changes_of_settings_are_told_by_name() {
         let loss = outcome.loss();
         assert!(loss.rules_may_be_older && loss.ends_may_be_forgotten, "{loss:?}");
         assert_eq!(outcome.unnamed_rules(), 0, "{loss:?}");
-        loss.rules.iter().map(|rule| (rule.queue.as_str().to_owned(), rule.fate)).collect::<Vec<_>>()
+        loss.rules.iter().map(|rule| (rule.name.clone(), rule.fate)).collect::<Vec<_>>()
     };
-    let told = |fate| vec![("q".to_owned(), fate)];
+    let q = || RuleName::Queue(QueueName::new("q").expect("a name"));
+    let told = |fate| vec![(q(), fate)];
     assert_eq!(of(Some(false), Some(true), None), told(RuleFate::PerhapsOlder));
     assert_eq!(of(Some(false), None, None), told(RuleFate::PerhapsRemoved));
     assert_eq!(of(None, Some(true), None), told(RuleFate::PerhapsLost));
@@ -321,6 +347,6 @@ fn schedules_of_a_lost_block_are_named_by_their_tasks() {
     let outcome = salvage(&mut damaged, &whole, "a block of schedules").expect("it can be read");
     let loss = outcome.loss();
     assert_eq!((loss.unit, loss.rules.len(), loss.rules_may_be_older), (Unit::Block, 1, true), "{loss:?}");
-    assert_eq!(loss.rules[0].schedule.as_ref().map(|name| name.as_str()), Some("nightly"));
+    assert!(matches!(&loss.rules[0].name, RuleName::Schedule(_, name) if name.as_str() == "nightly"));
     assert_eq!((loss.rules[0].fate, outcome.unnamed_rules()), (RuleFate::PerhapsLost, 0));
 }

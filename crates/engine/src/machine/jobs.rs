@@ -1,0 +1,102 @@
+//! Jobs: a number and a value each. Their owner writes the values and knows what they mean.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Engine;
+use crate::answer::{Answer, JobError};
+use crate::command::{ChangeJob, JOB_BYTES_MAX};
+use crate::input::CallId;
+use crate::settings::{Rule, RuleName};
+use crate::time::{Now, Seq};
+
+/// At most this many jobs are kept: all of them are in memory, and in every checkpoint.
+const JOBS_MAX: usize = 10_000;
+/// At most this many bytes may the values of all jobs have when another one begins.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// All jobs by number.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    by_id: BTreeMap<u64, Arc<[u8]>>,
+    /// Bytes of all values.
+    bytes: u64,
+    /// The last change of a job.
+    changed: Seq,
+}
+
+impl Jobs {
+    /// Takes over a job that the store has.
+    pub(super) fn restore(&mut self, id: u64, value: &Arc<[u8]>) {
+        self.set(id, Some(Arc::clone(value)));
+    }
+
+    fn set(&mut self, id: u64, value: Option<Arc<[u8]>>) {
+        let bytes = |value: &Arc<[u8]>| value.len() as u64;
+        self.bytes += value.as_ref().map_or(0, bytes);
+        let before = match value {
+            Some(value) => self.by_id.insert(id, value),
+            None => self.by_id.remove(&id),
+        };
+        self.bytes -= before.as_ref().map_or(0, bytes);
+    }
+
+    fn newest(&self) -> Option<u64> {
+        self.by_id.last_key_value().map(|(&id, _)| id)
+    }
+
+    /// The number of a new job. The clock has a part in it, so that a job of an emptied directory does not get the number of an older one.
+    fn next_id(&self, now: Now) -> Result<u64, JobError> {
+        let behind = self.newest().map_or(Some(1), |newest| newest.checked_add(1));
+        behind.map(|behind| behind.max(now.wall.as_tick())).ok_or_else(|| self.too_many())
+    }
+
+    fn too_many(&self) -> JobError {
+        JobError::TooMany { jobs: self.by_id.len(), bytes: self.bytes }
+    }
+
+    /// Which job gets which value by this change, if it may be.
+    fn check(&self, now: Now, change: ChangeJob) -> Result<(u64, Option<Arc<[u8]>>), JobError> {
+        let (id, value) = match change {
+            ChangeJob::Begin { value } => (self.next_id(now)?, Some(value)),
+            ChangeJob::Keep { id, value } => (id, Some(value)),
+            ChangeJob::Forget { id } => (id, None),
+        };
+        let is_kept = self.by_id.contains_key(&id);
+        match &value {
+            None if !is_kept => Err(JobError::NotFound),
+            None if self.newest() == Some(id) => Err(JobError::Newest),
+            Some(value) if value.len() > JOB_BYTES_MAX => Err(JobError::TooLong { limit: JOB_BYTES_MAX }),
+            Some(value)
+                if !is_kept
+                    && (self.by_id.len() >= JOBS_MAX || self.bytes + value.len() as u64 > BYTES_MAX) =>
+            {
+                Err(self.too_many())
+            }
+            _ => Ok((id, value)),
+        }
+    }
+}
+
+impl Engine {
+    /// A full disk refuses no change of a job: jobs are what makes room.
+    pub(super) fn change_job(&mut self, now: Now, call: CallId, change: ChangeJob) {
+        let answer = self.jobs.check(now, change).map(|(id, value)| {
+            self.jobs.set(id, value.clone());
+            self.jobs.changed = self.next_seq();
+            if !crate::planted::is("job-in-memory-only") {
+                self.note_rule((RuleName::Job(id), value.map(|value| Arc::new(Rule::Job(value)))));
+            }
+            id
+        });
+        self.answer(call, Answer::ChangeJob(answer));
+    }
+
+    pub(super) fn list_jobs(&mut self, call: CallId) {
+        let answer = match self.doubt_since(self.jobs.changed) {
+            Some(why) => Err(why),
+            None => Ok(self.jobs.by_id.iter().map(|(&id, value)| (id, Arc::clone(value))).collect()),
+        };
+        self.answer(call, Answer::Jobs(answer));
+    }
+}
