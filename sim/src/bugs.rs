@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A task that comes back breaks P5 if it was cancelled and P4 if it was acked; the seed decides which comes first. A
 /// task that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 49] = [
+pub const BUGS: [Bug; 50] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -73,6 +73,7 @@ pub const BUGS: [Bug; 49] = [
     bug("lease-ends-before-told", &["P4"]),
     bug("import-of-what-ended", &["P4", "P5"]),
     bug("import-beside-what-is-far", &["P1", "P4", "P5", "P6"]),
+    bug("job-in-memory-only", &["P1"]),
 ];
 
 /// The number of seeds that have to fail before it is said on which promise a bug was found.

@@ -16,6 +16,8 @@ pub struct Coverage {
     pub calls: u64,
     /// Calls of the planner, about schedules and their tasks.
     pub planned: u64,
+    /// Calls of the keeper, about jobs.
+    pub kept: u64,
     /// Calls repeated because no answer came.
     pub retries: u64,
     /// Calls that came late, twice or not at all.
@@ -126,6 +128,7 @@ impl AddAssign for Coverage {
         self.steps += other.steps;
         self.calls += other.calls;
         self.planned += other.planned;
+        self.kept += other.kept;
         self.retries += other.retries;
         self.mishaps += other.mishaps;
         self.undelivered += other.undelivered;
@@ -184,12 +187,13 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "rates and timed pauses {}, queues forgotten {} (not empty {}), sleeps with a lease waiting {}; schedules: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            "rates and timed pauses {}, queues forgotten {} (not empty {}), sleeps with a lease waiting {}; schedules: calls {}; jobs: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
             self.gates,
             self.forgotten,
             self.not_empty,
             self.waits,
             self.planned,
+            self.kept,
             self.mishaps,
             self.lost,
             self.undelivered,

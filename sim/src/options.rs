@@ -99,6 +99,8 @@ pub struct Options {
     pub tight_percent: u64,
     /// Percent of the holds that forget a queue instead.
     pub delete_percent: u64,
+    /// Percent of steps at which the keeper does something with its jobs.
+    pub jobs_percent: u64,
     /// Percent of the calls that import a task.
     pub import_percent: u64,
 }
@@ -106,7 +108,7 @@ pub struct Options {
 /// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 46] = [
+const FIELDS: [Field; 47] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -153,6 +155,7 @@ const FIELDS: [Field; 46] = [
     ("tight-percent", |o| &mut o.tight_percent),
     ("delete-percent", |o| &mut o.delete_percent),
     ("import-percent", |o| &mut o.import_percent),
+    ("jobs-percent", |o| &mut o.jobs_percent),
 ];
 
 impl Options {
@@ -207,6 +210,7 @@ impl Options {
             tight_percent: rng.pick(&[0, 50, 100]),
             delete_percent: rng.pick(&[0, 30]),
             import_percent: rng.pick(&[0, 5, 20]),
+            jobs_percent: rng.pick(&[0, 0, 5, 20]),
         }
     }
 

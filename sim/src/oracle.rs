@@ -48,6 +48,7 @@
 mod call;
 mod clock;
 mod forecast;
+pub mod jobs;
 mod key;
 mod limits;
 mod rate;

@@ -3,6 +3,7 @@
 mod calm;
 mod clients;
 mod clock;
+mod jobs;
 mod life;
 mod lists;
 mod probe;
@@ -17,6 +18,7 @@ use tickwheel_store::DiskStore;
 
 use self::clients::Client;
 use self::clock::Clocks;
+use self::jobs::Keeper;
 use self::rota::Planner;
 use crate::bounds::Bounds;
 use crate::coverage::Coverage;
@@ -113,6 +115,7 @@ struct World {
     oracle: Oracle,
     workload: Workload,
     planner: Planner,
+    keeper: Keeper,
     clients: Vec<Client>,
     open: BTreeMap<CallId, Call>,
     /// Leases that may wait in the server until something is ready.
@@ -144,6 +147,7 @@ impl World {
         Self {
             workload: Workload::new(&options, rng.split()),
             planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
+            keeper: Keeper::new(&options, Rng::new(seed ^ 0x6a6f_6273)),
             forecasts: Rng::new(seed ^ 0x666f_7265),
             glitches: Rng::new(seed ^ 0x676c_6974),
             slips: Rng::new(seed ^ 0x736c_6970),
@@ -221,6 +225,7 @@ impl World {
         let client = self.rng.index(self.clients.len());
         self.send(client)?;
         self.plan();
+        self.keep_jobs();
         self.receive();
         self.switch.set(self.rng.chance(self.options.disk_percent));
         self.look_for_room();
@@ -236,7 +241,7 @@ impl World {
 
     /// Whether no call is open.
     fn nobody_waits(&self) -> bool {
-        self.open.is_empty() && !self.planner.is_waiting()
+        self.open.is_empty() && !self.planner.is_waiting() && !self.keeper.is_waiting()
     }
 
     fn pass_time(&mut self) -> Step {

@@ -54,6 +54,7 @@ impl World {
     /// the next, so whatever needs another one is late.
     pub(super) fn drain(&mut self) -> Step {
         self.let_go()?;
+        self.all_jobs_are_kept()?;
         self.end_schedules()?;
         loop {
             self.count_step()?;

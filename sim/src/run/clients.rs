@@ -169,6 +169,7 @@ impl World {
         }
         self.waiting.clear();
         self.planner.forget();
+        self.keeper.forget();
         self.wire.clear();
         self.returning.clear();
         self.inputs.clear();

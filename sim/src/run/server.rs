@@ -107,7 +107,7 @@ impl World {
     }
 
     fn take_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
-        if self.answer_planner(id.0, &answer)? {
+        if self.answer_planner(id.0, &answer)? || self.answer_keeper(id.0, &answer)? {
             return Ok(());
         }
         let call = self.open.remove(&id).expect("answers come to open calls");

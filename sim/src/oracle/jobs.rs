@@ -1,0 +1,142 @@
+//! Jobs: what is kept of each stands as it was kept last, a number is one job's for ever, and a full disk refuses none. Kept from what calls were
+//! told; like the rest of the oracle it knows nothing of the product.
+//!
+//! One client asks, one call at a time. What a crash leaves in doubt it looks up before it goes on.
+
+use std::collections::BTreeMap;
+
+use super::Violation;
+
+/// A change of a job. Values are numbers here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new job with this value.
+    Begin(u64),
+    /// The job with the first number has the second as its value.
+    Keep(u64, u64),
+    /// The job with this number is forgotten.
+    Forget(u64),
+}
+
+/// All that is known of jobs.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    jobs: BTreeMap<u64, u64>,
+    /// A change that may have happened or not.
+    open: Option<Change>,
+    /// The highest number that a job has had.
+    highest: u64,
+}
+
+impl Ledger {
+    /// Whether a change may have happened or not, so that only a look is of use.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The numbers of the jobs.
+    pub fn ids(&self) -> impl Iterator<Item = u64> {
+        self.jobs.keys().copied()
+    }
+
+    /// A change is under way.
+    pub fn called(&mut self, change: Change) {
+        self.open = Some(change);
+    }
+
+    /// The change has not happened.
+    pub fn refused(&mut self) {
+        self.open = None;
+    }
+
+    /// The change has happened, to the job with this number.
+    ///
+    /// # Errors
+    /// It cannot have happened like that.
+    pub fn done(&mut self, id: u64) -> Result<(), Violation> {
+        match self.open.take() {
+            Some(Change::Begin(value)) if id > self.highest => {
+                self.jobs.insert(id, value);
+                self.highest = id;
+            }
+            Some(Change::Keep(of, value)) if of == id => drop(self.jobs.insert(id, value)),
+            Some(Change::Forget(of)) if of == id => drop(self.jobs.remove(&id)),
+            other => return bad("P6", format!("{other:?} was answered {id}, after {}", self.highest)),
+        }
+        Ok(())
+    }
+
+    /// All jobs were shown. No change is under way but one that a crash left in doubt.
+    ///
+    /// # Errors
+    /// Others were to be shown.
+    pub fn seen(&mut self, shown: &BTreeMap<u64, u64>) -> Result<(), Violation> {
+        if *shown == self.jobs {
+            self.open = None;
+            return Ok(());
+        }
+        let before = self.clone();
+        let id = match self.open {
+            Some(Change::Begin(_)) => shown.last_key_value().map_or(0, |(&id, _)| id),
+            Some(Change::Keep(id, _) | Change::Forget(id)) => id,
+            None => 0,
+        };
+        if self.open.is_some() && self.done(id).is_ok() && *shown == self.jobs {
+            return Ok(());
+        }
+        bad("P1", format!("{shown:?} are shown, of {before:?}"))
+    }
+}
+
+fn bad(promise: &'static str, what: String) -> Result<(), Violation> {
+    Err(Violation { promise, what: format!("jobs: {what}"), story: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promise(verdict: Result<(), Violation>) -> Option<&'static str> {
+        verdict.err().map(|violation| violation.promise)
+    }
+
+    /// Job 5 was kept with value 1; then this change was called and a crash came.
+    fn after(change: Change) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.called(Change::Begin(1));
+        ledger.done(5).expect("a new number");
+        ledger.called(change);
+        ledger
+    }
+
+    #[test]
+    fn a_crash_leaves_a_change_in_doubt_and_a_look_ends_that() {
+        for (change, happened) in [
+            (Change::Begin(2), BTreeMap::from([(5, 1), (9, 2)])),
+            (Change::Keep(5, 2), BTreeMap::from([(5, 2)])),
+            (Change::Forget(5), BTreeMap::new()),
+        ] {
+            for shown in [happened, BTreeMap::from([(5, 1)])] {
+                let mut ledger = after(change);
+                ledger.seen(&shown).expect("either may stand");
+                assert!(!ledger.is_in_doubt());
+                assert_eq!(ledger.seen(&shown), Ok(()), "{change:?}");
+                let other = BTreeMap::from([(5, 7)]);
+                assert_eq!(promise(ledger.seen(&other)), Some("P1"), "{change:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_is_one_jobs_for_ever() {
+        let mut ledger = after(Change::Forget(5));
+        ledger.done(5).expect("forgotten");
+        ledger.called(Change::Begin(2));
+        assert_eq!(promise(ledger.clone().done(5)), Some("P6"));
+        assert_eq!(promise(ledger.clone().seen(&BTreeMap::from([(4, 2)]))), Some("P1"));
+        ledger.done(6).expect("a new number");
+        ledger.called(Change::Keep(6, 3));
+        assert_eq!(promise(ledger.done(7)), Some("P6"));
+    }
+}
