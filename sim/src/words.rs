@@ -251,7 +251,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 oracle::Act::Run => product::Act::Run,
                 oracle::Act::Lease { lease_ms } => product::Act::Lease { lease_ms: Some(lease_ms) },
             };
-            product::Command::ById(product::ById { id: *id, act, within: None, except: None })
+            product::Command::ById(product::ById { id: *id, act, within: None })
         }
         Verb::Lease { max, lease_ms } => product::Command::Lease(product::Lease {
             max: *max,

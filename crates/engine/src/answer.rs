@@ -8,7 +8,7 @@ use crate::import::{ImportOutcome, Imported};
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
-use crate::settings::QueueSettings;
+use crate::settings::{JobValue, QueueSettings};
 use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -57,7 +57,7 @@ pub enum Answer {
     /// To a change of a job: its number.
     ChangeJob(Result<u64, JobError>),
     /// To a read of all jobs: numbers and values, in the order of the numbers.
-    Jobs(Result<Vec<(u64, Arc<[u8]>)>, Unavailable>),
+    Jobs(Result<Vec<(u64, JobValue)>, Unavailable>),
     /// To stats.
     Stats(Result<Box<Stats>, Unavailable>),
     /// To an import of tasks.

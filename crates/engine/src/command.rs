@@ -10,7 +10,7 @@ use crate::answer::{
 use crate::import::{ImportSchedule, ImportTasks};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
-use crate::settings::{QueueRecord, QueueSettings};
+use crate::settings::{JobValue, QueueRecord, QueueSettings};
 use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -335,8 +335,6 @@ pub struct ById {
     pub act: Act,
     /// Only if the name of its queue begins with this; else there is no such task.
     pub within: Option<Arc<str>>,
-    /// Not if it is in this queue; else there is no such task.
-    pub except: Option<QueueName>,
 }
 
 /// What to do to a task that is known by its id.
@@ -411,14 +409,14 @@ pub enum ChangeJob {
     /// Keeps a new job. The answer has its number, which is higher than the numbers of all jobs before.
     Begin {
         /// Its value, at most [`JOB_BYTES_MAX`].
-        value: Arc<[u8]>,
+        value: JobValue,
     },
     /// Gives a job another value. A job that is not kept yet, from another store, comes with its number.
     Keep {
         /// The number.
         id: u64,
         /// The new value, at most [`JOB_BYTES_MAX`].
-        value: Arc<[u8]>,
+        value: JobValue,
     },
     /// Forgets a job. The job with the highest number stays, because the next number is counted from it.
     Forget {

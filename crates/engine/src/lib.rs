@@ -52,7 +52,7 @@ pub use seam::{
     Acquired, Batch, Census, Counters, Filter, Found, Guard, OwnNumbers, Page, Place, Population, Reply,
     Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
-pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
+pub use settings::{JobValue, QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task,

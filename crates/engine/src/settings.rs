@@ -113,9 +113,12 @@ pub enum Rule {
     Queue(QueueRecord),
     /// Of a schedule.
     Schedule(ScheduleRecord),
-    /// Of a job: bytes that its owner writes and reads. They mean nothing here.
-    Job(Arc<[u8]>),
+    /// Of a job.
+    Job(JobValue),
 }
+
+/// What is kept of a job: bytes that its owner writes and reads. They mean nothing here.
+pub type JobValue = Arc<[u8]>;
 
 /// What became of a rule: it stands like this, or `None`: it is gone.
 pub type RuleEffect = (RuleName, Option<Arc<Rule>>);

@@ -42,7 +42,7 @@ pub use tickwheel_engine::{
     CatchUp, ChangeJob, ChangeQueue, Command, Dead, Death, DeleteSchedule, Due, Existing, Extend, Extra,
     FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get, GetError, GetSchedule, Group,
     IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported,
-    JOB_BYTES_MAX, JobError, Key, LATENESS_BOUNDS_MS, LEASE_MS_DEFAULT, Lease, Leased, List,
+    JOB_BYTES_MAX, JobError, JobValue, Key, LATENESS_BOUNDS_MS, LEASE_MS_DEFAULT, Lease, Leased, List,
     ListAllSchedules, ListAllTasks, ListQueues, ListSchedules, Moment, Nack, NackError, NackHow, NameError,
     NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Present, Put, PutError,
     PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError,

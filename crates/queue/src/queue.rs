@@ -10,10 +10,11 @@ use std::time::Duration;
 use tickwheel_engine::{
     Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeJob, ChangeQueue,
     Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, ImportOutcome,
-    ImportSchedule, ImportTasks, Imported, JobError, Lease, Leased, List, ListAllSchedules, ListAllTasks,
-    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
-    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stats,
-    Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+    ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, Leased, List, ListAllSchedules,
+    ListAllTasks, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError,
+    PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError,
+    ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer,
+    Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -192,7 +193,7 @@ impl Queue {
     /// let close = QueueName::new("close")?;
     /// let put = Put::new(&close, Key::new("order:1")?).after(std::time::Duration::from_secs(1_800));
     /// let id = queue.put(put).wait()?.task.id;
-    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None, except: None }).wait()? else { panic!("a task") };
+    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None }).wait()? else { panic!("a task") };
     /// assert_eq!(task.key.as_str(), "order:1");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -417,12 +418,12 @@ impl Queue {
     /// assert_eq!(queue.jobs().wait()?, [(id, b"page 2".as_slice().into())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn begin_job(&self, value: impl Into<Arc<[u8]>>) -> Pending<u64, JobError> {
+    pub fn begin_job(&self, value: impl Into<JobValue>) -> Pending<u64, JobError> {
         self.change_job(ChangeJob::Begin { value: value.into() })
     }
 
     /// Gives a job another value. A job of another store comes with its number this way.
-    pub fn keep_job(&self, id: u64, value: impl Into<Arc<[u8]>>) -> Pending<u64, JobError> {
+    pub fn keep_job(&self, id: u64, value: impl Into<JobValue>) -> Pending<u64, JobError> {
         self.change_job(ChangeJob::Keep { id, value: value.into() })
     }
 
@@ -439,7 +440,7 @@ impl Queue {
     }
 
     /// All jobs that are kept, in the order of their numbers.
-    pub fn jobs(&self) -> Pending<Vec<(u64, Arc<[u8]>)>, Unavailable> {
+    pub fn jobs(&self) -> Pending<Vec<(u64, JobValue)>, Unavailable> {
         self.call(Command::Jobs, |answer| match answer {
             Answer::Jobs(result) => result,
             other => unreachable!("a read of all jobs was answered with {other:?}"),

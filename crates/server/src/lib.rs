@@ -37,6 +37,7 @@ pub use listen::tls::{TlsError, TlsFiles};
 pub use server::Server;
 pub use service::backups::BackupDirError;
 pub use service::drain::Drain;
+pub use service::jobs_of_before::take_over_jobs;
 pub use service::limits::Limits;
 pub use start_error::StartError;
 pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};

@@ -44,7 +44,10 @@ pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
         Err(OpenError::Store(StoreError::WrongClock { .. })) => by(other).open(directory),
         opened => opened,
     };
-    opened.with_context(|| format!("failed to open {}", directory.display()))
+    let queue = opened.with_context(|| format!("failed to open {}", directory.display()))?;
+    wait_for(tickwheel_server::take_over_jobs(&queue))?
+        .with_context(|| format!("failed to take over the jobs in {}", directory.display()))?;
+    Ok(queue)
 }
 
 /// Waits for what is done with a queue.

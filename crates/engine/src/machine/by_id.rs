@@ -17,9 +17,7 @@ impl ById {
     /// Whether this task is the one that is meant.
     fn means(&self, task: &Task) -> bool {
         let within = self.within.as_deref();
-        task.id == self.id
-            && within.is_none_or(|within| task.queue.as_str().starts_with(within))
-            && self.except.as_ref() != Some(&task.queue)
+        task.id == self.id && within.is_none_or(|within| task.queue.as_str().starts_with(within))
     }
 }
 

@@ -7,7 +7,7 @@ use super::Engine;
 use crate::answer::{Answer, JobError};
 use crate::command::{ChangeJob, JOB_BYTES_MAX};
 use crate::input::CallId;
-use crate::settings::{Rule, RuleName};
+use crate::settings::{JobValue, Rule, RuleName};
 use crate::time::{Now, Seq};
 
 /// At most this many jobs are kept: all of them are in memory, and in every checkpoint.
@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 16 << 20;
 /// All jobs by number.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    by_id: BTreeMap<u64, Arc<[u8]>>,
+    by_id: BTreeMap<u64, JobValue>,
     /// Bytes of all values.
     bytes: u64,
     /// The last change of a job.
@@ -27,12 +27,12 @@ pub(super) struct Jobs {
 
 impl Jobs {
     /// Takes over a job that the store has.
-    pub(super) fn restore(&mut self, id: u64, value: &Arc<[u8]>) {
+    pub(super) fn restore(&mut self, id: u64, value: &JobValue) {
         self.set(id, Some(Arc::clone(value)));
     }
 
-    fn set(&mut self, id: u64, value: Option<Arc<[u8]>>) {
-        let bytes = |value: &Arc<[u8]>| value.len() as u64;
+    fn set(&mut self, id: u64, value: Option<JobValue>) {
+        let bytes = |value: &JobValue| value.len() as u64;
         self.bytes += value.as_ref().map_or(0, bytes);
         let before = match value {
             Some(value) => self.by_id.insert(id, value),
@@ -56,7 +56,7 @@ impl Jobs {
     }
 
     /// Which job gets which value by this change, if it may be.
-    fn check(&self, now: Now, change: ChangeJob) -> Result<(u64, Option<Arc<[u8]>>), JobError> {
+    fn check(&self, now: Now, change: ChangeJob) -> Result<(u64, Option<JobValue>), JobError> {
         let (id, value) = match change {
             ChangeJob::Begin { value } => (self.next_id(now)?, Some(value)),
             ChangeJob::Keep { id, value } => (id, Some(value)),

@@ -5,7 +5,7 @@ use tickwheel_engine::*;
 use crate::world::*;
 
 fn by_id(world: &mut World, id: u64, act: Act) -> Result<Acted, ByIdError> {
-    let Answer::ById(result) = world.ask(Command::ById(ById { id, act, within: None, except: None })) else {
+    let Answer::ById(result) = world.ask(Command::ById(ById { id, act, within: None })) else {
         panic!("another answer")
     };
     result
@@ -70,9 +70,7 @@ fn a_task_is_found_by_its_id_in_whatever_queue_it_is() {
     assert_eq!(by_id(&mut world, 99_999, Act::Get), Err(ByIdError::NotFound));
     for (id, found) in [(other, true), (far, false)] {
         let within = Some("shop/".into());
-        let Answer::ById(result) =
-            world.ask(Command::ById(ById { id, act: Act::Cancel, within, except: None }))
-        else {
+        let Answer::ById(result) = world.ask(Command::ById(ById { id, act: Act::Cancel, within })) else {
             panic!("another answer")
         };
         assert_eq!(result.is_ok(), found, "{result:?}");
@@ -277,7 +275,7 @@ fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
 fn two_looks_in_one_reply_see_the_same() {
     let mut world = World::new();
     let id = world.put_in("a", YEAR_MS).task.id;
-    let act = |act| Command::ById(ById { id, act, within: None, except: None });
+    let act = |act| Command::ById(ById { id, act, within: None });
     let lease = || act(Act::Lease { lease_ms: None });
     world.hold_reads = true;
     let leases = world.send_together([lease(), lease()]);

@@ -14,7 +14,9 @@ use crate::access::tokens::{Grant, Right, Tokens, TokensError};
 use crate::base::watched::{Watched, warn_if_others_read};
 use crate::doors::http::path::decode;
 use crate::events;
-use crate::service::job;
+
+/// The name of the queue in which earlier releases kept their jobs. No client can use it, so that no task of a client is taken for a job.
+pub(crate) const OWN_QUEUE: &str = "$jobs";
 
 /// Knows the tokens.
 #[derive(Debug)]
@@ -94,7 +96,7 @@ impl Guard {
         let need = need(&parts.method, parts.uri.path());
         let grant = self.granted(&parts.headers, &need)?;
         if let Need::In(_, queue) = &need
-            && queue == job::QUEUE
+            && queue == OWN_QUEUE
             && !parts.method.is_safe()
         {
             return Err(Problem::own_queue(queue).into());

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use tickwheel_api::{JobBody, JobState, Problem, TaskFilter};
-use tickwheel_queue::{Cancel, Get, GetError, Put, PutError, PutMode, Queue, Unavailable};
+use tickwheel_api::{JobBody, JobState, Problem};
+use tickwheel_queue::{JobError, Queue};
 use tokio::sync::Notify;
 
 use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
 use crate::base::stopping::Stopping;
 use crate::events;
-use crate::service::bulk::{Bulk, PAGE};
-use crate::service::job::{self, Job};
+use crate::service::bulk::Bulk;
+use crate::service::job::Job;
+use crate::service::jobs_of_before::take_over_jobs;
 use crate::service::limits::Limits;
 use crate::service::turns::Turns;
 use crate::translate;
@@ -23,13 +23,10 @@ const WORKING_MAX: usize = 4;
 /// Jobs that are over and can still be looked at.
 const OVER_MAX: usize = 100;
 
-/// The time between two tries to keep the end of a job on a full disk.
-const ROOM_ASKED: Duration = Duration::from_secs(1);
-
 /// A job, held while it is changed and until the change is kept.
 type Held = Arc<tokio::sync::Mutex<Job>>;
 
-/// Starts jobs and knows those that are under way; those that are over stand in the queue `$jobs` alone.
+/// Starts jobs and knows those that are under way; those that are over stand in the store alone.
 #[derive(Clone)]
 pub(crate) struct Jobs {
     queue: Queue,
@@ -39,6 +36,8 @@ pub(crate) struct Jobs {
     /// Those of one caller.
     share_max: usize,
     running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    /// One job begins at a time, so that no more get a place than there are.
+    beginning: Arc<tokio::sync::Mutex<()>>,
     turns: Turns,
 }
 
@@ -70,14 +69,16 @@ impl Jobs {
     pub(crate) fn new(queue: Queue, stopping: Stopping, limits: &Limits) -> Self {
         let turns = Turns::new(WORKING_MAX);
         let Limits { jobs: max, jobs_per_caller: share_max, .. } = *limits;
-        Self { queue, stopping, max, share_max, running: Arc::default(), turns }
+        Self { queue, stopping, max, share_max, running: Arc::default(), beginning: Arc::default(), turns }
     }
 
-    /// Goes on with the jobs that the last end of the server left, which have one turn together among the callers. Those that it cannot read are told of and left alone.
+    /// Goes on with the jobs that the last end of the server left, also if that was of an earlier release. They have one turn together among the
+    /// callers. Those that it cannot read are told of and left alone.
     ///
     /// # Errors
     /// 503 if the queue cannot be looked at.
     pub(crate) async fn resume(&self) -> Result<(), Problem> {
+        take_over_jobs(&self.queue).await.map_err(|error| not_kept(&error))?;
         for job in self.kept().await? {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
@@ -96,7 +97,7 @@ impl Jobs {
     }
 
     /// A new job of this caller, kept before this returns; it is started even if nobody waits for that any more. A full disk does not hinder it,
-    /// for it makes room: then it is kept as soon as it can be.
+    /// for it makes room.
     ///
     /// # Errors
     /// 429: too many are under way; the problem names the limit. 503: it cannot be kept.
@@ -110,58 +111,28 @@ impl Jobs {
     }
 
     async fn begin(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
+        let _alone = self.beginning.lock().await;
         // A call that is refused makes the server forget no job.
         self.check_room(&self.running(), caller)?;
-        let last = self.forget_oldest().await?;
-        // By the clock, so that the number of a job of an emptied server is not another's now.
-        let id = self.queue.now().as_tick().max(last.map_or(0, |last| last + 1));
-        let mut job = Job::new(id, bulk, of);
-        loop {
-            let place = self.enter(caller, &mut job)?;
-            let put = Put { mode: PutMode::Create, ..job.put() };
-            match self.queue.put(put).await {
-                Ok(_) => {}
-                Err(PutError::Unavailable(Unavailable::Full { .. })) => {
-                    tracing::warn!(
-                        event = events::JOB_NOT_KEPT,
-                        id = job.body.id,
-                        "the disk is full: a job is begun, and ends with the server until it can be kept"
-                    );
-                }
-                Err(PutError::Live { .. }) => {
-                    drop(place);
-                    job.body.id += 1;
-                    continue;
-                }
-                Err(error) => return Err(not_kept(&error)),
-            }
-            let JobBody { id, queue, action, of, .. } = &job.body;
-            tracing::info!(
-                event = events::JOB_BEGUN,
-                id,
-                queue,
-                action = action.name(),
-                total = of,
-                "a job begins"
-            );
-            self.go(place);
-            return Ok(job.body);
-        }
+        self.forget_oldest().await?;
+        let mut job = Job::new(bulk, of);
+        job.body.id = self.queue.begin_job(job.value()).await.map_err(|error| not_kept(&error))?;
+        let body = job.body.clone();
+        let JobBody { id, queue, action, of, .. } = &body;
+        tracing::info!(
+            event = events::JOB_BEGUN,
+            id,
+            queue,
+            action = action.name(),
+            total = of,
+            "a job begins"
+        );
+        self.go(self.place(&mut self.running(), job, Some(caller)));
+        Ok(body)
     }
 
-    /// Takes one of the places, under a number that no job under way has.
-    ///
     /// # Errors
-    /// 429: there is none for this caller.
-    fn enter(&self, caller: Producer, job: &mut Job) -> Result<Place, Refusal> {
-        let mut running = self.running();
-        self.check_room(&running, caller)?;
-        while running.contains_key(&job.body.id) {
-            job.body.id += 1;
-        }
-        Ok(self.place(&mut running, job.clone(), Some(caller)))
-    }
-
+    /// 429: there is no place for another job of this caller.
     fn check_room(&self, running: &BTreeMap<u64, Running>, caller: Producer) -> Result<(), Refusal> {
         let Self { max, share_max, .. } = *self;
         let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
@@ -243,31 +214,18 @@ impl Jobs {
         }
     }
 
-    /// Keeps how far a job is; where it is over, this waits for room on the disk. False: it does not go on.
+    /// Keeps how far a job is. False: it does not go on.
     async fn keep_on(&self, held: &Held) -> bool {
-        let mut job = held.lock().await;
-        loop {
-            match self.keep(&job).await {
-                Ok(true) => break,
-                // A later page is kept, and it makes room.
-                Ok(false) if job.is_running() => break,
-                // A look at it does not have to wait for that.
-                Ok(false) if !self.stopping.is_given() => {
-                    drop(job);
-                    tokio::time::sleep(ROOM_ASKED).await;
-                    job = held.lock().await;
-                }
-                Err(error) if !self.stopping.is_given() => {
-                    // What was kept last says that it is under way, so the next start goes on with it.
-                    let (id, queue) = (job.body.id, &job.body.queue);
-                    tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
-                    return false;
-                }
-                Ok(false) | Err(_) => return false,
+        let job = held.lock().await;
+        let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
+        if let Err(error) = self.keep(&job).await {
+            if !self.stopping.is_given() {
+                // What was kept last says that it is under way, so the next start goes on with it.
+                tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
             }
+            return false;
         }
         if !job.is_running() {
-            let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
             tracing::info!(
                 event = events::JOB_OVER,
                 id,
@@ -282,13 +240,9 @@ impl Jobs {
         job.is_running()
     }
 
-    /// Writes down how far a job is; false: the disk is full.
-    async fn keep(&self, job: &Job) -> Result<bool, PutError> {
-        match self.queue.put(job.put()).await {
-            Ok(_) => Ok(true),
-            Err(PutError::Unavailable(Unavailable::Full { .. })) => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// Writes down how far a job is.
+    async fn keep(&self, job: &Job) -> Result<(), JobError> {
+        self.queue.keep_job(job.body.id, job.value()).await.map(drop)
     }
 
     /// The job of this number.
@@ -297,11 +251,7 @@ impl Jobs {
         if let Some(held) = held {
             return Ok(Some(held.lock().await.clone()));
         }
-        match self.queue.get(Get::new(&job::queue(), job::key(id))).await {
-            Ok(task) => Ok(Job::read(&task.body.payload)),
-            Err(GetError::Unavailable(error)) => Err(translate::unavailable(&error)),
-            Err(_) => Ok(None),
-        }
+        Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
     }
 
     /// Stops it, if it is under way; what has begun of it is ended.
@@ -316,53 +266,39 @@ impl Jobs {
             let mut job = held.lock().await;
             if job.is_running() {
                 let stopped = stopped(&job);
-                // Where there is no room it is kept as soon as there is.
                 self.keep(&stopped).await.map_err(|error| not_kept(&error))?;
                 *job = stopped;
                 told.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
             // It could go no further, and the next start would go on with it.
-            self.queue.put(stopped(&job).put()).await.map_err(|error| not_kept(&error))?;
+            self.keep(&stopped(&job)).await.map_err(|error| not_kept(&error))?;
         }
         Ok(())
     }
 
-    /// All jobs that are kept, the oldest first.
+    /// All jobs that are kept, the oldest first. Those that it cannot read are told of.
     pub(crate) async fn kept(&self) -> Result<Vec<Job>, Problem> {
-        let (mut jobs, mut after) = (Vec::new(), None);
-        let at = Some(job::DUE_AT_MS);
-        let filter = TaskFilter { due_from_ms: at, due_to_ms: at, ..TaskFilter::default() };
-        loop {
-            let list = translate::list(&job::queue(), &filter, PAGE, after);
-            let page = self.queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
-            for task in page.tasks {
-                match Job::read(&task.body.payload) {
-                    Some(job) => jobs.push(job),
-                    None => tracing::warn!(
-                        event = events::JOB_UNREADABLE,
-                        id = task.id,
-                        "a task is no job, though it stands in the queue of jobs"
-                    ),
-                }
+        let kept = self.queue.jobs().await.map_err(|error| translate::unavailable(&error))?;
+        let read = |(id, value): (u64, Arc<[u8]>)| {
+            let job = Job::read(id, &value);
+            if job.is_none() {
+                tracing::warn!(event = events::JOB_UNREADABLE, id, "the record of a job cannot be read");
             }
-            after = page.next;
-            if after.is_none() {
-                jobs.sort_unstable_by_key(|job| job.body.id);
-                return Ok(jobs);
-            }
-        }
+            job
+        };
+        Ok(kept.into_iter().filter_map(read).collect())
     }
 
-    /// Leaves room among the jobs that are over for one more; the last number that is taken.
-    async fn forget_oldest(&self) -> Result<Option<u64>, Problem> {
+    /// Leaves room among the jobs that are over for one more.
+    async fn forget_oldest(&self) -> Result<(), Problem> {
         let kept = self.kept().await?;
         let over: Vec<_> = kept.iter().filter(|job| !job.is_running()).collect();
         for job in over.iter().take((over.len() + 1).saturating_sub(OVER_MAX)) {
-            // One that has gone meanwhile is what is wanted.
-            let _gone = self.queue.cancel(Cancel::new(&job::queue(), job::key(job.body.id))).await;
+            // One that stays is forgotten by the next job.
+            let _gone = self.queue.forget_job(job.body.id).await;
         }
-        Ok(kept.last().map(|job| job.body.id))
+        Ok(())
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Running>> {
@@ -370,19 +306,22 @@ impl Jobs {
     }
 }
 
-fn not_kept(error: &PutError) -> Problem {
+fn not_kept(error: &JobError) -> Problem {
     match error {
-        PutError::Unavailable(error) => translate::unavailable(error),
+        JobError::Unavailable(error) => translate::unavailable(error),
+        JobError::TooMany { .. } => Problem::busy(error.to_string(), 5),
         error => Problem::internal(format!("the job cannot be kept: {error}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use axum::body::Body;
     use axum::http::Request;
     use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody, Levels};
-    use tickwheel_queue::{Key, QueueName};
+    use tickwheel_queue::{Key, Put, QueueName};
     use tokio::time::timeout;
     use tower_service::Service;
 
@@ -391,6 +330,7 @@ mod tests {
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::routes::routes;
     use crate::service::app::App;
+    use crate::service::bulk::PAGE;
     use crate::service::turns::Turn;
     use crate::service::work::Work;
 

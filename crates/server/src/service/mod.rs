@@ -8,6 +8,7 @@ pub(crate) mod drain;
 pub(crate) mod export_places;
 pub(crate) mod job;
 pub(crate) mod jobs;
+pub(crate) mod jobs_of_before;
 pub(crate) mod large_bodies;
 pub(crate) mod lifecycle;
 pub(crate) mod limits;

@@ -160,7 +160,7 @@ impl Work {
         let key = || found.key.clone();
         match self {
             Self::Purge(_) if found.dead => {
-                let by_id = ById { id: found.id, act: Act::Cancel, within: None, except: None };
+                let by_id = ById { id: found.id, act: Act::Cancel, within: None };
                 Asked::End(queue.by_id(by_id))
             }
             Self::Cancel(_) | Self::Purge(_) => {

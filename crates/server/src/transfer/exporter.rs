@@ -15,7 +15,6 @@ use super::position::{Foreign, Position};
 use crate::access::tokens::Grant;
 use crate::base::aside::Steps;
 use crate::base::queue_pages::QueuePages;
-use crate::service::job;
 use crate::translate::{self, exported};
 
 /// Tasks in a page. A page of large payloads ends at 4 MiB of them, in the store.
@@ -133,7 +132,7 @@ impl Exporter {
 
     fn covers(&self, queue: &QueueName) -> bool {
         let is_wanted = self.only.as_ref().is_none_or(|only| only == queue);
-        is_wanted && queue.as_str() != job::QUEUE && self.grant.covers(queue)
+        is_wanted && self.grant.covers(queue)
     }
 
     fn write(&mut self, line: ExportLine, out: &mut Vec<u8>) {
@@ -262,7 +261,7 @@ fn may_be_named(task: &TaskView) -> bool {
 
 /// The key of the task with this id, unless it has ended.
 async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
-    let get = ById { id, act: Act::Get, within: None, except: None };
+    let get = ById { id, act: Act::Get, within: None };
     match queue.by_id(get).await {
         Ok(Acted::Task(task)) => Ok(Some(task.key)),
         Err(tickwheel_queue::ByIdError::Unavailable(why)) => Err(translate::unavailable(&why).into()),

@@ -106,19 +106,17 @@ fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
 /// What a server leaves that was killed in the middle: the record of a job that did no more than count becomes that of one which cancels.
 fn as_if_killed(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
-    let name = tickwheel_queue::QueueName::new("$jobs").expect("a name");
-    let key = tickwheel_queue::Key::new(&job["id"].to_string()).expect("a key");
-    let task = queue.get(tickwheel_queue::Get::new(&name, key.clone())).wait().expect("it is kept");
-    let mut kept: Value = serde_json::from_slice(&task.body.payload).expect("JSON");
+    let id = job["id"].as_u64().expect("a number");
+    let (_, value) =
+        queue.jobs().wait().expect("read").into_iter().find(|(of, _)| *of == id).expect("it is kept");
+    let mut kept: Value = serde_json::from_slice(&value).expect("JSON");
     assert_eq!((&kept["job"], &kept["request"]["dry_run"]), (job, &json!(true)));
     kept["job"]["state"] = json!("running");
     kept["job"]["looked_at"] = json!(7);
     kept["job"]["cancelled"] = json!(5);
     kept["job"]["matched"] = json!(6);
     kept["request"]["dry_run"] = json!(false);
-    let body = tickwheel_queue::Body { payload: kept.to_string().into_bytes(), ..(*task.body).clone() };
-    let put = tickwheel_queue::Put { body, ..tickwheel_queue::Put::new(&name, key).at(task.due_at) };
-    queue.put(put).wait().expect("taken");
+    queue.keep_job(id, kept.to_string().into_bytes()).wait().expect("kept");
     queue.close();
 }
 
@@ -144,6 +142,70 @@ fn a_job_goes_on_after_a_restart_from_where_it_was() {
     served.stop();
     let served = start();
     assert_eq!(over(&served, &job), done, "it is over, and known");
+}
+
+/// The queue in which an earlier release kept its jobs, with what it wrote there: one was done, and one had done 1,000 of 40,000 tasks when the
+/// server was killed.
+fn as_of_a_release_before(directory: &std::path::Path) {
+    let queue = tickwheel_queue::Queue::open(directory).expect("opened");
+    let put = |name: &str, key: &str, due_at_ms: i64, payload: &str| {
+        let name = tickwheel_queue::QueueName::new(name).expect("a name");
+        let key = tickwheel_queue::Key::new(key).expect("a key");
+        let due_at = tickwheel_queue::Timestamp::from_ms(due_at_ms).expect("after 1970");
+        let put = tickwheel_queue::Put::new(&name, key).at(due_at).payload(payload.as_bytes().to_vec());
+        queue.put(put).wait().expect("taken");
+    };
+    // Its cursor stands at 1a22958e860 (hexadecimal, ms since 1970).
+    let reached_ms = 0x1a2_2958_e860;
+    put("q", "behind", reached_ms - 1, "");
+    put("q", "ahead", reached_ms + 1, "");
+    put("q", "far ahead", reached_ms + 86_400_000, "");
+    let done = r#"{"job":{"id":1795630024189,"queue":"q","action":"cancel","state":"done","dry_run":true,"of":40000,"looked_at":40000,"matched":40000,"cancelled":0},"request":{"filter":{},"dry_run":true,"revoke":false},"as_of":40000,"part":0,"after":null}"#;
+    put("$jobs", "1795630024189", 4_102_444_800_000, done);
+    let killed = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"running","dry_run":false,"of":40000,"looked_at":1000,"matched":1000,"cancelled":1000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":"1-1a22958e860-3e8-67e689995650ba2c"}"#;
+    put("$jobs", "1795630024618", 4_102_444_800_000, killed);
+    queue.close();
+}
+
+#[test]
+fn jobs_of_a_release_before_are_taken_over_and_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    as_of_a_release_before(dir.path());
+    let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let served = start();
+    let ended = over(&served, &json!({"id": 1_795_630_024_618_u64}));
+    let of = |member: &str| ended[member].as_u64().expect("a number");
+    assert_eq!((&ended["state"], of("looked_at"), of("of")), (&json!("done"), 40_000, 40_000));
+    assert_eq!((of("matched"), of("cancelled")), (1_002, 1_002), "it goes on behind its cursor");
+    assert_eq!(served.counts("q"), [1, 0, 0]);
+    let jobs = served.expect(200, "GET", "/v1/jobs", "");
+    assert_eq!(jobs["jobs"][0], ended);
+    assert_eq!(
+        (&jobs["jobs"][1]["id"], &jobs["jobs"][1]["state"]),
+        (&json!(1_795_630_024_189_u64), &json!("done"))
+    );
+    let is_listed =
+        |served: &Served| served.expect(200, "GET", "/v1/queues", "").to_string().contains("$jobs");
+    assert_eq!((served.counts("$jobs"), is_listed(&served)), ([0, 0, 0], false));
+    served.stop();
+    let served = start();
+    assert_eq!(served.expect(200, "GET", "/v1/jobs", ""), jobs);
+    assert!(!is_listed(&served));
+}
+
+/// The server was killed after a job became a rule and before its task ended. The job has gone on since.
+#[test]
+fn a_job_that_was_taken_over_is_not_taken_over_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    as_of_a_release_before(dir.path());
+    let queue = tickwheel_queue::Queue::open(dir.path()).expect("opened");
+    let stopped = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"stopped","dry_run":false,"of":40000,"looked_at":2000,"matched":2000,"cancelled":2000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":null}"#;
+    queue.keep_job(1_795_630_024_618, stopped.as_bytes()).wait().expect("kept");
+    queue.close();
+    let served = Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let job = served.expect(200, "GET", "/v1/jobs/1795630024618", "");
+    assert_eq!((&job["state"], &job["looked_at"]), (&json!("stopped"), &json!(2_000)));
+    assert_eq!((served.counts("$jobs"), served.counts("q")), ([0, 0, 0], [3, 0, 0]));
 }
 
 #[test]
@@ -182,12 +244,11 @@ fn jobs_can_be_looked_at_and_the_oldest_are_forgotten() {
     let last = start();
     let gone = served.call("GET", &format!("/v1/jobs/{}", first["id"]), "");
     gone.assert_problem(404, "no-job", "it was the oldest of 101");
-    assert_eq!(served.counts("$jobs"), [100, 0, 0]);
     let all = served.expect(200, "GET", "/v1/jobs", "");
     let all = all["jobs"].as_array().expect("an array");
     assert_eq!((all.len(), &all[0]), (100, &last), "the newest first");
-    let kept = served.expect(200, "GET", &format!("/v1/queues/$jobs/tasks/{}", last["id"]), "");
-    assert_eq!(kept["payload"]["job"], last);
+    let queues = served.expect(200, "GET", "/v1/queues", "");
+    assert!(!queues.to_string().contains("$jobs"), "jobs are in no queue: {queues}");
 }
 
 #[test]

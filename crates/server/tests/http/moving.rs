@@ -180,19 +180,17 @@ fn a_job_moves_each_task_once_though_it_meets_those_it_has_moved() {
 /// What a server leaves that was killed after it had moved tasks, and before it kept that: the record of the job stands at its beginning.
 fn as_if_not_kept(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
-    let name = tickwheel_queue::QueueName::new("$jobs").expect("a name");
-    let key = tickwheel_queue::Key::new(&job["id"].to_string()).expect("a key");
-    let task = queue.get(tickwheel_queue::Get::new(&name, key.clone())).wait().expect("it is kept");
-    let mut kept: Value = serde_json::from_slice(&task.body.payload).expect("JSON");
+    let id = job["id"].as_u64().expect("a number");
+    let (_, value) =
+        queue.jobs().wait().expect("read").into_iter().find(|(of, _)| *of == id).expect("it is kept");
+    let mut kept: Value = serde_json::from_slice(&value).expect("JSON");
     assert_eq!((&kept["job"], &kept["request"]["by"]), (job, &json!("1h")));
     for (member, value) in [("state", json!("running")), ("looked_at", json!(0)), ("moved", json!(0))] {
         kept["job"][member] = value;
     }
     kept["job"]["matched"] = json!(0);
     kept["after"] = Value::Null;
-    let body = tickwheel_queue::Body { payload: kept.to_string().into_bytes(), ..(*task.body).clone() };
-    let put = tickwheel_queue::Put { body, ..tickwheel_queue::Put::new(&name, key).at(task.due_at) };
-    queue.put(put).wait().expect("taken");
+    queue.keep_job(id, kept.to_string().into_bytes()).wait().expect("kept");
     queue.close();
 }
 

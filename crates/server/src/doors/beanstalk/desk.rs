@@ -9,11 +9,11 @@ use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 use super::budget::{Budget, WatchBudget};
 use super::counters::Counters;
 use super::tubes::{Hold, Tubes};
+use crate::access::guard::OWN_QUEUE;
 use crate::base::stopping::Stopping;
 use crate::events;
 use crate::service::app::App;
 use crate::service::drain::Drain;
-use crate::service::job;
 use crate::telemetry::deliveries::Deliveries;
 
 /// What may be chosen about this door.
@@ -95,7 +95,7 @@ impl Desk {
             Some(namespace) => format!("{namespace}{tube}"),
             None => tube.as_str().to_owned(),
         };
-        (name != job::QUEUE).then(|| QueueName::new(&name).ok()).flatten()
+        (name != OWN_QUEUE).then(|| QueueName::new(&name).ok()).flatten()
     }
 
     /// What happened in tubes of this door's namespace that are gone.
@@ -107,7 +107,7 @@ impl Desk {
     /// The tube that is this queue; `None`: none is.
     pub(super) fn tube_of(&self, queue: &QueueName) -> Option<Tube> {
         let name = queue.as_str().strip_prefix(self.namespace.as_deref().unwrap_or_default())?;
-        Tube::new(name.as_bytes()).filter(|_| queue.as_str() != job::QUEUE)
+        Tube::new(name.as_bytes())
     }
 }
 

@@ -8,7 +8,6 @@ use tickwheel_queue::{
 use super::cut::{Cut, by_id_refused, unavailable};
 use super::desk::Desk;
 use crate::base::aside::Steps;
-use crate::service::job;
 
 /// Looked at for one page of jobs, at most.
 const PAGE: usize = 1_000;
@@ -25,7 +24,7 @@ pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
 
 /// The job with this id, to be looked at.
 pub(super) fn id(desk: &Desk, id: u64) -> ById {
-    ById { id, act: Act::Get, within: desk.namespace.clone(), except: Some(job::queue()) }
+    ById { id, act: Act::Get, within: desk.namespace.clone() }
 }
 
 pub(super) async fn by_id(desk: &Desk, job: u64) -> Found {

@@ -14,7 +14,6 @@ use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
 use crate::base::queue_pages::QueuePages;
 use crate::service::app::App;
-use crate::service::job;
 use crate::translate;
 
 /// The bearer of a token, in front of the application.
@@ -66,8 +65,7 @@ impl Caller {
     pub(crate) async fn count(&self) -> Result<(), Refusal> {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
         let of = |counts: &QueueCounts| counts.live() + counts.dead;
-        let known =
-            |counts: &&QueueCounts| counts.queue.as_str() != job::QUEUE && self.grant.covers(&counts.queue);
+        let known = |counts: &&QueueCounts| self.grant.covers(&counts.queue);
         let mut count = 0;
         for prefix in self.grant.prefixes() {
             let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };

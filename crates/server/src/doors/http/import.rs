@@ -16,6 +16,7 @@ use tickwheel_queue::{Due, Put, QueueName, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::access::guard::OWN_QUEUE;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
@@ -28,7 +29,6 @@ use crate::doors::http::query::QueryText;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::batches::{Pace, Place};
-use crate::service::job;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
 
@@ -254,7 +254,7 @@ fn allowed(caller: &Caller, line: &ExportLine) -> Result<(), Box<Problem>> {
         ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => return Ok(()),
     };
     let name = QueueName::new(queue).map_err(|error| translate::name_refused(&error))?;
-    if name.as_str() == job::QUEUE {
+    if name.as_str() == OWN_QUEUE {
         return Err(Problem::own_queue(queue).into());
     }
     if !caller.covers(&name) {
