@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::figures::QueueFigures;
 use crate::import::{ImportOutcome, Imported};
+use crate::job::{JobError, JobValue};
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
-use crate::settings::{JobValue, QueueSettings};
+use crate::settings::QueueSettings;
 use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -765,35 +766,6 @@ pub enum ScheduleError {
         /// How many there are.
         schedules: usize,
         /// Bytes of what they say.
-        bytes: u64,
-    },
-    /// Not the caller's mistake.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-}
-
-/// Why a job was not changed. A refusal leaves no trace.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JobError {
-    /// No job has this number.
-    #[error("no job has this number")]
-    NotFound,
-    /// The job has the highest number, and the next number is counted from it.
-    #[error("the newest job cannot be forgotten")]
-    Newest,
-    /// The value is too long.
-    #[error("the value of a job has at most {limit} bytes")]
-    TooLong {
-        /// Bytes that it may have.
-        limit: usize,
-    },
-    /// As many jobs are kept as can be.
-    #[error("there are {jobs} jobs with {bytes} bytes, and no more can be")]
-    TooMany {
-        /// How many there are.
-        jobs: usize,
-        /// Bytes of their values.
         bytes: u64,
     },
     /// Not the caller's mistake.

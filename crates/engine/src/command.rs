@@ -4,13 +4,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, JobError, NackError, PatchError, PutError, QueueError,
-    RedriveError, ScheduleError, State, TaskView, Unavailable,
+    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
+    ScheduleError, State, TaskView, Unavailable,
 };
 use crate::import::{ImportSchedule, ImportTasks};
+use crate::job::{ChangeJob, JobError};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
-use crate::settings::{JobValue, QueueRecord, QueueSettings};
+use crate::settings::{QueueRecord, QueueSettings};
 use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -401,32 +402,6 @@ pub enum QueueChange {
     /// This record of another store, all of it: settings, pause and drain.
     Restore(QueueRecord),
 }
-
-/// A change of one job. The engine keeps a job as a number and a value, and gives the value no meaning. A full disk refuses none of these
-/// changes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ChangeJob {
-    /// Keeps a new job. The answer has its number, which is higher than the numbers of all jobs before.
-    Begin {
-        /// Its value, at most [`JOB_BYTES_MAX`].
-        value: JobValue,
-    },
-    /// Gives a job another value. A job that is not kept yet, from another store, comes with its number.
-    Keep {
-        /// The number.
-        id: u64,
-        /// The new value, at most [`JOB_BYTES_MAX`].
-        value: JobValue,
-    },
-    /// Forgets a job. The job with the highest number stays, because the next number is counted from it.
-    Forget {
-        /// The number.
-        id: u64,
-    },
-}
-
-/// The value of a job has at most this many bytes.
-pub const JOB_BYTES_MAX: usize = 64 << 10;
 
 /// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
 /// are, unless the cadence or the start is another.

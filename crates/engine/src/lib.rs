@@ -8,6 +8,7 @@ mod command;
 mod figures;
 mod import;
 mod input;
+mod job;
 mod machine;
 mod name;
 #[cfg(not(tickwheel_sim))]
@@ -22,19 +23,18 @@ mod time;
 mod token;
 
 pub use answer::{
-    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, JobError, LATENESS_BOUNDS_MS,
-    Leased, NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
+    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased,
+    NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
     RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
     TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
 pub use command::{
-    Ack, Act, ById, Cancel, ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend,
-    FORECAST_BUCKETS_MAX, Forecast, Get, GetSchedule, JOB_BYTES_MAX, LEASE_MS_DEFAULT, Lease, List,
-    ListAllSchedules, ListAllTasks, ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put,
-    PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX,
-    TaskFilter, Terms, WhichQueues,
+    Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks, ListQueues,
+    ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
+    QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
 pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use import::{
@@ -42,6 +42,7 @@ pub use import::{
     Imported, Present,
 };
 pub use input::{CallId, Effect, Input, NextWake};
+pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
 pub use machine::{Engine, EngineConfig, RoomPace};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use schedule::{
@@ -52,7 +53,7 @@ pub use seam::{
     Acquired, Batch, Census, Counters, Filter, Found, Guard, OwnNumbers, Page, Place, Population, Reply,
     Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
-pub use settings::{JobValue, QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
+pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task,

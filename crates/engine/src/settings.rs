@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::job::JobValue;
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::task::Retry;
@@ -116,9 +117,6 @@ pub enum Rule {
     /// Of a job.
     Job(JobValue),
 }
-
-/// What is kept of a job: bytes that its owner writes and reads. They mean nothing here.
-pub type JobValue = Arc<[u8]>;
 
 /// What became of a rule: it stands like this, or `None`: it is gone.
 pub type RuleEffect = (RuleName, Option<Arc<Rule>>);

@@ -53,7 +53,7 @@ impl Ledger {
     /// The change has happened, to the job with this number.
     ///
     /// # Errors
-    /// It cannot have happened like that.
+    /// The change cannot have happened like that.
     pub fn done(&mut self, id: u64) -> Result<(), Violation> {
         match self.open.take() {
             Some(Change::Begin(value)) if id > self.highest => {

@@ -39,7 +39,7 @@ impl Keeper {
         self.open = None;
     }
 
-    /// What it asks for next; `None`: a look.
+    /// The next change that the keeper asks for; `None`: a look at all jobs.
     fn next(&mut self) -> Option<Change> {
         if self.ledger.is_in_doubt() || self.rng.chance(20) {
             return None;
@@ -134,7 +134,7 @@ fn command(asked: Option<Change>) -> product::Command {
     product::Command::ChangeJob(change)
 }
 
-/// Of different lengths.
+/// A value for each number; the lengths differ.
 fn value(number: u64) -> Arc<[u8]> {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.resize(8 + (number * 37 % 250) as usize, number as u8);

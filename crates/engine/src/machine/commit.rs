@@ -6,10 +6,11 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, JobError, NackError, PatchError, PutError, QueueError,
-    RedriveError, ScheduleError, Unavailable,
+    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
+    ScheduleError, Unavailable,
 };
 use crate::input::Effect;
+use crate::job::JobError;
 use crate::seam::{Reply, Request, RequestId};
 use crate::time::{Now, Seq};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Engine;
-use crate::answer::{Answer, JobError};
-use crate::command::{ChangeJob, JOB_BYTES_MAX};
+use crate::answer::Answer;
 use crate::input::CallId;
-use crate::settings::{JobValue, Rule, RuleName};
+use crate::job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
+use crate::settings::{Rule, RuleName};
 use crate::time::{Now, Seq};
 
 /// At most this many jobs are kept: all of them are in memory, and in every checkpoint.
