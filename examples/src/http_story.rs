@@ -4,7 +4,8 @@ use std::io::Write;
 
 use anyhow::{Context, Error, Result, bail, ensure};
 use tickwheel_api::{LeaseBody, LeasedTask, PayloadBody, ProblemKind, TokenResult};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 use tickwheel_server::{Config, Server, Store};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

@@ -5,7 +5,8 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tickwheel_client::{Client, Retries, SERVER_URL_DEFAULT};
+use tickwheel_client::blocking::Client;
+use tickwheel_client::{Retries, SERVER_URL_DEFAULT};
 use tickwheel_server::HASHED;
 
 use crate::portable::way_on::Words;

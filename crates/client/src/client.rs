@@ -1,49 +1,26 @@
-//! The client itself, and what goes with each of its calls.
+//! The async face: what a client is made of, and what goes with each of its calls.
 
+use std::fmt;
+
+use tickwheel_api::TraceContext;
+
+use crate::connect::Connector;
+use crate::endpoint::endpoint_of;
+use crate::error::Secret;
 use crate::exchange::Exchange;
-use crate::url::server_place;
 use crate::{ClientError, Retries};
-use std::time::Duration;
-use tickwheel_api::{PutAnswer, TraceContext};
 
-/// Where a server listens if nobody says otherwise.
+/// Where a server listens unless it is told otherwise.
 pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
 
-/// 30 s for one call: a healthy server answers in milliseconds, one on a busy disk in a few seconds.
-pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// 10 minutes for a step of the virtual clock, which may fire millions of tasks before it answers.
-pub(crate) const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// A connection to one server. Cloning is cheap, and clones share the open connections.
+/// The async face of a client of one server, for programs on tokio with its I/O and time. Cloning is cheap, and clones share the open
+/// connections, which belong to the runtime that first called.
 ///
-/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and
-/// keys are given as they are; the client percent-encodes them.
-///
-/// ```no_run
-/// use tickwheel_client::{Client, SERVER_URL_DEFAULT};
-/// use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
-///
-/// let client = Client::new(SERVER_URL_DEFAULT)?;
-/// let payload = PayloadBody::json(br#"{"order":1}"#.to_vec());
-/// let body = PutBody { due: Due::After(1_800_000), payload, ..PutBody::default() };
-/// client.put("close", "order/1", &body, PutQuery::default(), None)?;
-/// for task in client.lease("close", &LeaseBody { wait_ms: 20_000, ..LeaseBody::default() })? {
-///     client.ack("close", vec![task.token])?;
-/// }
-/// # Ok::<(), tickwheel_client::ClientError>(())
-/// ```
-#[derive(Debug, Clone)]
+/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and keys are given as they are; the
+/// client percent-encodes them.
+#[derive(Clone)]
 pub struct Client {
     pub(crate) exchange: Exchange,
-}
-
-/// What a put did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// Whether the task is new; else it replaced the live one of that key.
-    pub created: bool,
-    /// The task.
-    pub task: PutAnswer,
 }
 
 impl Client {
@@ -54,27 +31,27 @@ impl Client {
     ///
     /// [`ClientError::BadUrl`] for anything but `http://HOST[:PORT]`, `https://HOST[:PORT]` and `unix:PATH`.
     pub fn new(server_url: &str) -> Result<Self, ClientError> {
-        Ok(Self { exchange: Exchange::new(server_place(server_url)?) })
+        Ok(Self { exchange: Exchange::new(Connector::new(endpoint_of(server_url)?)) })
     }
 
     /// Sends this token with each request, for a server that wants one.
     #[must_use]
     pub fn with_token(mut self, token: &str) -> Self {
-        self.exchange.set_token(token);
+        self.exchange.token = Some(Secret(format!("Bearer {token}")));
         self
     }
 
-    /// Sends calls again where that is safe; blocks in between.
+    /// Sends calls again where that is safe: see [what is repeated](crate#what-is-repeated).
     #[must_use]
     pub fn with_retries(mut self, retries: Retries) -> Self {
-        self.exchange.set_retries(retries);
+        self.exchange.retries = retries;
         self
     }
 
-    /// What is put from now on is traced by this: it comes back with the task, to whoever leases it.
+    /// Traces each task that is put from now on by this: the trace comes back with the task, to the worker that leases it.
     #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
-        self.exchange.set_trace(trace);
+        self.exchange.trace = Some(trace);
         self
     }
 
@@ -85,12 +62,19 @@ impl Client {
     ///
     /// [`ClientError::BadCertificates`], and [`ClientError::NoTls`] for a unix socket.
     pub fn with_roots(mut self, pem: &[u8]) -> Result<Self, ClientError> {
-        self.exchange.set_roots(pem)?;
+        let connector = Connector::with_roots(self.exchange.connector().endpoint().clone(), pem)?;
+        self.exchange.set_connector(connector);
         Ok(self)
     }
 
     /// The `HOST:PORT` of the server, or its `unix:PATH`.
     pub fn address(&self) -> &str {
-        self.exchange.address()
+        &self.exchange.connector().endpoint().address
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("address", &self.address()).finish_non_exhaustive()
     }
 }

@@ -1,12 +1,28 @@
 //! Why a call of the client did not give what was asked for.
 
-use rustls::CertificateError;
 use std::error::Error;
-use thiserror::Error;
-use tickwheel_api::Problem;
-use tickwheel_api::shown_bytes;
+use std::fmt;
+use std::io::{self, ErrorKind};
 
-/// Why a call failed. Whether it may have taken effect differs, and each variant says so.
+use thiserror::Error;
+use tickwheel_api::{Problem, ProblemKind, shown_bytes};
+use tokio_rustls::rustls::CertificateError;
+
+use crate::call::Repeat;
+
+/// The knowledge about a call that failed: [`ClientError::outcome`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server has seen nothing of the call, which had no effect.
+    NotSent,
+    /// The server has answered, and its problem says what it did: a problem with a status below 500 had no effect.
+    Answered,
+    /// The call may have taken effect or not: it was sent, and no whole answer came, or the server does not know either. Look before it is
+    /// sent again, or send it with [`Retries`](crate::Retries), which repeat what is safe to repeat.
+    Unknown,
+}
+
+/// Why a call failed. Whether it may have taken effect differs: [`outcome`](Self::outcome) says it, and so does each variant.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -17,7 +33,7 @@ pub enum ClientError {
     BadUrl {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: &'static str,
     },
     /// A text has no certificates. Nothing was sent.
@@ -33,6 +49,24 @@ pub enum ClientError {
         /// The `unix:PATH` of the server.
         address: String,
     },
+    /// The call is none that HTTP can carry: a key or a name is too long for a path, or the token has a byte that no header may have. Nothing
+    /// was sent.
+    #[error("the call cannot be sent: {source}; look at its names and at the token")]
+    Unsendable {
+        /// Why not.
+        source: hyper::http::Error,
+    },
+    /// The system gave the blocking client no way to wait for the network. Nothing was sent.
+    #[error("failed to prepare for the network: {source}; close files or threads that are not needed")]
+    NoRuntime {
+        /// Why not.
+        source: io::Error,
+    },
+    /// The server does not speak TLS, and has seen nothing of the call.
+    #[error(
+        "the answer is not one of a tickwheel server: it does not speak TLS; write http:// in place of https://"
+    )]
+    NotTls,
     /// The server shows a certificate that cannot be trusted. The call had no effect.
     #[error("the server at {address} cannot be trusted: {why}; {hint}")]
     Untrusted {
@@ -40,7 +74,7 @@ pub enum ClientError {
         address: String,
         /// Why not.
         why: String,
-        /// What to do.
+        /// The way to mend it.
         hint: &'static str,
     },
     /// The server refused. The problem's kind says whether the call had an effect; below 500 it had none.
@@ -63,26 +97,31 @@ pub enum ClientError {
         address: String,
         /// Why not.
         why: String,
-        /// What to do.
+        /// The way to mend it.
         hint: String,
         /// Whether it stays so until a person changes something. Then the call is not sent again.
         lasting: bool,
     },
     /// The connection broke or the time ran out before the answer was there. The call may have taken effect
     /// or not.
-    #[error("the answer of {address} did not arrive: {source}; the call may have taken effect or not")]
+    #[error(
+        "the answer of {address} did not arrive: {source}; the call may have taken effect or not{}",
+        advice(*.repeatable)
+    )]
     NoAnswer {
         /// The `HOST:PORT` of the server.
         address: String,
-        /// What happened.
+        /// The reason.
         source: Box<dyn Error + Send + Sync>,
+        /// Whether twice is as good as once for this call.
+        repeatable: bool,
     },
     /// There was an answer, but not one of a Tickwheel server. The call may have taken effect or not.
     #[error("the answer is not one of a tickwheel server: {what}")]
     BadAnswer {
         /// Its HTTP status, if it was HTTP.
         status: Option<u16>,
-        /// What is wrong with it.
+        /// The mistake in it.
         what: String,
     },
 }
@@ -95,9 +134,50 @@ impl ClientError {
             _ => None,
         }
     }
+
+    /// Whether the call may have had an effect.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Problem(problem) if problem.kind() == Some(ProblemKind::Indeterminate) => Outcome::Unknown,
+            Self::Problem(_) => Outcome::Answered,
+            Self::NoAnswer { .. } | Self::BadAnswer { .. } => Outcome::Unknown,
+            Self::BadUrl { .. }
+            | Self::BadCertificates
+            | Self::NoTls { .. }
+            | Self::Unsendable { .. }
+            | Self::NoRuntime { .. }
+            | Self::NotTls
+            | Self::Untrusted { .. }
+            | Self::Unreachable { .. }
+            | Self::NoSocket { .. } => Outcome::NotSent,
+        }
+    }
 }
 
-/// What is wrong with a certificate, and what to do.
+/// The advice about an answer that did not arrive.
+fn advice(repeatable: bool) -> &'static str {
+    if repeatable { ", and may be sent again" } else { "; look before you send it again" }
+}
+
+/// Why no whole answer came by a connection, in the words of the system if it was the system's.
+pub(crate) fn broken(address: String, repeat: Repeat, error: &hyper::Error) -> ClientError {
+    let mut cause: &(dyn Error + 'static) = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let closed =
+        |error: &hyper::Error| error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+    let source: Box<dyn Error + Send + Sync> = match cause.downcast_ref::<io::Error>() {
+        Some(io) if !matches!(io.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
+            io::Error::new(io.kind(), io.to_string()).into()
+        }
+        None if cause.downcast_ref().is_some_and(closed) => "the connection was closed".into(),
+        _ => return ClientError::BadAnswer { status: None, what: cause.to_string() },
+    };
+    ClientError::NoAnswer { address, source, repeatable: repeat == Repeat::Safe }
+}
+
+/// Says why a certificate is refused, and what to do.
 pub(crate) fn untrusted(address: String, error: &CertificateError) -> ClientError {
     use CertificateError as Bad;
     let (why, hint) = match error {
@@ -136,7 +216,7 @@ pub(crate) fn untrusted(address: String, error: &CertificateError) -> ClientErro
     ClientError::Untrusted { address, why: why.to_owned(), hint }
 }
 
-/// What a status outside 2xx means: the problem in the body, or that there is none.
+/// Reads an answer outside 2xx: the problem in its body, or that there is none.
 pub(crate) fn refusal(status: u16, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Problem>(body) {
         Ok(problem) => ClientError::Problem(Box::new(problem)),
@@ -144,5 +224,15 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> ClientError {
             let what = format!("status {status} with the body `{}`", shown_bytes(body));
             ClientError::BadAnswer { status: Some(status), what }
         }
+    }
+}
+
+/// A text that must not be shown.
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
     }
 }

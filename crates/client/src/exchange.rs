@@ -1,348 +1,240 @@
-//! One request and its answer over HTTP.
+//! A request and its answer: which connection it takes, how long it may take, and when it is sent again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, HOST, USER_AGENT};
+use hyper::http;
+use tickwheel_api::TraceContext;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::ClientError;
-use crate::client::CALL_TIMEOUT;
-use crate::error::{refusal, untrusted};
+use crate::call::{Answer, Call, Repeat, Request};
+use crate::connect::Connector;
+use crate::connection::Connection;
+use crate::error::{Secret, broken, refusal};
+use crate::pool::Pool;
 use crate::retries::Retries;
-#[cfg(unix)]
-use crate::unix::{NoConnection, NoNames, ToSocket};
-use crate::url::Place;
-use serde::de::DeserializeOwned;
-use std::error::Error;
-use std::io::{ErrorKind, Read};
-use std::time::Duration;
-use tickwheel_api::TraceContext;
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Timeout, http};
 
-/// 5 s to reach a server: one that takes longer is down or far away.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// 64 open connections are kept: as many threads share one client without opening new ones for each call.
-const IDLE_CONNECTIONS_MAX: usize = 64;
-/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the
-/// memory.
+/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the memory.
 const ANSWER_BYTES_MAX: u64 = 2 << 30;
 
-/// A request in the making.
-pub(crate) struct Call {
-    method: &'static str,
-    path: String,
-    if_match: Option<String>,
-    body: Option<(&'static str, Vec<u8>)>,
-    idempotency_key: Option<String>,
-    timeout: Duration,
-    /// Sent twice it does what it does when it is sent once.
-    twice_is_once: bool,
-}
-
-impl Call {
-    pub(crate) fn new(method: &'static str, path: String) -> Self {
-        let twice_is_once = method == "GET";
-        Self {
-            method,
-            path,
-            if_match: None,
-            body: None,
-            idempotency_key: None,
-            timeout: CALL_TIMEOUT,
-            twice_is_once,
-        }
-    }
-
-    /// It may be sent again though it may have had its effect.
-    pub(crate) fn twice_is_once(mut self) -> Self {
-        // With a version the second would be refused, for the first made another.
-        self.twice_is_once = self.if_match.is_none();
-        self
-    }
-
-    pub(crate) fn idempotency_key(mut self, key: &str) -> Self {
-        self.idempotency_key = Some(format!("\"{key}\""));
-        self
-    }
-
-    pub(crate) fn query(mut self, query: &str) -> Self {
-        if !query.is_empty() {
-            self.path.push('?');
-            self.path.push_str(query);
-        }
-        self
-    }
-
-    pub(crate) fn if_match(mut self, etag: Option<String>) -> Self {
-        self.if_match = etag;
-        self
-    }
-
-    pub(crate) fn json(mut self, body: Vec<u8>) -> Self {
-        self.body = Some(("application/json", body));
-        self
-    }
-
-    pub(crate) fn ndjson(mut self, body: Vec<u8>) -> Self {
-        self.body = Some((tickwheel_api::BATCH_CONTENT_TYPE, body));
-        self
-    }
-
-    pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-}
-
-/// An answer with a status of 2xx.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    bytes: Vec<u8>,
-}
-
-impl Answer {
-    /// The body as text.
-    pub(crate) fn text(self) -> Result<String, ClientError> {
-        let status = Some(self.status);
-        String::from_utf8(self.bytes)
-            .map_err(|_| ClientError::BadAnswer { status, what: "its body is not UTF-8".to_owned() })
-    }
-
-    /// The body as one JSON value.
-    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
-        self.read(&self.bytes)
-    }
-
-    /// The body as lines of JSON.
-    pub(crate) fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, ClientError> {
-        let lines = self.bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        lines.map(|line| self.read(line)).collect()
-    }
-
-    fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            let place = if path == "." { "its body".to_owned() } else { format!("its member `{path}`") };
-            ClientError::BadAnswer { status: Some(self.status), what: format!("{place}: {}", error.inner()) }
-        })
-    }
-}
-
-/// The open connections to one server.
-#[derive(Debug, Clone)]
-pub(crate) struct Exchange {
-    agent: Agent,
-    place: Place,
-    token: Option<Secret>,
-    retries: Retries,
-    trace: Option<TraceContext>,
-}
-
-/// What must not be shown.
+/// The connections to one server, and what goes with each call.
 #[derive(Clone)]
-struct Secret(String);
+pub(crate) struct Exchange {
+    line: Arc<Line>,
+    pub(crate) token: Option<Secret>,
+    pub(crate) retries: Retries,
+    pub(crate) trace: Option<TraceContext>,
+}
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
+/// The way to one server.
+struct Line {
+    connector: Connector,
+    pool: Pool,
 }
 
 impl Exchange {
-    pub(crate) fn new(place: Place) -> Self {
-        Self {
-            agent: agent(&place, RootCerts::WebPki),
-            place,
-            token: None,
-            retries: Retries::NONE,
-            trace: None,
-        }
+    pub(crate) fn new(connector: Connector) -> Self {
+        let line = Arc::new(Line { connector, pool: Pool::default() });
+        Self { line, token: None, retries: Retries::NONE, trace: None }
     }
 
-    /// Trusts these roots in place of the usual ones.
-    pub(crate) fn set_roots(&mut self, pem: &[u8]) -> Result<(), ClientError> {
-        if self.place.socket.is_some() {
-            return Err(ClientError::NoTls { address: self.place.address.clone() });
-        }
-        let mut roots = Vec::new();
-        for item in parse_pem(pem) {
-            if let PemItem::Certificate(root) = item.map_err(|_| ClientError::BadCertificates)? {
-                roots.push(root);
-            }
-        }
-        if roots.is_empty() {
-            return Err(ClientError::BadCertificates);
-        }
-        self.agent = agent(&self.place, RootCerts::new_with_certs(&roots));
-        Ok(())
+    /// Takes another way to the server from now on.
+    pub(crate) fn set_connector(&mut self, connector: Connector) {
+        self.line = Self::new(connector).line;
     }
 
-    pub(crate) fn set_retries(&mut self, retries: Retries) {
-        self.retries = retries;
+    pub(crate) fn connector(&self) -> &Connector {
+        &self.line.connector
     }
 
-    pub(crate) fn set_trace(&mut self, trace: TraceContext) {
-        self.trace = Some(trace);
-    }
-
-    pub(crate) fn set_token(&mut self, token: &str) {
-        self.token = Some(Secret(format!("Bearer {token}")));
-    }
-
-    pub(crate) fn address(&self) -> &str {
-        &self.place.address
-    }
-
-    /// Sends the request, again where that is safe, and reads the whole answer.
-    pub(crate) fn send(&self, call: Call) -> Result<Answer, ClientError> {
+    /// Sends a call, again where that is safe, and reads the whole answer.
+    pub(crate) async fn send<T>(&self, call: Call<T>) -> Result<T, ClientError> {
         let mut nth = 0;
         loop {
             nth += 1;
-            let error = match self.send_once(&call) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            match self.retries.wait(nth, &error, call.twice_is_once) {
-                Some(wait) => std::thread::sleep(wait),
-                None => return Err(error),
+            let answer = self.send_once(&call.request).await;
+            let failed = answer.as_ref().err();
+            match failed.and_then(|error| self.retries.wait(nth, error, call.request.repeat)) {
+                Some(wait) => sleep(wait).await,
+                None => return (call.end)(answer),
             }
         }
     }
 
-    /// Sends the request once, and gives the body of its answer as it comes.
-    pub(crate) fn stream(&self, call: &Call) -> Result<impl Read + Send + use<>, ClientError> {
-        Ok(self.ask(call)?.into_body().into_with_config().limit(u64::MAX).reader())
+    async fn send_once(&self, request: &Request) -> Result<Answer, ClientError> {
+        let mut reply = self.open(request).await?;
+        Ok(Answer { status: reply.status, bytes: reply.rest(ANSWER_BYTES_MAX).await? })
     }
 
-    fn send_once(&self, call: &Call) -> Result<Answer, ClientError> {
-        let mut answer = self.ask(call)?;
-        let status = answer.status().as_u16();
-        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        Ok(Answer { status, bytes: read.map_err(|error| self.failed(error))? })
+    /// Sends a request once, and gives its answer as it comes; a status other than 2xx is an error.
+    pub(crate) async fn open(&self, request: &Request) -> Result<Reply, ClientError> {
+        let mut reply = self.reply(request).await?;
+        if (200..=299).contains(&reply.status) {
+            return Ok(reply);
+        }
+        let body = reply.rest(ANSWER_BYTES_MAX).await?;
+        Err(refusal(reply.status, &body))
     }
 
-    /// Sends the request; a status other than 2xx is an error.
-    fn ask(&self, call: &Call) -> Result<http::Response<ureq::Body>, ClientError> {
-        let mut request = http::Request::builder()
-            .method(call.method)
-            .uri(format!("{}://{}{}", self.place.scheme, self.place.host(), call.path))
-            .header("accept", "application/json, application/problem+json, application/x-ndjson");
+    /// Sends a request by a kept connection or by a new one. A kept one that took nothing of it was closed by the server meanwhile, and says
+    /// nothing about the server: the request goes by another.
+    async fn reply(&self, request: &Request) -> Result<Reply, ClientError> {
+        let Request { timeout, repeat, .. } = *request;
+        let terms = Terms { deadline: Instant::now() + timeout, timeout, repeat };
+        loop {
+            let message = self.message(request).map_err(|source| ClientError::Unsendable { source })?;
+            let kept = self.line.pool.take().await;
+            let is_kept = kept.is_some();
+            let mut connection = match kept {
+                Some(connection) => connection,
+                None => self.line.connector.connect().await?,
+            };
+            match self.line.within(terms, connection.send(message)).await {
+                Ok(answer) => {
+                    let (status, body) = (answer.status().as_u16(), answer.into_body());
+                    let line = Arc::clone(&self.line);
+                    return Ok(Reply { status, body, connection: Some(connection), line, terms });
+                }
+                Err(_) if is_kept && !connection.has_sent() && Instant::now() < terms.deadline => {}
+                Err(ClientError::NoAnswer { address, source, .. }) if !connection.has_sent() => {
+                    return Err(ClientError::Unreachable { address, source });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The request as it goes out.
+    fn message(&self, request: &Request) -> http::Result<http::Request<Full<Bytes>>> {
+        let mut message = http::Request::builder()
+            .method(&request.method)
+            .uri(&request.path)
+            .header(HOST, self.connector().endpoint().host())
+            .header(USER_AGENT, concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "application/json, application/problem+json, application/x-ndjson");
         if let Some(Secret(bearer)) = &self.token {
-            request = request.header("authorization", bearer);
-        }
-        if let Some(etag) = &call.if_match {
-            request = request.header("if-match", etag);
-        }
-        if let Some(key) = &call.idempotency_key {
-            request = request.header("idempotency-key", key);
+            message = message.header(AUTHORIZATION, bearer);
         }
         if let Some(TraceContext { traceparent, tracestate }) = &self.trace {
-            request = request.header("traceparent", traceparent);
+            message = message.header("traceparent", traceparent);
             if let Some(state) = tracestate {
-                request = request.header("tracestate", state);
+                message = message.header("tracestate", state);
             }
         }
-        let answer = match &call.body {
-            None => request
-                .body(())
-                .map_err(|error| self.failed(error.into()))
-                .and_then(|request| self.run(request, call.timeout)),
-            Some((content_type, body)) => request
-                .header("content-type", *content_type)
-                .body(&body[..])
-                .map_err(|error| self.failed(error.into()))
-                .and_then(|request| self.run(request, call.timeout)),
-        };
-        let mut answer = answer?;
-        let status = answer.status().as_u16();
-        if (200..=299).contains(&status) {
-            return Ok(answer);
+        for (name, value) in &request.headers {
+            message = message.header(name, value);
         }
-        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        Err(refusal(status, &read.map_err(|error| self.failed(error))?))
+        message.body(Full::new(request.body.clone()))
     }
+}
 
-    fn run<B: ureq::AsSendBody>(
+impl Line {
+    /// Waits for a part of an answer until the call has to be over.
+    async fn within<T>(
         &self,
-        request: http::Request<B>,
-        timeout: Duration,
-    ) -> Result<http::Response<ureq::Body>, ClientError> {
-        let request = self.agent.configure_request(request).timeout_global(Some(timeout)).build();
-        self.agent.run(request).map_err(|error| self.failed(error))
+        Terms { deadline, timeout, repeat }: Terms,
+        part: impl Future<Output = hyper::Result<T>>,
+    ) -> Result<T, ClientError> {
+        let address = || self.connector.endpoint().address.clone();
+        match timeout_at(deadline, part).await {
+            Ok(part) => part.map_err(|error| broken(address(), repeat, &error)),
+            Err(_) => {
+                let source = format!("it was not there within {} s", timeout.as_secs()).into();
+                let repeatable = repeat == Repeat::Safe;
+                Err(ClientError::NoAnswer { address: address(), source, repeatable })
+            }
+        }
     }
+}
 
-    /// Sorts what went wrong below HTTP by whether the request can have reached the server.
-    fn failed(&self, error: ureq::Error) -> ClientError {
-        let address = self.place.address.clone();
-        #[cfg(unix)]
-        if let (Some(path), ureq::Error::Other(other)) = (&self.place.socket, &error)
-            && let Some(no_connection) = other.downcast_ref::<NoConnection>()
+/// The rules for a call under way.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// When its whole answer has to be there.
+    deadline: Instant,
+    /// The time from its begin until then.
+    timeout: Duration,
+    repeat: Repeat,
+}
+
+/// An answer that is read as it comes.
+pub(crate) struct Reply {
+    status: u16,
+    body: Incoming,
+    /// `None`: the body is at its end, or broke off.
+    connection: Option<Connection>,
+    line: Arc<Line>,
+    terms: Terms,
+}
+
+impl Reply {
+    /// The next piece of the body; `None` at its end, where the connection is kept, and after an error. A wait that is dropped loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        let Some(connection) = &mut self.connection else { return Ok(None) };
+        let piece = self.line.within(self.terms, connection.next(&mut self.body)).await;
+        if !matches!(piece, Ok(Some(_)))
+            && let Some(connection) = self.connection.take()
+            && piece.is_ok()
         {
-            return no_connection.told(address, path);
+            self.line.pool.put(connection);
         }
-        let handshake = match &error {
-            ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
-            ureq::Error::Rustls(tls) => Some(tls),
-            _ => None,
+        piece
+    }
+
+    /// The rest of the body.
+    async fn rest(&mut self, bytes_max: u64) -> Result<Vec<u8>, ClientError> {
+        let too_long = |status| {
+            let what = format!("its body has more than {bytes_max} bytes");
+            Err(ClientError::BadAnswer { status: Some(status), what })
         };
-        match handshake {
-            Some(rustls::Error::InvalidCertificate(bad)) => return untrusted(address, bad),
-            // What answers a handshake with something else is no server of ours, and has seen no request.
-            Some(rustls::Error::InvalidMessage(_)) => {
-                let what = "it does not speak TLS; write http:// in place of https://".to_owned();
-                return ClientError::BadAnswer { status: None, what };
-            }
-            _ => {}
+        if self.body.size_hint().lower() > bytes_max {
+            return too_long(self.status);
         }
-        let unreachable = match &error {
-            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
-            ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => true,
-            ureq::Error::Io(io) => {
-                let kinds = [
-                    ErrorKind::ConnectionRefused,
-                    ErrorKind::HostUnreachable,
-                    ErrorKind::NetworkUnreachable,
-                    ErrorKind::AddrNotAvailable,
-                ];
-                // The standard library has no kind for a name that is not known.
-                kinds.contains(&io.kind()) || io.to_string().starts_with("failed to lookup address")
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.next().await? {
+            if (bytes.len() + piece.len()) as u64 > bytes_max {
+                return too_long(self.status);
             }
-            _ => false,
-        };
-        match error {
-            ureq::Error::Protocol(_)
-            | ureq::Error::LargeResponseHeader(..)
-            | ureq::Error::BodyExceedsLimit(_) => {
-                ClientError::BadAnswer { status: None, what: error.to_string() }
-            }
-            _ if unreachable => ClientError::Unreachable { address, source: plain(error) },
-            _ => ClientError::NoAnswer { address, source: plain(error) },
+            bytes.extend_from_slice(&piece);
         }
+        Ok(bytes)
     }
 }
 
-fn agent(place: &Place, roots: RootCerts) -> Agent {
-    let config = Agent::config_builder()
-        .tls_config(TlsConfig::builder().root_certs(roots).build())
-        .http_status_as_error(false)
-        // The server is named by address, mostly this machine: a proxy of the environment is not meant
-        // for it.
-        .proxy(None)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .user_agent(concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(CONNECT_TIMEOUT))
-        .max_idle_connections(IDLE_CONNECTIONS_MAX)
-        .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
-        .build();
-    match &place.socket {
-        #[cfg(unix)]
-        Some(path) => Agent::with_parts(config, ToSocket(path.clone()), NoNames),
-        _ => config.new_agent(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
-/// The error of the socket itself if there is one: it says more to a person than its wrapping.
-fn plain(error: ureq::Error) -> Box<dyn Error + Send + Sync> {
-    match error {
-        ureq::Error::Io(io) => Box::new(io),
-        other => Box::new(other),
+    use super::*;
+    use crate::endpoint::endpoint_of;
+
+    #[tokio::test]
+    async fn a_body_whose_length_is_not_told_is_cut_at_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("bound"));
+        let server = tokio::spawn(async move {
+            for _ in 0..2 {
+                let (mut line, _) = listener.accept().await.expect("a connection");
+                let answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabcd\r\n4\r\nefgh\r\n0\r\n\r\n";
+                line.write_all(answer).await.expect("written");
+                line.read_to_end(&mut Vec::new()).await.expect("the client leaves");
+            }
+        });
+        let endpoint = || endpoint_of(&url).expect("a URL");
+        for (bytes_max, fits) in [(7, false), (8, true)] {
+            // A client of its own: what it keeps goes with it.
+            let exchange = Exchange::new(Connector::new(endpoint()));
+            let mut reply = exchange.open(&Request::get("/")).await.expect("an answer");
+            match reply.rest(bytes_max).await {
+                Ok(body) => assert!(fits && body == b"abcdefgh", "{body:?}"),
+                Err(error) => assert!(!fits && error.to_string().ends_with("more than 7 bytes"), "{error}"),
+            }
+        }
+        server.await.expect("no panic");
     }
 }

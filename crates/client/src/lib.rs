@@ -1,25 +1,71 @@
-//! A small blocking HTTP client over the types of `tickwheel-api`: one method for each call of the API.
+//! A client of Tickwheel's HTTP API over the types of `tickwheel-api`: one method for each call.
 //!
-//! It sends each call once, unless it is told to try again ([`Client::with_retries`]): then what had no effect is sent again, and what may have
-//! had one only if twice is as good as once: a put is not, for its task may be done by then, and the second would make another;
-//! [`Client::post_once`] is.
+//! There are two faces. [`Client`] is async, for programs on tokio; [`blocking::Client`] has the same calls for all others. Both keep up to 64
+//! connections open between calls, speak HTTP over TCP, TLS (`https://`) and unix sockets (`unix:PATH`), and read an answer of up to 2 GiB.
+//!
+//! ```no_run
+//! use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
+//! use tickwheel_client::{Client, ClientError, Outcome, SERVER_URL_DEFAULT};
+//!
+//! # async fn work() -> Result<(), ClientError> {
+//! let client = Client::new(SERVER_URL_DEFAULT)?;
+//! let payload = PayloadBody::json(br#"{"order":1}"#.to_vec());
+//! let body = PutBody { due: Due::After(1_800_000), payload, ..PutBody::default() };
+//! match client.put("close", "order/1", &body, PutQuery::default(), None).await {
+//!     Ok(stored) => assert!(stored.created),
+//!     Err(error) if error.outcome() == Outcome::Unknown => drop(client.get("close", "order/1").await?),
+//!     Err(error) => return Err(error),
+//! }
+//! for task in client.lease("close", &LeaseBody { wait_ms: 20_000, ..LeaseBody::default() }).await? {
+//!     client.ack("close", vec![task.token]).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How long a call takes
+//!
+//! A connection has to come about within 5 s, and the whole answer within 30 s; a lease that waits has its wait in addition. Calls that may
+//! change millions of tasks, exports and imports have 10 minutes. A call that takes longer ends with [`ClientError::Unreachable`] or
+//! [`ClientError::NoAnswer`]. A future that is dropped closes its connection; the call may have taken effect or not.
+//!
+//! # What is repeated
+//!
+//! A call is sent once, unless [`Client::with_retries`] allows more. Then a call of which the server has seen nothing, or says that it did nothing,
+//! is sent again whatever it is. If its answer was lost, it may have had its effect, and only this is sent again:
+//!
+//! | calls | again if the answer was lost | why |
+//! |---|---|---|
+//! | `get` `list` `dead` `queue` `queues` `list_queues` `schedule` `schedules` `all_schedules` `preview` `forecast` `metrics` `ready` `job` `jobs` `backup` `backups` `list_backups` | yes | a look changes nothing |
+//! | `post_once` | yes | its key makes one task of both |
+//! | `configure` `reconfigure` `drain` `resume` `drain_server` `resume_server` `delete_queue` `put_schedule` `stop_backup` | yes | the second leaves what the first has made; with `if_match` no, for the second would be refused |
+//! | `ack` `extend` | yes | the second gets the answer of the first |
+//! | `lease` | yes | tasks that were lost on the way come back when their lease ends |
+//! | `put` `post` `patch` | no | the task may be done by then, and the second would make another; a delay counts from its arrival |
+//! | `cancel` `nack` `redrive` `delete_schedule` `stop_job` | no | the answer to the second would hide that of the first |
+//! | `batch` `cancel_many` `move_many` `purge` `import` | no | the second would find other tasks, and count them only |
+//! | `pause` `advance` `begin_backup` | no | the second counts from its own arrival, or does it twice |
+//! | `export` | no | its caller goes on from the last cursor line |
+//!
+//! A kept connection that the server has closed before it took a byte of the call says nothing about the server: the call goes by another
+//! connection at once, with or without retries.
 
-mod backups;
-mod bulk;
+pub mod blocking;
+mod call;
+mod calls;
 mod client;
+mod connect;
+mod connection;
+mod endpoint;
 mod error;
 mod exchange;
-mod exports;
-mod queues;
+mod pool;
 mod retries;
-mod schedules;
-mod server;
-mod tasks;
 #[cfg(unix)]
 mod unix;
-mod url;
-mod workers;
 
-pub use client::{Client, SERVER_URL_DEFAULT, Stored};
-pub use error::ClientError;
+pub use calls::exports::Export;
+pub use calls::tasks::Stored;
+pub use client::{Client, SERVER_URL_DEFAULT};
+pub use error::{ClientError, Outcome};
 pub use retries::Retries;

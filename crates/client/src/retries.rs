@@ -5,15 +5,14 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use crate::ClientError;
+use crate::call::Repeat;
 use tickwheel_api::ProblemKind;
 
 /// How often a call is sent in all, and how long the client waits in between.
 ///
-/// Sent again is every call that had no effect: no connection came about for a reason that may pass, the server is starting, stopping or busy, or a queue's backlog
-/// is full. A call that may have had one, for its answer was lost, is sent again only if twice is as good as once: looks, posts with an
-/// `Idempotency-Key`, schedules, settings, leases and extensions. Not a put, whose task may be done when the second comes, which would make another
-/// one; not a cancel, an ack or a nack, whose second answer (`not_found`, `expired`) would hide the first; not a patch of a delay, which counts from its
-/// arrival.
+/// Sent again is every call that had no effect: no connection came about for a reason that may pass, the server is starting, stopping or busy,
+/// or a queue's backlog is full. A call that may have had one ([`Outcome::Unknown`](crate::Outcome)) is sent again only if twice is as good as
+/// once: see [what is repeated](crate#what-is-repeated).
 ///
 /// A wait is `base`, doubled with each failure up to `max`, less up to half of it by chance, so that many clients do not come back together; it is
 /// never shorter than the server asks for with `Retry-After`; if that is more than a minute, the call is given up.
@@ -28,7 +27,7 @@ use tickwheel_api::ProblemKind;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// A call is sent so often at most; 1: once. Default: 5.
+    /// The most times that a call is sent; 1: once. Default: 5.
     pub calls: u32,
     /// The first wait. Default: 100 ms.
     pub base: Duration,
@@ -36,7 +35,7 @@ pub struct Retries {
     pub max: Duration,
 }
 
-/// Who asks for a longer wait is not waited for.
+/// A server that asks for a longer wait (s) is not waited for.
 const RETRY_AFTER_S_MAX: u32 = 60;
 
 impl Default for Retries {
@@ -50,22 +49,23 @@ impl Retries {
     pub const NONE: Self = Self { calls: 1, base: Duration::ZERO, max: Duration::ZERO };
 
     /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
-    pub(crate) fn wait(&self, nth: u32, error: &ClientError, twice_is_once: bool) -> Option<Duration> {
-        let had_none = match error {
+    pub(crate) fn wait(&self, nth: u32, error: &ClientError, repeat: Repeat) -> Option<Duration> {
+        let safe = repeat == Repeat::Safe;
+        let again = match error {
             ClientError::Unreachable { .. } => true,
             ClientError::NoSocket { lasting, .. } => !lasting,
-            ClientError::NoAnswer { .. } => twice_is_once,
+            ClientError::NoAnswer { .. } => safe,
             ClientError::Problem(problem) => match problem.kind()? {
                 ProblemKind::Busy
                 | ProblemKind::BacklogFull
                 | ProblemKind::Starting
                 | ProblemKind::Stopping => true,
-                ProblemKind::Indeterminate => twice_is_once,
+                ProblemKind::Indeterminate => safe,
                 _ => false,
             },
             _ => false,
         };
-        if !had_none || nth >= self.calls {
+        if !again || nth >= self.calls {
             return None;
         }
         let asked = error.problem().and_then(|problem| problem.retry_after_s).unwrap_or_default();
@@ -91,25 +91,26 @@ mod tests {
     #[test]
     fn waits_double_up_to_the_longest_and_no_less_than_the_server_asks_for() {
         let retries = Retries { calls: 9, base: Duration::from_millis(100), max: Duration::from_secs(1) };
-        let lost = ClientError::NoAnswer { address: String::new(), source: "lost".into() };
+        let lost = ClientError::NoAnswer { address: String::new(), source: "lost".into(), repeatable: true };
         for (nth, longest_ms) in [(1, 100), (2, 200), (4, 800), (5, 1_000), (8, 1_000)] {
             let longest = Duration::from_millis(longest_ms);
-            let wait = retries.wait(nth, &lost, true).expect("it is sent again");
+            let wait = retries.wait(nth, &lost, Repeat::Safe).expect("it is sent again");
             assert!((longest / 2..=longest).contains(&wait), "{nth}: {wait:?}");
         }
-        assert_eq!(retries.wait(9, &lost, true), None, "nine calls were sent");
+        assert_eq!(retries.wait(9, &lost, Repeat::Safe), None, "nine calls were sent");
         let busy = ClientError::Problem(Box::new(Problem::busy("too much", 7)));
-        assert_eq!(retries.wait(1, &busy, false), Some(Duration::from_secs(7)));
+        assert_eq!(retries.wait(1, &busy, Repeat::Unsent), Some(Duration::from_secs(7)));
         let for_long = ClientError::Problem(Box::new(Problem::busy("too much", 61)));
-        assert_eq!(retries.wait(1, &for_long, true), None, "nobody waits for ever");
-        assert_eq!(Retries::NONE.wait(1, &busy, true), None);
+        assert_eq!(retries.wait(1, &for_long, Repeat::Safe), None, "the wait would be too long");
+        assert_eq!(Retries::NONE.wait(1, &busy, Repeat::Safe), None);
     }
 
     #[test]
-    fn what_may_have_had_an_effect_is_sent_again_only_if_twice_is_once() {
+    fn what_may_have_had_an_effect_is_sent_again_only_if_that_is_safe() {
         let retries = Retries::default();
         let problem = |problem| ClientError::Problem(Box::new(problem));
-        let lost = || ClientError::NoAnswer { address: String::new(), source: "lost".into() };
+        let lost =
+            || ClientError::NoAnswer { address: String::new(), source: "lost".into(), repeatable: true };
         let unreachable = || ClientError::Unreachable { address: String::new(), source: "refused".into() };
         let no_socket = |lasting| {
             let [address, why, hint] = [const { String::new() }; 3];
@@ -129,7 +130,8 @@ mod tests {
             (problem(Problem::internal("a mistake")), false, false),
             (ClientError::BadAnswer { status: None, what: String::new() }, false, false),
         ] {
-            let again = [false, true].map(|twice_is_once| retries.wait(1, &error, twice_is_once).is_some());
+            let again =
+                [Repeat::Unsent, Repeat::Safe].map(|repeat| retries.wait(1, &error, repeat).is_some());
             assert_eq!(again, [always, if_safe], "{error}");
         }
     }

@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use tickwheel_api::{CancelOutcome, CancelQuery, Due, PutBody, PutQuery, TokenResult};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{MINUTE_MS, due, end, json, say, with_server};
 
 const QUEUE: &str = "close-unpaid-orders";

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use tickwheel_api::{
     CancelOutcome, CancelQuery, Due, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody, PutQuery,
 };
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{DAY_MS, ack, due, due_one, end, json, refused, say, with_server};
 
 const QUEUE: &str = "confirm-receipts";

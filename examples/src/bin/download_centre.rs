@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use anyhow::{Context, Result, ensure};
 use tickwheel_api::{LeasedTask, PutBody, PutQuery, SettingsBody, Terms};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{ack, due, end, json, say, with_server};
 
 const QUEUE: &str = "exports";

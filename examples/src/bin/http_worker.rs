@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use tickwheel_api::{
     CancelOutcome, CancelQuery, Due, LeaseBody, PayloadBody, PutBody, PutQuery, TaskState, TokenResult,
 };
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_server::{Config, Server, Store};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

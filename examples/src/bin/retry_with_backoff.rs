@@ -12,7 +12,7 @@ use tickwheel_api::{
     DeathReason, FailureKind, LeasedTask, ListQuery, NackBody, PutBody, PutQuery, RedriveBody,
     RedriveOutcome, RetryBody, TaskFilter, TaskState, Terms, TokenResult,
 };
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{MINUTE_MS, ack, due, due_one, end, json, say, with_server};
 
 const QUEUE: &str = "retry-with-backoff";

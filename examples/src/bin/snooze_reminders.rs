@@ -12,7 +12,8 @@ use tickwheel_api::{
     Due, LeasedTask, NackBody, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody, PutMode, PutQuery,
     TaskState, TokenResult,
 };
-use tickwheel_client::{Client, ClientError, Stored};
+use tickwheel_client::blocking::Client;
+use tickwheel_client::{ClientError, Stored};
 use tickwheel_examples::http_story::{
     DAY_MS, HOUR_MS, MINUTE_MS, ack, due, due_one, end, json, refused, say, with_server,
 };

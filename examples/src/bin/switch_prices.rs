@@ -12,7 +12,7 @@ use tickwheel_api::{
     CancelOutcome, CancelQuery, Due, MomentBody, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody,
     PutQuery, TaskState,
 };
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{
     DAY_MS, HOUR_MS, ack, due, due_one, end, json, refused, say, with_server,
 };

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::HumanBytes;
 use tickwheel_api::{BackupBody, BackupState, BackupsBody, time};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 use tickwheel_queue::backup::backup;
 use tickwheel_queue::{BackupReport, Durability};
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use tickwheel_api::{BatchLine, BatchOp, Due, LeaseBody, PayloadBody, PutBody, PutMode, TokenResult};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use super::bench_beanstalk::BenchBeanstalk;
 use crate::output::{Format, Row, say};

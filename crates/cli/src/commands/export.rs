@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tickwheel_api::{ExportEnd, ExportQuery};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 use tickwheel_server::transfer::Exporter;
 
 use crate::output::{STDOUT, say, stdout};

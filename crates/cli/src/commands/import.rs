@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use tickwheel_api::{Existing, ExportLine, ImportCounts, ImportLine, ImportQuery, Problem};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_server::transfer::{Importer, Stop};
 
 use crate::output::{STDOUT, json_line, say, stdout};

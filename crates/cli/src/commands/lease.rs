@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{LeaseBody, LeasedTask, QueueCounts, time};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::output::{Format, Row, payload_cell, say};
 use crate::remote::Remote;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::filter::Filter;
 use crate::output::{Format, say};

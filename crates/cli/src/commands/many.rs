@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::output::{Format, Row, say};
 

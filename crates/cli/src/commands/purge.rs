@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use tickwheel_api::{JobAction, PurgeAnswer, PurgeBody};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use super::many::{self, Many};
 use crate::cli::Cli;

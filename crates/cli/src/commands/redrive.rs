@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use tickwheel_api::{REDRIVE_MAX, RedriveBody, RedriveOutcome};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::cli::Cli;
 use crate::output::{Format, Row, say};

@@ -8,7 +8,7 @@ use tickwheel_api::{
     CadenceBody, CatchUp, LIMIT_MAX, LIST_LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody,
     ScheduleSpec, SchedulesQuery, duration, time,
 };
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tickwheel_queue::cron::Cron;
 
 use super::payload::Payload;

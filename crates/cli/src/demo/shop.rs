@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tickwheel_api::{CancelQuery, Due, PayloadBody, PutBody, PutQuery};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use super::ledger::{CancelSeen, Ledger, wall_ms};
 use super::plan::{CLOSE_AFTER, OPEN_FOR, Order, Payment};

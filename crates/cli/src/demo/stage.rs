@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use tempfile::TempDir;
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 

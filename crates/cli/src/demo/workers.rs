@@ -4,7 +4,8 @@ use std::thread;
 use std::time::Instant;
 
 use tickwheel_api::{LeaseBody, TokenResult};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use super::ledger::{Delivery, Ledger, wall_ms};
 use super::plan::{key, number_of};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

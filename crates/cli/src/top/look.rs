@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use tickwheel_api::QueueCounts;
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use crate::figures::{Figures, Rates};
 

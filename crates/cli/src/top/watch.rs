@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::isatty;
 use tickwheel_api::duration;
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use super::events::{Event, Signals, look_repeatedly, read_keys};
 use super::look::Seen;

@@ -6,7 +6,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tickwheel_api::{
     DeathReason, LeaseBody, ListQuery, PayloadBody, PutBody, PutQuery, RedriveBody, TaskState,
 };
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use crate::conversation::{PATIENCE, lead};
 use crate::door::Door;

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::run::run;
 use crate::server::Server;

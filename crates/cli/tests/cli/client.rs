@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::run::{Ran, run, run_with};
 use crate::server::{Server, tickwheel};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 pub(crate) struct World {
     pub(crate) server: Server,

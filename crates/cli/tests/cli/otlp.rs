@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::process::Signal;
 use tickwheel_api::{LeaseBody, PutBody, PutQuery, TraceContext};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::server::Server;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode, SettingsBody};
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::server::{Server, tickwheel};
 

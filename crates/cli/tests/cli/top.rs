@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use tickwheel_api::BatchLine;
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::client::World;
 use crate::run::run_with;

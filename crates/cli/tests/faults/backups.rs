@@ -12,7 +12,8 @@ use tickwheel_api::{
     BackupBody, BackupState, CadenceBody, Due, LeaseBody, LeasedTask, ListQuery, NackBody, PayloadBody,
     PutBody, PutQuery, RetryBody, ScheduleSpec, SchedulesQuery, SettingsBody, TasksPage, Terms, TokenResult,
 };
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use crate::history::wall_ms;
 use crate::needs::{number, say};

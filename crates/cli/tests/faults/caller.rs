@@ -5,7 +5,8 @@ use tickwheel_api::{
     PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, TaskBody,
     TokenResult,
 };
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::blocking::Client;
+use tickwheel_client::{ClientError, Outcome};
 
 use crate::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
 use crate::payload::{number_of, payload_of};
@@ -211,8 +212,6 @@ impl<'a> Caller<'a> {
         match error {
             ClientError::Unreachable { .. } | ClientError::NoAnswer { .. } => Silence::Gone,
             ClientError::Problem(problem) if problem.status >= 500 => Silence::Refused(problem.status),
-            // The connection was cut in the middle of an answer.
-            ClientError::BadAnswer { .. } => Silence::Gone,
             other => panic!("an answer that no call of ours should get: {other:?}"),
         }
     }
@@ -221,7 +220,7 @@ impl<'a> Caller<'a> {
 /// Whether the server cannot have done anything: it was not reached, or it had no room and said so.
 fn never_happened(error: &ClientError) -> bool {
     let full = |problem: &Problem| problem.kind() == Some(ProblemKind::StorageFull);
-    matches!(error, ClientError::Unreachable { .. }) || error.problem().is_some_and(full)
+    error.outcome() == Outcome::NotSent || error.problem().is_some_and(full)
 }
 
 fn line(key: &Key, call: Call) -> BatchLine {

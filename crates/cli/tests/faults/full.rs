@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use tickwheel_api::ImportQuery;
-use tickwheel_client::Client;
+use tickwheel_client::blocking::Client;
 
 use crate::caller::{Caller, Silence};
 use crate::history::{Answer, Call, Key, wall_ms};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode};
-use tickwheel_client::{Client, ClientError};
+use tickwheel_client::ClientError;
+use tickwheel_client::blocking::Client;
 
 use crate::history::wall_ms;
 use crate::needs::{Need, has, is_long, say};

@@ -1,97 +1,18 @@
-//! The client against a server of one script: what goes out, to the byte, and what comes of each answer.
+//! Each call as it goes out, to the byte, and its result for each answer.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::TcpListener;
-use std::thread::JoinHandle;
 use std::time::Duration;
+
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
     NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
     TaskFilter, TaskState, TokenResult, TraceContext,
 };
-use tickwheel_client::{Client, ClientError, Retries};
+use tickwheel_client::blocking::Client;
+use tickwheel_client::{ClientError, Retries};
 
-/// A request as it arrived.
-#[derive(Debug)]
-struct Seen {
-    line: String,
-    headers: Vec<String>,
-    body: String,
-}
-
-impl Seen {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-    }
-}
-
-/// Answers one connection after another with the given answers and returns what was asked.
-fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> JoinHandle<Vec<Seen>> {
-    std::thread::spawn(move || {
-        let mut seen = Vec::new();
-        let mut answers = answers.into_iter();
-        while answers.len() > 0 {
-            let (stream, _) = listener.accept().expect("a connection");
-            let mut reader = BufReader::new(stream);
-            // One connection may carry several calls.
-            while let Some(request) = read_request(&mut reader) {
-                seen.push(request);
-                let answer = answers.next().expect("an answer for each call");
-                reader.get_mut().write_all(&answer).expect("write");
-                if answer.is_empty() {
-                    break;
-                }
-                if answers.len() == 0 {
-                    return seen;
-                }
-            }
-        }
-        seen
-    })
-}
-
-fn read_request(reader: &mut BufReader<impl Read>) -> Option<Seen> {
-    let mut head = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).expect("a line") == 0 {
-            return None;
-        }
-        match line.trim_end() {
-            "" => break,
-            line => head.push(line.to_owned()),
-        }
-    }
-    let line = head.remove(0);
-    let headers: Vec<String> = head
-        .into_iter()
-        .map(|line| {
-            let (name, value) = line.split_once(": ").expect("a header");
-            format!("{}: {value}", name.to_ascii_lowercase())
-        })
-        .collect();
-    let mut seen = Seen { line, headers, body: String::new() };
-    let length: usize = seen.header("content-length").map_or(0, |text| text.parse().expect("a number"));
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("the body");
-    seen.body = String::from_utf8(body).expect("UTF-8");
-    Some(seen)
-}
-
-fn answer(status: u16, body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
-
-fn problem(problem: &Problem) -> Vec<u8> {
-    answer(problem.status, std::str::from_utf8(&problem.to_json()).expect("UTF-8"))
-}
-
-/// A client and the server it talks to.
-fn pair(answers: Vec<Vec<u8>>) -> (Client, JoinHandle<Vec<Seen>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("bound"));
-    (Client::new(&url).expect("a URL"), serve(listener, answers))
-}
+use crate::script::{answer, pair, problem, read_request, serve};
 
 const TASK: &str = r#"{"queue":"close","key":"a/b","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","priority":1024,"attempt":0,"news":1}"#;
 
@@ -236,7 +157,7 @@ fn a_problem_is_the_error() {
 }
 
 #[test]
-fn an_answer_of_somebody_else() {
+fn an_answer_of_another_program() {
     let (client, server) = pair(vec![
         answer(200, "<html>"),
         answer(200, r#"{"queues":[{"queue":"q","scheduled":-1}]}"#),
@@ -265,7 +186,7 @@ fn a_refused_connection_names_the_address() {
     let address = listener.local_addr().expect("bound").to_string();
     drop(listener);
     let client = Client::new(&format!("http://{address}")).expect("a URL");
-    let error = client.queues().expect_err("nobody listens");
+    let error = client.queues().expect_err("no server listens");
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().starts_with(&format!("no server answers at {address}: ")), "{error}");
 }

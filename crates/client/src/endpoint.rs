@@ -1,4 +1,4 @@
-//! The server's URL, and paths below it.
+//! Where a server is: its URL, and paths below it.
 
 use crate::ClientError;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use tickwheel_api::shown;
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Endpoint {
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
     /// `HOST:PORT`, or `unix:PATH`.
@@ -16,24 +16,30 @@ pub(crate) struct Place {
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// How the place of a unix socket begins, as in `serve --listen`.
+/// How the address of a unix socket begins, as in `serve --listen`.
 const UNIX: &str = "unix:";
 
-impl Place {
-    /// What stands as the host in a request. At a unix socket there is none, and every server takes this one.
+impl Endpoint {
+    /// The host of a request. A unix socket has none, and every server takes `localhost`.
     pub(crate) fn host(&self) -> &str {
         if self.socket.is_some() { "localhost" } else { &self.address }
+    }
+
+    /// The host alone, as a certificate names it.
+    pub(crate) fn name(&self) -> &str {
+        let host = self.address.rsplit_once(':').map_or(&*self.address, |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
     }
 }
 
 /// Reads a server's URL. Without a port it is 80, or 443 over TLS, as in every URL.
-pub(crate) fn server_place(url: &str) -> Result<Place, ClientError> {
+pub(crate) fn endpoint_of(url: &str) -> Result<Endpoint, ClientError> {
     let bad = |why| ClientError::BadUrl { url: shown(url), why };
     if let Some(path) = url.strip_prefix(UNIX) {
         return match path {
             _ if cfg!(not(unix)) => Err(bad("this system has no unix sockets")),
             "" => Err(bad("its path is empty")),
-            path => Ok(Place { scheme: "http", address: url.to_owned(), socket: Some(path.into()) }),
+            path => Ok(Endpoint { scheme: "http", address: url.to_owned(), socket: Some(path.into()) }),
         };
     }
     let scheme_bytes = url.find("://").map(|at| at + 3).unwrap_or_default();
@@ -66,7 +72,7 @@ pub(crate) fn server_place(url: &str) -> Result<Place, ClientError> {
     if !named && !numbered {
         return Err(bad("its host is neither a name nor an address"));
     }
-    Ok(Place { scheme, address: format!("{host}:{port}"), socket: None })
+    Ok(Endpoint { scheme, address: format!("{host}:{port}"), socket: None })
 }
 
 /// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its
@@ -131,9 +137,11 @@ mod tests {
             ("https://box:8463", "box:8463"),
             ("HTTPS://box", "box:443"),
         ] {
-            let place = server_place(url).expect(url);
-            assert_eq!(place.address, address);
-            assert!(url.to_lowercase().starts_with(&format!("{}://", place.scheme)), "{place:?}");
+            let endpoint = endpoint_of(url).expect(url);
+            assert_eq!(endpoint.address, address);
+            let name = endpoint.name();
+            assert!(address.starts_with(name) || address.starts_with(&format!("[{name}]:")), "{endpoint:?}");
+            assert!(url.to_lowercase().starts_with(&format!("{}://", endpoint.scheme)), "{endpoint:?}");
         }
     }
 
@@ -141,11 +149,14 @@ mod tests {
     #[cfg(unix)]
     fn sockets() {
         for (url, path) in [("unix:/run/tickwheel/http", "/run/tickwheel/http"), ("unix:a b", "a b")] {
-            let place = server_place(url).expect(url);
-            assert_eq!((place.scheme, place.address.as_str(), place.host()), ("http", url, "localhost"));
-            assert_eq!(place.socket, Some(path.into()));
+            let endpoint = endpoint_of(url).expect(url);
+            assert_eq!(
+                (endpoint.scheme, endpoint.address.as_str(), endpoint.host()),
+                ("http", url, "localhost")
+            );
+            assert_eq!(endpoint.socket, Some(path.into()));
         }
-        let error = server_place("unix:").expect_err("no path");
+        let error = endpoint_of("unix:").expect_err("no path");
         assert!(
             error.to_string().contains("its path is empty") && error.to_string().contains("unix:/run/"),
             "{error}"
@@ -173,7 +184,7 @@ mod tests {
             ("http://b ox", "its host is neither a name nor an address"),
             ("http://bäx", "its host is neither a name nor an address"),
         ] {
-            match server_place(url) {
+            match endpoint_of(url) {
                 Err(ClientError::BadUrl { why: found, .. }) => assert_eq!(found, why, "{url}"),
                 other => panic!("{url}: {other:?}"),
             }

@@ -1,0 +1,191 @@
+//! A call as a value: what is sent, whether it may be sent again, and how its answer is read.
+
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderName, IF_MATCH};
+use serde::de::DeserializeOwned;
+use tickwheel_api::etag;
+
+use crate::ClientError;
+
+/// 30 s for one call: a healthy server answers in milliseconds, one on a busy disk in a few seconds.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// 10 minutes for a call that may change millions of tasks before it is answered.
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Whether a call is sent again if its answer was lost, so that it may have had its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Yes: twice is as good as once.
+    Safe,
+    /// No. It is sent again only if the server has seen nothing of it, or has said that it did nothing.
+    Unsent,
+}
+
+/// A request in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    /// With the query.
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(HeaderName, String)>,
+    pub(crate) body: Bytes,
+    /// The longest time until the whole answer is there.
+    pub(crate) timeout: Duration,
+    pub(crate) repeat: Repeat,
+}
+
+impl Request {
+    /// A request without a body. Of all methods only a `GET` is safe to repeat by itself.
+    pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
+        let repeat = if method == Method::GET { Repeat::Safe } else { Repeat::Unsent };
+        let (headers, body) = (Vec::new(), Bytes::new());
+        Self { method, path: path.into(), headers, body, timeout: CALL_TIMEOUT, repeat }
+    }
+
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(crate) fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    /// Twice is as good as once, unless a version is asked for: the second would be refused, for the first made another.
+    pub(crate) fn safe_to_repeat(mut self) -> Self {
+        let has_version = self.headers.iter().any(|(name, _)| name == IF_MATCH);
+        self.repeat = if has_version { Repeat::Unsent } else { Repeat::Safe };
+        self
+    }
+
+    pub(crate) fn query(mut self, query: &str) -> Self {
+        if !query.is_empty() {
+            self.path.push('?');
+            self.path.push_str(query);
+        }
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn if_match(self, version: Option<u64>) -> Self {
+        match version {
+            Some(version) => self.header(IF_MATCH, etag(version)),
+            None => self,
+        }
+    }
+
+    pub(crate) fn json(self, body: Vec<u8>) -> Self {
+        self.sends("application/json", body)
+    }
+
+    pub(crate) fn ndjson(self, body: Vec<u8>) -> Self {
+        self.sends(tickwheel_api::BATCH_CONTENT_TYPE, body)
+    }
+
+    fn sends(mut self, content_type: &str, body: Vec<u8>) -> Self {
+        self.body = body.into();
+        self.header(CONTENT_TYPE, content_type.to_owned())
+    }
+
+    pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The answer is one JSON value.
+    pub(crate) fn answer<T: DeserializeOwned + 'static>(self) -> Call<T> {
+        self.read(|answer| answer.body())
+    }
+
+    /// The answer is read by this.
+    pub(crate) fn read<T: 'static>(
+        self,
+        read: impl FnOnce(Answer) -> Result<T, ClientError> + Send + 'static,
+    ) -> Call<T> {
+        self.end(|answer| read(answer?))
+    }
+
+    /// The result, a refusal or an error included, is read by this.
+    pub(crate) fn end<T>(
+        self,
+        end: impl FnOnce(Result<Answer, ClientError>) -> Result<T, ClientError> + Send + 'static,
+    ) -> Call<T> {
+        Call { request: self, end: Box::new(end) }
+    }
+}
+
+type End<T> = Box<dyn FnOnce(Result<Answer, ClientError>) -> Result<T, ClientError> + Send>;
+
+/// A request, and how its answer is read.
+pub(crate) struct Call<T> {
+    pub(crate) request: Request,
+    pub(crate) end: End<T>,
+}
+
+/// An answer with a status of 2xx.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as text.
+    pub(crate) fn text(self) -> Result<String, ClientError> {
+        let status = Some(self.status);
+        String::from_utf8(self.bytes)
+            .map_err(|_| ClientError::BadAnswer { status, what: "its body is not UTF-8".to_owned() })
+    }
+
+    /// The body as one JSON value.
+    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        self.value(&self.bytes)
+    }
+
+    /// The body as lines of JSON.
+    pub(crate) fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, ClientError> {
+        let lines = self.bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        lines.map(|line| self.value(line)).collect()
+    }
+
+    fn value<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            let place = if path == "." { "its body".to_owned() } else { format!("its member `{path}`") };
+            ClientError::BadAnswer { status: Some(self.status), what: format!("{place}: {}", error.inner()) }
+        })
+    }
+}
+
+/// Declares calls of both faces: documentation, arguments, answer, and the [`Call`] that is sent.
+macro_rules! calls {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty $call:block)*) => {
+        $(fn $name($($argument: $type),*) -> crate::call::Call<$answer> $call)*
+
+        impl crate::Client {
+            $(
+                $(#[$doc])*
+                pub async fn $name(&self, $($argument: $type),*) -> Result<$answer, crate::ClientError> {
+                    self.exchange.send(self::$name($($argument),*)).await
+                }
+            )*
+        }
+
+        impl crate::blocking::Client {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, $($argument: $type),*) -> Result<$answer, crate::ClientError> {
+                    self.run(self.client.exchange.send(self::$name($($argument),*)))
+                }
+            )*
+        }
+    };
+}
+pub(crate) use calls;

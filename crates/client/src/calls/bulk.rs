@@ -1,0 +1,70 @@
+//! Calls that change many tasks, and the jobs that such a call may become.
+
+use hyper::Method;
+use serde::de::DeserializeOwned;
+use tickwheel_api::{
+    BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobBody, JobsBody, PurgeAnswer, PurgeBody,
+};
+
+use crate::call::{Call, LONG_TIMEOUT, Request, calls};
+use crate::endpoint::queue_path;
+
+calls! {
+    /// Cancels all tasks that a filter finds. `Err` in the answer: there are too many to wait for, and a job does it, see [`job`](Self::job).
+    /// An answer may take 10 minutes.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn cancel_many(queue: &str, body: &BulkCancelBody) -> Result<BulkCancelAnswer, JobBody> {
+        many(queue, "cancel", body.to_json())
+    }
+
+    /// Gives all tasks that a filter finds another time. `Err` in the answer: there are too many to wait for, and a job does it, see
+    /// [`job`](Self::job). An answer may take 10 minutes.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn move_many(queue: &str, body: &BulkMoveBody) -> Result<BulkMoveAnswer, JobBody> {
+        many(queue, "move", body.to_json())
+    }
+
+    /// Removes all tasks of a queue, live and dead; its settings and schedules stay. `Err` in the answer: there are too many to wait for,
+    /// and a job does it, see [`job`](Self::job). An answer may take 10 minutes.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn purge(queue: &str, body: PurgeBody) -> Result<PurgeAnswer, JobBody> {
+        many(queue, "purge", body.to_json())
+    }
+
+    /// The jobs under way and the last that are over, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn jobs() -> Vec<JobBody> { Request::get("/v1/jobs").read(|answer| Ok(answer.body::<JobsBody>()?.jobs)) }
+
+    /// How a job goes.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if there is none with this number; see [`ClientError`](crate::ClientError).
+    fn job(id: u64) -> JobBody { Request::get(format!("/v1/jobs/{id}")).answer() }
+
+    /// Stops a job; what it has done stays.
+    ///
+    /// # Errors
+    ///
+    /// As for [`job`](Self::job).
+    fn stop_job(id: u64) -> JobBody { Request::new(Method::DELETE, format!("/v1/jobs/{id}")).answer() }
+}
+
+fn many<A: DeserializeOwned + 'static>(queue: &str, verb: &str, body: Vec<u8>) -> Call<Result<A, JobBody>> {
+    Request::post(queue_path(queue, verb))
+        .json(body)
+        .timeout(LONG_TIMEOUT)
+        .read(|answer| if answer.status == 202 { Ok(Err(answer.body()?)) } else { Ok(Ok(answer.body()?)) })
+}

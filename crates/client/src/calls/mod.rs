@@ -1,0 +1,10 @@
+//! The calls, by the part of the server that they are about.
+
+mod backups;
+mod bulk;
+pub(crate) mod exports;
+mod queues;
+mod schedules;
+mod server;
+pub(crate) mod tasks;
+mod workers;

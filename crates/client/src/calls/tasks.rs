@@ -1,0 +1,171 @@
+//! Tasks, one by one, in batches and in pages.
+
+use hyper::Method;
+use hyper::header::HeaderName;
+use tickwheel_api::{
+    BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ListQuery, PatchBody, PatchQuery,
+    PutAnswer, PutBody, PutQuery, RedriveAnswer, RedriveBody, TaskBody, TaskFilter, TasksPage,
+};
+
+use crate::call::{Call, Request, calls};
+use crate::endpoint::{queue_path, task_path};
+use crate::{Client, ClientError, blocking};
+
+/// 500 lines in one request, so that a batch of any length needs little memory at one time.
+const BATCH_LINES_MAX: usize = 500;
+
+/// The answer to a put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Whether the task is new; else it replaced the live one of that key.
+    pub created: bool,
+    /// The task.
+    pub task: PutAnswer,
+}
+
+calls! {
+    /// Schedules a task under a key.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live (`mode=replace`), 412 if it has another version
+    /// than `if_match`; and what every call can meet, see [`ClientError`].
+    fn put(queue: &str, key: &str, body: &PutBody, query: PutQuery, if_match: Option<u64>) -> Stored {
+        let request = Request::new(Method::PUT, task_path(queue, key)).query(&query.to_query());
+        stored(request.if_match(if_match).json(body.to_json()))
+    }
+
+    /// Schedules a task under a key of the server's making. Sending it twice makes two tasks.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn post(queue: &str, body: &PutBody) -> Stored {
+        stored(Request::post(queue_path(queue, "tasks")).json(body.to_json()))
+    }
+
+    /// Schedules a task under this key, once: the same call again makes no second task, whatever became of the first.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 `done` if its work is done already; see [`ClientError`].
+    fn post_once(queue: &str, key: &str, body: &PutBody) -> Stored {
+        let once = HeaderName::from_static("idempotency-key");
+        let request = Request::post(queue_path(queue, "tasks")).header(once, format!("\"{key}\""));
+        stored(request.json(body.to_json()).safe_to_repeat())
+    }
+
+    /// Looks at a task.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if no live task has this key; see [`ClientError`].
+    fn get(queue: &str, key: &str) -> TaskBody { Request::get(task_path(queue, key)).answer() }
+
+    /// Reschedules a task or changes its payload.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404, 409 or 412, as for [`put`](Self::put); see [`ClientError`].
+    fn patch(queue: &str, key: &str, body: &PatchBody, query: PatchQuery, if_match: Option<u64>) -> PutAnswer {
+        let request = Request::new(Method::PATCH, task_path(queue, key)).query(&query.to_query());
+        request.if_match(if_match).json(body.to_json()).answer()
+    }
+
+    /// Cancels a task. Each of the five outcomes is an answer, not an error.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 412 if the task has another version than `if_match`; see [`ClientError`].
+    fn cancel(queue: &str, key: &str, query: CancelQuery, if_match: Option<u64>) -> CancelOutcome {
+        let request = Request::new(Method::DELETE, task_path(queue, key)).query(&query.to_query());
+        request.if_match(if_match).end(|answer| match answer {
+            Err(ClientError::Problem(problem)) => problem.result.ok_or(ClientError::Problem(problem)),
+            answer => Ok(answer?.body::<CancelAnswer>()?.result),
+        })
+    }
+
+    /// Gives dead tasks another life, those that `body` names one by one or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the
+    /// answer has one result, too.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn redrive(queue: &str, body: &RedriveBody) -> RedriveAnswer {
+        let several = match body {
+            RedriveBody::Key(key) => RedriveBody::Keys(vec![key.clone()]),
+            RedriveBody::Id(id) => RedriveBody::Ids(vec![*id]),
+            other => other.clone(),
+        };
+        Request::post(queue_path(queue, "dead/redrive")).json(several.to_json()).answer()
+    }
+
+    /// One page of a queue's tasks.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn list(queue: &str, query: &ListQuery) -> TasksPage {
+        Request::get(queue_path(queue, "tasks")).query(&query.to_query()).answer()
+    }
+
+    /// One page of the tasks that were given up, with their reasons; the filter's state is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn dead(queue: &str, query: &ListQuery) -> TasksPage {
+        let filter = TaskFilter { state: None, ..query.filter.clone() };
+        let query = ListQuery { filter, ..query.clone() };
+        Request::get(queue_path(queue, "dead")).query(&query.to_query()).answer()
+    }
+}
+
+impl Client {
+    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of one line is that line's result.
+    /// Many lines go in several requests of 500.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`], which speaks of the request that failed. The lines before it have taken effect.
+    pub async fn batch(&self, queue: &str, lines: &[BatchLine]) -> Result<Vec<BatchResult>, ClientError> {
+        let mut results = Vec::with_capacity(lines.len());
+        for lines in lines.chunks(BATCH_LINES_MAX) {
+            results.extend(self.exchange.send(part(queue, lines)).await?);
+        }
+        Ok(results)
+    }
+}
+
+impl blocking::Client {
+    /// Sends operations on one queue and returns their results, in order: see [`Client::batch`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::batch`].
+    pub fn batch(&self, queue: &str, lines: &[BatchLine]) -> Result<Vec<BatchResult>, ClientError> {
+        self.run(self.client.batch(queue, lines))
+    }
+}
+
+/// One request of a batch.
+fn part(queue: &str, lines: &[BatchLine]) -> Call<Vec<BatchResult>> {
+    let mut body = Vec::new();
+    for line in lines {
+        body.extend_from_slice(&line.to_json());
+        body.push(b'\n');
+    }
+    let count = lines.len();
+    Request::post(queue_path(queue, "batch")).ndjson(body).read(move |answer| {
+        let found: Vec<BatchResult> = answer.lines()?;
+        if found.len() == count {
+            return Ok(found);
+        }
+        let what = format!("{} results for a batch of {count}", found.len());
+        Err(ClientError::BadAnswer { status: Some(answer.status), what })
+    })
+}
+
+fn stored(request: Request) -> Call<Stored> {
+    request.read(|answer| Ok(Stored { created: answer.status == 201, task: answer.body()? }))
+}
