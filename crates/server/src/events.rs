@@ -126,6 +126,8 @@ events! {
     CALL_FAILED = "call_failed";
     /// A part of the server panicked.
     PANICKED = "panicked";
+    /// A background task ended that should not end.
+    BACKGROUND_ENDED = "background_ended";
     /// Lines were left out, because the log did not keep up.
     LINES_LOST = "lines_lost";
     /// Lines like one before were left out.
@@ -197,6 +199,7 @@ pub const LIMITED: &[Limited] = &[
     Limited::of(WATCHES_FULL, &[]),
     Limited::of(EXPORT_FAILED, &[]),
     Limited::of(PANICKED, &[]),
+    Limited::of(BACKGROUND_ENDED, &["task"]),
     Limited::of(COMMIT_SLOW, &[]).measure("took_ms"),
     Limited::of(COMMIT_WAITS, &[]).measure("took_ms"),
 ];

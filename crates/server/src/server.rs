@@ -1,32 +1,26 @@
 //! The server: binds, accepts, stops.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
-use tickwheel_api::Problem;
 use tickwheel_queue::{Options, Queue};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::access::guard::Guard;
-use crate::access::host::Hosts;
 use crate::base::stopping::{self, Stop, Stopping};
-use crate::config::{BackupPlan, Beanstalk, Config, Store};
-use crate::doors::beanstalk::{Desk, DeskOptions, Listener};
-use crate::doors::http::front::Front;
-use crate::doors::http::routes::routes;
-use crate::doors::http::wire::{self, Timeouts};
+use crate::config::{BackupPlan, Config, Store};
+use crate::doors::{self, Plan};
 use crate::events;
 use crate::listen::addresses::Addresses;
-use crate::listen::places::{Permit, Places};
-use crate::listen::socket::{Bound, Came, ListenAt, Opened};
-use crate::listen::standing::Standing;
-use crate::listen::tls::{Begun, Tls};
+use crate::listen::door::Serving;
+use crate::listen::listener::{Listener, Shared};
+use crate::listen::permits::Permits;
+use crate::listen::socket::{Bound, ListenAt};
+use crate::listen::tls::Tls;
 use crate::service::app::App;
 use crate::service::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
 use crate::service::drain::Drain;
@@ -34,19 +28,8 @@ use crate::service::lifecycle;
 use crate::start_error::StartError;
 use crate::telemetry::notices::{self, Notices};
 
-/// Limits of time on a connection, real time on a virtual clock too.
-const TIMEOUTS: Timeouts = Timeouts {
-    head: Duration::from_secs(5),
-    idle: Duration::from_secs(60),
-    write: Duration::from_secs(30),
-    linger: Duration::from_secs(2),
-};
 /// Open files that are not connections being served: the store's, the runtime's, the standard streams, refusals.
 const FILES_RESERVED: u64 = 96;
-/// Connections beyond the limit that are told so; more are closed without a word, so that a flood costs nothing.
-const REFUSALS_MAX: usize = 32;
-/// After a failed accept. It fails when the system is out of something, and trying again at once would only burn time.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that has its port and its tasks, and waits to be [`run`](Server::run).
 ///
@@ -61,23 +44,52 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// # }
 /// ```
 pub struct Server {
-    door: Opened,
-    local_addr: ListenAt,
-    queue: Queue,
-    front: Arc<Front>,
-    guard: Arc<Guard>,
+    doors: Vec<OpenDoor>,
+    is_encrypted: bool,
+    app: Arc<App>,
     tls: Option<Tls>,
     stop: Stop,
-    stopping: Stopping,
-    places: Places,
-    addresses: Addresses,
+    connections: Arc<AtomicUsize>,
     stop_grace: Duration,
-    beanstalk: Option<(Listener, Arc<Desk>)>,
-    draining: Drain,
     notices: Notices,
-    backups: Backups,
     backup_every: Option<Duration>,
     _stop_backups: StopBackups,
+}
+
+/// A door that clients can come to.
+struct OpenDoor {
+    name: &'static str,
+    at: ListenAt,
+    listener: Listener,
+}
+
+/// A door whose place is taken, and that lets nobody in yet.
+struct BoundDoor {
+    plan: Box<dyn Plan>,
+    tls: Option<Tls>,
+    bound: Bound,
+}
+
+impl BoundDoor {
+    /// Takes the place of a door; `None`: it stays closed.
+    async fn take(plan: Box<dyn Plan>, tls: Option<&Tls>) -> Result<Option<Self>, StartError> {
+        let tls = plan.tls(tls)?;
+        let Some(listen) = plan.listen() else { return Ok(None) };
+        match Bound::take(listen).await {
+            Ok(bound) => Ok(Some(Self { plan, tls, bound })),
+            Err(source) => Err(plan.refused(source)),
+        }
+    }
+
+    /// Opens it. Its clients wait until the server runs.
+    fn open(self, app: &Arc<App>, shared: &Shared) -> Result<OpenDoor, StartError> {
+        let Self { plan, tls, bound } = self;
+        let opened = bound.open().and_then(|socket| Ok((socket.place()?, socket)));
+        let (at, socket) = opened.map_err(|source| plan.refused(source))?;
+        let name = plan.name();
+        let door = plan.open(Arc::clone(app), &at);
+        Ok(OpenDoor { name, at, listener: Listener::new(socket, tls, door, shared.clone()) })
+    }
 }
 
 impl Server {
@@ -88,26 +100,23 @@ impl Server {
     /// # Errors
     /// [`StartError`]; nothing is left open then.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
-        let listen = config.listen.clone();
+        let plans = doors::plans(&config);
+        Self::with_doors(config, plans).await
+    }
+
+    /// Does what [`bind`](Self::bind) does, with these doors.
+    pub(crate) async fn with_doors(config: Config, plans: Vec<Box<dyn Plan>>) -> Result<Self, StartError> {
         config.check()?;
-        let tls = config.tls.map(Tls::open).transpose()?;
-        let client_ca = config.beanstalk.as_ref().and_then(|door| door.client_ca.as_ref());
-        let beanstalk_tls = match (&tls, client_ca) {
-            (Some(tls), Some(client_ca)) => Some(tls.for_clients_of(client_ca)?),
-            _ => None,
-        };
-        let refused = |source| StartError::Listen { listen: listen.clone(), source };
-        let place = config.token_file.clone().unwrap_or_default();
-        let guard = Guard::open(config.tokens, config.token_file);
-        let guard = Arc::new(guard.map_err(|source| StartError::Tokens { place, source })?);
+        let tls = config.tls.clone().map(Tls::open).transpose()?;
+        let token_file = config.token_file.clone().unwrap_or_default();
+        let guard = Guard::open(config.tokens.clone(), config.token_file.clone())
+            .map_err(|source| StartError::Tokens { place: token_file, source })?;
+        let figures = plans.iter().filter_map(|plan| plan.figures()).collect();
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
-        let bound = Bound::take(&listen).await.map_err(refused)?;
-        let door = match &config.beanstalk {
-            Some(door) => {
-                Some((Bound::take(&door.listen).await.map_err(|source| no_door(door, source))?, door))
-            }
-            None => None,
-        };
+        let mut bound = Vec::new();
+        for plan in plans {
+            bound.extend(BoundDoor::take(plan, tls.as_ref()).await?);
+        }
         let directory = match &config.store {
             // As it is found from anywhere: the log is read elsewhere.
             Store::Dir(directory) => {
@@ -123,15 +132,6 @@ impl Server {
             lifecycle::say_opening(directory);
         }
         let queue = open(config.store, config.virtual_clock, options).await?;
-        let listening = bound.open().and_then(|door| Ok((door.place()?, door)));
-        let (local_addr, door_of_http) = match listening {
-            Ok(listening) => listening,
-            Err(source) => {
-                // The start has failed already; a store that does not close well recovers at the next.
-                close(queue).await;
-                return Err(refused(source));
-            }
-        };
         lifecycle::say_started(&queue, directory.as_deref()).await;
         let data = directory.clone().unwrap_or_default();
         let folders =
@@ -140,105 +140,80 @@ impl Server {
             tracing::warn!(event = events::DOUBTFUL, "{warning}");
         }
         let (stop, stopping) = stopping::signal();
-        let app =
-            App::new(queue.clone(), stopping.clone(), config.levels, config.spans.clone(), &config.limits);
         let plan = config.backups.as_ref();
         let keep = plan.and_then(|plan| plan.keep).map(usize::from);
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
-        let app = Arc::new(App { lax_json: config.lax_json, backups: backups.clone(), ..app });
-        let (refusals, requests) = (Arc::clone(&app.refusals), Arc::clone(&app.requests));
-        let draining = app.draining.clone();
+        let app = App::new(queue, stopping.clone(), config.levels, config.spans, &config.limits);
+        let app = App { guard: Arc::new(guard), figures, lax_json: config.lax_json, backups, ..app };
+        let app = Arc::new(app);
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to resume jobs from before the restart; they continue after the next start");
         }
-        let front = Arc::new(Front::new(
-            routes(Arc::clone(&app)),
-            Hosts::of(&local_addr, tls.is_some(), &config.allow_hosts),
-            Arc::clone(&guard),
-            refusals,
-            requests,
-            config.spans,
-            config.access_log,
-        ));
         let kept = config.limits.connections_kept;
-        let places = Places::new(connections_allowed(config.connections_max, kept), kept);
-        let addresses = Addresses::new(config.connections_per_address_max);
-        let beanstalk = match door {
-            Some((bound, door)) => {
-                let options = DeskOptions {
-                    job_bytes_max: door.job_bytes_max,
-                    namespace: door.namespace.clone(),
-                    watched_bytes_max: config.limits.watched_bytes,
-                };
-                let desk = Desk::new(&app, options);
-                match bound.open() {
-                    Ok(opened) => {
-                        let listener =
-                            Listener::new(opened, beanstalk_tls, places.clone(), addresses.clone());
-                        Some((listener, Arc::new(desk)))
-                    }
-                    Err(source) => {
-                        close(queue).await;
-                        return Err(no_door(door, source));
-                    }
-                }
+        let connections = Arc::default();
+        let shared = Shared {
+            permits: Permits::new(connections_allowed(config.connections_max, kept), kept),
+            addresses: Addresses::new(config.connections_per_address_max),
+            stopping,
+            open: Arc::clone(&connections),
+        };
+        let opened: Result<Vec<_>, _> = bound.into_iter().map(|door| door.open(&app, &shared)).collect();
+        let doors = match opened {
+            Ok(doors) => doors,
+            Err(error) => {
+                // The start has failed already; a store that does not close well recovers at the next.
+                close(app.queue.clone()).await;
+                return Err(error);
             }
-            None => None,
         };
         Ok(Self {
-            door: door_of_http,
-            local_addr,
-            queue,
-            front,
-            guard,
+            doors,
+            is_encrypted: tls.is_some(),
             tls,
             stop,
-            stopping,
-            places,
-            addresses,
+            connections,
             stop_grace: config.stop_grace,
-            beanstalk,
-            draining,
             notices,
-            _stop_backups: StopBackups(backups.clone()),
-            backups,
+            _stop_backups: StopBackups(app.backups.clone()),
             backup_every,
+            app,
         })
+    }
+
+    /// Where the door of this name is, with the port that the system chose; `None`: it is closed.
+    pub(crate) fn door(&self, name: &str) -> Option<&ListenAt> {
+        self.doors.iter().find(|door| door.name == name).map(|door| &door.at)
     }
 
     /// Where it listens, with the port that the system chose.
     #[must_use]
     pub fn local_addr(&self) -> &ListenAt {
-        &self.local_addr
+        &self.doors[0].at
     }
 
     /// Where clients find it: `http://127.0.0.1:8463`, the same with `https`, or `unix:/run/tickwheel.sock`.
     #[must_use]
     pub fn url(&self) -> String {
-        if let ListenAt::Unix(_) = self.local_addr {
-            return self.local_addr.to_string();
+        match self.local_addr() {
+            at @ ListenAt::Unix(_) => at.to_string(),
+            at @ ListenAt::Tcp(_) => {
+                let scheme = if self.is_encrypted { "https" } else { "http" };
+                format!("{scheme}://{at}")
+            }
         }
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.local_addr)
-    }
-
-    /// Where clients of beanstalkd find it, with the port that the system chose, if there is a door for them.
-    #[must_use]
-    pub fn beanstalk(&self) -> Option<ListenAt> {
-        self.beanstalk.as_ref().and_then(|(listener, _)| listener.place().ok())
     }
 
     /// What tells it to take no new tasks.
     #[must_use]
     pub fn drain(&self) -> Drain {
-        self.draining.clone()
+        self.app.draining.clone()
     }
 
     /// The queue that it serves, for a program that runs both.
     #[must_use]
     pub fn queue(&self) -> &Queue {
-        &self.queue
+        &self.app.queue
     }
 
     /// Serves until `shutdown` completes, then stops gracefully.
@@ -247,148 +222,85 @@ impl Server {
     /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
     /// is closed, unless its disk keeps it waiting for as long again: then a thread is left behind that goes on to wait. Dropping the
     /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
-    pub async fn run(mut self, shutdown: impl Future<Output = ()>) {
-        let beanstalk = self.beanstalk().map(tracing::field::display);
-        tracing::info!(event = events::LISTENING, listen = self.url(), beanstalk, "listening");
-        let (mut connections, mut turned_away) = (JoinSet::new(), JoinSet::new());
-        let mut shutdown = pin!(shutdown);
-        let mut doors = JoinSet::new();
-        if let Some((listener, desk)) = self.beanstalk.take() {
-            doors.spawn(listener.run(desk, self.stop_grace));
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let (background, url) = (self.background(), self.url());
+        let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
+        let mut open = JoinSet::new();
+        for (place, OpenDoor { name, at, listener }) in doors.into_iter().enumerate() {
+            let listen = if place == 0 { url.clone() } else { at.to_string() };
+            tracing::info!(event = events::LISTENING, door = name, listen, "listening");
+            let supervisor = app.supervisor.clone();
+            open.spawn(async move { supervisor.door(name, listener.run(stop_grace)).await });
         }
-        let (guard, tls) = (Arc::clone(&self.guard), self.tls.clone());
-        let mut tokens = pin!(guard.keep_up());
-        let mut certificates = pin!(async {
-            match &tls {
-                Some(tls) => tls.keep_up().await,
-                None => std::future::pending().await,
-            }
-        });
-        let (backups, every) = (self.backups.clone(), self.backup_every);
-        let mut schedule = pin!(async {
-            match every {
-                Some(every) => backups.keep_up(every).await,
-                None => std::future::pending().await,
-            }
-        });
-        let notices = std::mem::replace(&mut self.notices, Notices::new());
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                () = &mut schedule => {}
-                () = &mut tokens => {}
-                () = &mut certificates => {}
-                () = notices.write() => {}
-                accepted = self.door.accept() => match accepted {
-                    Ok(came) => self.take(&mut connections, &mut turned_away, came),
-                    Err(error) => {
-                        tracing::warn!(event = events::ACCEPT_FAILED, %error, "accept failed");
-                        sleep(ACCEPT_PAUSE).await;
-                    }
-                },
-                // Ended connections leave the set, so that their number is that of the open ones.
-                Some(_) = connections.join_next() => {}
-                Some(_) = turned_away.join_next() => {}
-            }
-        }
-        drop(self.door);
-        self.stop.give();
-        let stop = lifecycle::Stop::begin(connections.len());
-        self.backups.stop_all();
-        let drained = async { while connections.join_next().await.is_some() {} };
-        if timeout(self.stop_grace, drained).await.is_err() {
-            let cut_off = connections.len();
-            tracing::warn!(
-                event = events::STOP_CUT_OFF,
-                connections = cut_off,
-                "calls under way were cut off"
-            );
-            connections.shutdown().await;
-        }
-        // It bounds itself by the same grace; what its clients hold goes back before the queue is closed.
-        while doors.join_next().await.is_some() {}
+        shutdown.await;
+        stop.give();
+        let stopped = lifecycle::Stop::begin(connections.load(Ordering::Relaxed));
+        app.backups.stop_all();
+        // Each bounds itself by the grace; what its clients hold goes back before the queue is closed.
+        while open.join_next().await.is_some() {}
         // It ends after the piece that it is at; where the disk takes none any more, its part is removed at the next start.
-        if timeout(self.stop_grace, self.backups.ended()).await.is_err() {
+        if timeout(stop_grace, app.backups.ended()).await.is_err() {
             tracing::warn!(
                 event = events::BACKUP_NOT_ENDED,
-                waited_ms = notices::ms(self.stop_grace),
+                waited_ms = notices::ms(stop_grace),
                 "stopped without waiting any longer for a backup to end"
             );
         }
+        drop(background);
         // A disk that takes no more may keep it from writing the leases down, for ever.
-        let closed = timeout(self.stop_grace, close(self.queue)).await.is_ok();
+        let closed = timeout(stop_grace, close(app.queue.clone())).await.is_ok();
         notices.write_rest();
-        stop.end(closed);
+        stopped.end(closed);
     }
 
-    /// Serves a connection, or refuses it if there are too many.
-    fn take(&self, connections: &mut JoinSet<()>, turned_away: &mut JoinSet<()>, came: Came) {
-        let from = match &came {
-            Came::Tcp(_, from) => Some(from.ip()),
-            Came::Unix(_) => None,
+    /// Begins the tasks that run beside the doors. They end when this is dropped.
+    fn background(&self) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        let mut keep = |name: &'static str, task: Box<dyn Fn() -> Serving + Send + Sync>| {
+            let supervisor = self.app.supervisor.clone();
+            tasks.spawn(async move { supervisor.keep(name, task).await });
         };
-        let standing = match Standing::find(&self.places, &self.addresses, from) {
-            Ok(standing) => Arc::new(standing),
-            Err(refusal) => return self.turn_away(turned_away, came, *refusal),
-        };
-        let id = standing.id();
-        let (tls, front, stopping) = (self.tls.clone(), Arc::clone(&self.front), self.stopping.clone());
-        let task = connections.spawn(async move {
-            match came {
-                Came::Tcp(socket, _) => serve(tls, socket, front, stopping, standing).await,
-                Came::Unix(socket) => wire::serve(socket, front, TIMEOUTS, stopping, standing).await,
-            }
-        });
-        Permit::closes(&self.places, id, task);
-    }
-
-    /// Says why, to as many at once as that is done for.
-    fn turn_away(&self, turned_away: &mut JoinSet<()>, came: Came, problem: Problem) {
-        // One address that comes again and again fills no log.
-        tracing::debug!(why = %problem, "too many connections");
-        self.front.refused(&problem);
-        if turned_away.len() >= REFUSALS_MAX {
-            return;
+        let notices = self.notices.clone();
+        keep(
+            "notices",
+            Box::new(move || {
+                let notices = notices.clone();
+                Box::pin(async move {
+                    loop {
+                        notices.write().await;
+                    }
+                })
+            }),
+        );
+        let guard = Arc::clone(&self.app.guard);
+        keep(
+            "tokens",
+            Box::new(move || {
+                let guard = Arc::clone(&guard);
+                Box::pin(async move { guard.keep_up().await })
+            }),
+        );
+        if let Some(tls) = self.tls.clone() {
+            keep(
+                "certificates",
+                Box::new(move || {
+                    let tls = tls.clone();
+                    Box::pin(async move { tls.keep_up().await })
+                }),
+            );
         }
-        match came {
-            // Over TLS a refusal would cost a handshake.
-            Came::Tcp(socket, _) if self.tls.is_none() => {
-                turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
-            }
-            Came::Tcp(..) => {}
-            Came::Unix(socket) => {
-                turned_away.spawn(wire::refuse(socket, problem, TIMEOUTS));
-            }
+        if let Some(every) = self.backup_every {
+            let backups = self.app.backups.clone();
+            keep(
+                "backups",
+                Box::new(move || {
+                    let backups = backups.clone();
+                    Box::pin(async move { backups.keep_up(every).await })
+                }),
+            );
         }
+        tasks
     }
-}
-
-/// Serves a connection to its end.
-async fn serve(
-    tls: Option<Tls>,
-    socket: TcpStream,
-    front: Arc<Front>,
-    stopping: Stopping,
-    standing: Arc<Standing>,
-) {
-    let Some(tls) = tls else { return wire::serve(socket, front, TIMEOUTS, stopping, standing).await };
-    let begun = tokio::select! {
-        begun = tls.begin(socket) => begun,
-        () = stopping.wait() => return,
-    };
-    match begun {
-        Begun::Encrypted(socket) => wire::serve(socket, front, TIMEOUTS, stopping, standing).await,
-        Begun::Plain(socket) => {
-            let problem = Problem::needs_tls();
-            front.refused(&problem);
-            wire::refuse(socket, problem, TIMEOUTS).await;
-        }
-        Begun::Failed(error) => tracing::debug!(%error, "no handshake"),
-    }
-}
-
-fn no_door(door: &Beanstalk, source: io::Error) -> StartError {
-    StartError::ListenBeanstalk { listen: door.listen.clone(), source }
 }
 
 /// Takes the directory of backups where blocking is allowed; `Ok(Err)` says why there is none.

@@ -382,7 +382,12 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
 }
 
 /// What `/readyz` says; `trouble` is what the rim knows against it.
-pub(crate) fn ready(health: queue::Health, draining: bool, trouble: Option<String>) -> Ready {
+pub(crate) fn ready(
+    health: queue::Health,
+    draining: bool,
+    trouble: Option<String>,
+    down: Vec<String>,
+) -> Ready {
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
     let full = health.short_of_room.map(|bytes| {
@@ -395,13 +400,13 @@ pub(crate) fn ready(health: queue::Health, draining: bool, trouble: Option<Strin
     let status = match (&trouble, &read_only, &closed) {
         (Some(_), None, _) | (None, None, Some(_)) => Status::NotReady,
         (_, Some(_), _) => Status::ReadOnly,
-        (None, None, None) if full.is_some() || doubted.is_some() => Status::Degraded,
+        (None, None, None) if full.is_some() || doubted.is_some() || !down.is_empty() => Status::Degraded,
         (None, None, None) if draining => Status::Draining,
         (None, None, None) => Status::Ok,
     };
     let ready = matches!(status, Status::Ok | Status::Draining | Status::Degraded);
     let mut reasons: Vec<String> =
-        [trouble, read_only.clone(), closed, full, doubted].into_iter().flatten().collect();
+        [trouble, read_only.clone(), closed, full, doubted].into_iter().flatten().chain(down).collect();
     reasons.dedup();
     let why =
         if ready { (!reasons.is_empty()).then(|| reasons.join("; ")) } else { reasons.first().cloned() };

@@ -19,7 +19,7 @@ use crate::events;
 pub(crate) const OWN_QUEUE: &str = "$jobs";
 
 /// Knows the tokens.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Guard {
     /// Those that are valid as long as the server runs.
     fixed: Tokens,

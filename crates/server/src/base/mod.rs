@@ -3,6 +3,7 @@
 pub(crate) mod aside;
 pub(crate) mod hex;
 pub(crate) mod others;
+pub(crate) mod pieces;
 pub(crate) mod queue_pages;
 pub(crate) mod stopping;
 pub(crate) mod watched;

@@ -1,7 +1,10 @@
 //! Where connections come in: sockets, TLS, permits, shares of addresses.
 
 pub(crate) mod addresses;
-pub(crate) mod places;
+pub(crate) mod door;
+pub(crate) mod listener;
+pub(crate) mod permits;
 pub(crate) mod socket;
 pub(crate) mod standing;
+pub(crate) mod stream;
 pub(crate) mod tls;

@@ -187,16 +187,13 @@ impl Opened {
                 let (socket, from) = listener.accept().await?;
                 // Answers are small and whole: waiting to fill a packet only costs time.
                 let _as_it_was = socket.set_nodelay(true);
+                // A client that is gone is found out, though nothing is sent for days.
+                let _as_it_was = set_socket_keepalive(&socket, true);
                 Ok(Came::Tcp(socket, from))
             }
             Self::Unix(_, listener) => listener.accept().await.map(|(socket, _)| Came::Unix(socket)),
         }
     }
-}
-
-/// Finds out at last that a client is gone, though nothing is sent for days.
-pub(crate) fn keep_alive(socket: &TcpStream) {
-    let _as_it_was = set_socket_keepalive(socket, true);
 }
 
 /// A socket that nobody listens on any more is in the way of a new one.

@@ -1,4 +1,4 @@
-//! What a connection may ask for: all there is, or only what kept places are for.
+//! The permit of a connection, and what the connection may ask for: all there is, or only what reserved permits are for.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tickwheel_api::Problem;
 
 use crate::listen::addresses::{Addresses, Share};
-use crate::listen::places::{Permit, Places, Seat};
+use crate::listen::door::Idle;
+use crate::listen::permits::{Permit, Permits, Seat};
 
 /// The place of a connection, and its share of those that its address may have.
 #[derive(Debug)]
@@ -14,26 +15,32 @@ pub(crate) struct Standing {
     permit: Permit,
     from: Option<IpAddr>,
     addresses: Addresses,
-    /// Of its address; `None` while the connection is in a kept place because the address has all its connections.
+    /// Of its address; `None` while the connection is in a reserved permit because the address has all its connections.
     share: Mutex<Option<Share>>,
     max: usize,
 }
 
 impl Standing {
-    /// Finds a place for a connection from this address; `None`: it came by a path of the file system.
+    /// Finds a permit for a connection from this address; `None`: it came by a path of the file system.
     ///
     /// # Errors
     /// There is none; the problem names the limit.
     pub(crate) fn find(
-        places: &Places,
+        permits: &Permits,
         addresses: &Addresses,
         from: Option<IpAddr>,
+        idle: Idle,
     ) -> Result<Self, Box<Problem>> {
         let share = addresses.enter(from);
-        let permit = if share.is_some() { places.enter() } else { places.enter_kept() };
-        let none = || if share.is_some() { all_taken(places.max()) } else { of_address(addresses.max()) };
+        // Before the permit: idle connections do not make way for one that is turned away.
+        let permit = match (&share, idle) {
+            (Some(_), _) => permits.enter(idle),
+            (None, Idle::MakesWay) => permits.enter_reserved(),
+            (None, Idle::Stays) => None,
+        };
+        let none = || if share.is_some() { all_taken(permits.max()) } else { of_address(addresses.max()) };
         let Some(permit) = permit else { return Err(Box::new(none())) };
-        Ok(Self { permit, from, addresses: addresses.clone(), share: Mutex::new(share), max: places.max() })
+        Ok(Self { permit, from, addresses: addresses.clone(), share: Mutex::new(share), max: permits.max() })
     }
 
     pub(crate) fn seat(&self) -> Arc<Seat> {
@@ -50,7 +57,7 @@ impl Standing {
         self.from
     }
 
-    /// Whether a call may be made here that is not what kept places are for. A place that became free meanwhile is taken for it.
+    /// Whether a call may be made here that is not what kept permits are for. A permit that became free meanwhile is taken for it.
     ///
     /// # Errors
     /// There is still none.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
+use crate::access::guard::Guard;
 use crate::base::stopping::Stopping;
-use crate::doors::beanstalk;
 use crate::doors::http::front;
 use crate::service::backups::{Backups, NO_DIR};
 use crate::service::drain::Drain;
 use crate::service::export_places::ExportPlaces;
 use crate::service::jobs::Jobs;
 use crate::service::limits::{Limits, Slots};
+use crate::service::supervisor::Supervisor;
 use crate::telemetry::deliveries::Deliveries;
+use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::queue_labels::QueueLabels;
 use crate::telemetry::refusals::Refusals;
 use crate::telemetry::requests::Requests;
@@ -32,8 +34,10 @@ pub(crate) struct App {
     pub(crate) requests: Arc<Requests>,
     /// Which queues have labels in the figures; held while a scrape looks at them.
     pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
-    /// What clients of beanstalkd ask, if there is a door for them.
-    pub(crate) beanstalk: Arc<beanstalk::Counters>,
+    /// The metrics of the doors.
+    pub(crate) figures: Vec<Arc<dyn Figures>>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) supervisor: Supervisor,
     /// Held while the settings of a queue are changed.
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// Held while a forecast is made.
@@ -58,17 +62,20 @@ impl App {
         spans: Option<SpanSink>,
         limits: &Limits,
     ) -> Self {
+        let supervisor = Supervisor::new(stopping.clone());
         Self {
-            jobs: Jobs::new(queue.clone(), stopping.clone(), limits),
+            jobs: Jobs::new(queue.clone(), stopping.clone(), supervisor.clone(), limits),
             backups: Backups::new(queue.clone(), stopping.clone(), Err(NO_DIR), None),
             queue,
-            stopping,
             slots: Slots::new(limits),
             deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
             requests: Arc::new(Requests::of(front::routes())),
             queue_labels: tokio::sync::Mutex::default(),
-            beanstalk: Arc::default(),
+            figures: Vec::new(),
+            guard: Arc::default(),
+            supervisor,
+            stopping,
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
             exports: ExportPlaces::default(),
@@ -77,6 +84,21 @@ impl App {
             spans,
             draining: Drain::default(),
         }
+    }
+
+    /// With a queue in memory, and a signal to stop that is never given.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let (stop, stopping) = crate::base::stopping::signal();
+        std::mem::forget(stop);
+        Self::of_test(stopping)
+    }
+
+    /// With a queue in memory.
+    #[cfg(test)]
+    pub(crate) fn of_test(stopping: Stopping) -> Self {
+        let queue = Queue::options().open_memory().expect("a queue");
+        Self::new(queue, stopping, Levels::default(), None, &Limits::default())
     }
 
     /// What `check` says of the payloads in what `read` has read, unless the server takes any JSON.

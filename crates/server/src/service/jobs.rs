@@ -15,6 +15,7 @@ use crate::service::bulk::Bulk;
 use crate::service::job::Job;
 use crate::service::jobs_of_before::take_over_jobs;
 use crate::service::limits::Limits;
+use crate::service::supervisor::Supervisor;
 use crate::service::turns::Turns;
 use crate::translate;
 
@@ -31,6 +32,7 @@ type Held = Arc<tokio::sync::Mutex<Job>>;
 pub(crate) struct Jobs {
     queue: Queue,
     stopping: Stopping,
+    supervisor: Supervisor,
     /// Jobs under way.
     max: usize,
     /// Those of one caller.
@@ -66,10 +68,11 @@ impl Drop for Place {
 }
 
 impl Jobs {
-    pub(crate) fn new(queue: Queue, stopping: Stopping, limits: &Limits) -> Self {
+    pub(crate) fn new(queue: Queue, stopping: Stopping, supervisor: Supervisor, limits: &Limits) -> Self {
         let turns = Turns::new(WORKING_MAX);
         let Limits { jobs: max, jobs_per_caller: share_max, .. } = *limits;
-        Self { queue, stopping, max, share_max, running: Arc::default(), beginning: Arc::default(), turns }
+        let (running, beginning) = Default::default();
+        Self { queue, stopping, supervisor, max, share_max, running, beginning, turns }
     }
 
     /// Goes on with the jobs that the last end of the server left, also if that was of an earlier release. They have one turn together among the
@@ -156,7 +159,9 @@ impl Jobs {
 
     fn go(&self, place: Place) {
         let jobs = self.clone();
-        tokio::spawn(async move { jobs.run(&place).await });
+        let supervisor = self.supervisor.clone();
+        let run = async move { jobs.run(&place).await };
+        tokio::spawn(async move { supervisor.once("job", run).await });
     }
 
     /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
@@ -343,7 +348,7 @@ mod tests {
         let queue = Queue::options().open_memory().expect("a queue");
         let put = Put::new(&name(), Key::new("a").expect("a key"));
         queue.put(put).await.expect("stored");
-        let jobs = Jobs::new(queue, stopping, &limits);
+        let jobs = Jobs::new(queue, stopping.clone(), Supervisor::new(stopping), &limits);
         let mut turns = Vec::new();
         for _ in 0..WORKING_MAX {
             turns.push(jobs.turns.take(None).await);
@@ -468,7 +473,12 @@ mod tests {
         let kept = jobs.get(id).await.expect("it answers").expect("it is kept").body;
         assert_eq!((kept.state, kept.looked_at), (JobState::Running, 0), "it had no turn");
         let (_stop, stopping) = stopping::signal();
-        let next = Jobs::new(jobs.queue.clone(), stopping, &Limits::default());
+        let next = Jobs::new(
+            jobs.queue.clone(),
+            stopping.clone(),
+            Supervisor::new(stopping),
+            &Limits::default(),
+        );
         next.resume().await.expect("it goes on");
         let job = over(&next, id).await;
         assert_eq!((job.state, job.matched), (JobState::Done, 1));

@@ -12,5 +12,6 @@ pub(crate) mod jobs_of_before;
 pub(crate) mod large_bodies;
 pub(crate) mod lifecycle;
 pub(crate) mod limits;
+pub(crate) mod supervisor;
 pub(crate) mod turns;
 pub(crate) mod work;

@@ -15,7 +15,8 @@ use crate::events;
 /// Notices that wait to be written. There are fewer kinds than this.
 const WAITING_MAX: usize = 256;
 
-/// The list that the queue's thread and the log share.
+/// The list that the queue's thread and the log share. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Notices(Arc<Shared>);
 
 #[derive(Default)]

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tickwheel_api::Problem;
 use tickwheel_api::beanstalk::Tube;
 use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 
 use super::budget::{Budget, WatchBudget};
 use super::counters::Counters;
+use super::session;
 use super::tubes::{Hold, Tubes};
 use crate::access::guard::OWN_QUEUE;
 use crate::base::stopping::Stopping;
 use crate::events;
+use crate::listen::door::{Connection, Door, Idle, Serving};
+use crate::listen::stream::Stream;
 use crate::service::app::App;
 use crate::service::drain::Drain;
 use crate::telemetry::deliveries::Deliveries;
@@ -51,7 +55,7 @@ pub(crate) struct Desk {
 pub(crate) const DEFAULT: &str = "default";
 
 impl Desk {
-    pub(crate) fn new(app: &App, options: DeskOptions) -> Self {
+    pub(crate) fn new(app: &App, counters: Arc<Counters>, options: DeskOptions) -> Self {
         let DeskOptions { job_bytes_max, namespace, watched_bytes_max } = options;
         let begun = Instant::now();
         let desk = Self {
@@ -59,7 +63,7 @@ impl Desk {
             queue: app.queue.clone(),
             stopping: app.stopping.clone(),
             job_bytes_max,
-            counters: Arc::clone(&app.beanstalk),
+            counters,
             deliveries: Arc::clone(&app.deliveries),
             budget: Budget::new(),
             watches: WatchBudget::new(watched_bytes_max),
@@ -108,6 +112,26 @@ impl Desk {
     pub(super) fn tube_of(&self, queue: &QueueName) -> Option<Tube> {
         let name = queue.as_str().strip_prefix(self.namespace.as_deref().unwrap_or_default())?;
         Tube::new(name.as_bytes())
+    }
+}
+
+impl Door for Desk {
+    fn name(&self) -> &'static str {
+        "beanstalk"
+    }
+
+    fn idle(&self) -> Idle {
+        Idle::Stays
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Serving {
+        Box::pin(async move { session::serve(connection, &self).await })
+    }
+
+    /// Closes the connection: the protocol has no word for that.
+    fn turn_away(self: Arc<Self>, _: Problem, _: Option<Stream>) -> Serving {
+        self.counters.turn_away();
+        Box::pin(std::future::ready(()))
     }
 }
 

@@ -13,14 +13,13 @@ mod counters;
 mod cut;
 mod desk;
 mod held;
-mod listener;
 mod look;
+mod plan;
 mod session;
 mod shown;
 mod stats;
 mod tubes;
 mod wire;
 
-pub(crate) use counters::Counters;
-pub(crate) use desk::{DEFAULT as DEFAULT_TUBE, Desk, DeskOptions};
-pub(crate) use listener::Listener;
+pub(crate) use desk::DEFAULT as DEFAULT_TUBE;
+pub(crate) use plan::Plan;

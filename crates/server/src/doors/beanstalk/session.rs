@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, Tube, When};
 use tickwheel_queue::{Act, Acted, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, Timestamp};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::budget::Watching;
 use super::counters::Counted;
@@ -24,6 +23,7 @@ use super::wire::Wire;
 use super::{look, stats};
 use crate::base::aside::{Steps, discard};
 use crate::events;
+use crate::listen::door::Connection;
 
 /// Commands of one kind that are carried out together, at most.
 const TOGETHER_MAX: usize = 256;
@@ -48,20 +48,17 @@ impl fmt::Display for From {
 }
 
 /// Serves one connection to its end.
-pub(super) async fn serve<S>(socket: S, desk: Arc<Desk>, from: From)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let mut wire = Wire::new(socket, desk.job_bytes_max, &desk.counters);
-    let mut session = Session::new(&desk, from);
+pub(super) async fn serve(connection: Connection, desk: &Desk) {
+    let Connection { stream, standing } = connection;
+    let mut wire = Wire::new(stream, desk.job_bytes_max, &desk.counters);
+    let mut session = Session::new(desk, From(standing.from()));
     let served = session.run(&mut wire).await;
     drop(session);
     match served {
-        Ok(()) => wire.close().await,
+        Ok(()) | Err(Cut::Stop) => wire.close().await,
         Err(Cut::Socket(error)) => {
-            tracing::debug!(%error, "a connection of beanstalkd's protocol ended early")
+            tracing::debug!(%error, "a connection of beanstalkd's protocol ended early");
         }
-        Err(Cut::Stop) => wire.close().await,
     }
 }
 
@@ -112,10 +109,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn run<S>(&mut self, wire: &mut Wire<'_, S>) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), Cut> {
         let stopping = self.desk.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
@@ -157,10 +151,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn carry_out<S>(&mut self, command: Command, wire: &mut Wire<'_, S>) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    async fn carry_out(&mut self, command: Command, wire: &mut Wire<'_>) -> Result<(), Cut> {
         let desk = self.desk;
         let reply = match command {
             Command::Delete(id) => return self.deletes(id, wire).await,
@@ -338,10 +329,7 @@ fn due_of(when: When) -> Option<Due> {
     }
 }
 
-async fn show<S>(shown: impl Into<Shown>, wire: &mut Wire<'_, S>) -> Result<(), Cut>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+async fn show(shown: impl Into<Shown>, wire: &mut Wire<'_>) -> Result<(), Cut> {
     let shown = shown.into();
     let said = wire.say(&shown.reply()).await;
     if let Shown::Text(text) = shown {
@@ -350,9 +338,6 @@ where
     Ok(said?)
 }
 
-async fn bad_format<S>(wire: &mut Wire<'_, S>) -> Result<(), Cut>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+async fn bad_format(wire: &mut Wire<'_>) -> Result<(), Cut> {
     Ok(wire.say(&Reply::Fault(Fault::BadFormat)).await?)
 }

@@ -8,13 +8,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tickwheel_api::beanstalk::{Decoder, Event, Reply};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::budget::{Budget, SMALL_BYTES};
 use super::counters::Counters;
 use crate::base::others::let_others;
+use crate::listen::stream::Stream;
 
 /// So much is read at once, and so much at most is read ahead of a command that waits.
 const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -27,8 +28,8 @@ const LARGE_BODY_TIME_MAX: Duration = Duration::from_secs(300);
 const STALL_MAX: Duration = Duration::from_secs(30);
 
 /// One connection. A connection that is idle has no buffers.
-pub(super) struct Wire<'a, S> {
-    socket: S,
+pub(super) struct Wire<'a> {
+    socket: Stream,
     counters: &'a Counters,
     decoder: Decoder,
     /// What was read and is not taken apart.
@@ -46,8 +47,8 @@ pub(super) struct Wire<'a, S> {
     room: Option<(OwnedSemaphorePermit, Instant)>,
 }
 
-impl<'a, S: AsyncRead + AsyncWrite + Unpin> Wire<'a, S> {
-    pub(super) fn new(socket: S, job_bytes_max: u32, counters: &'a Counters) -> Self {
+impl<'a> Wire<'a> {
+    pub(super) fn new(socket: Stream, job_bytes_max: u32, counters: &'a Counters) -> Self {
         Self {
             socket,
             counters,
@@ -217,11 +218,11 @@ mod tests {
     use crate::base::others::tests::turns;
 
     /// A client that has announced this body and sent half of it.
-    async fn half_sent(counters: &Counters, bytes: usize) -> (Wire<'_, DuplexStream>, DuplexStream) {
+    async fn half_sent(counters: &Counters, bytes: usize) -> (Wire<'_>, DuplexStream) {
         let (mut client, socket) = duplex(1 << 20);
         client.write_all(format!("put 0 0 1 {bytes}\r\n").as_bytes()).await.expect("said");
         client.write_all(&vec![b'x'; bytes / 2]).await.expect("said");
-        (Wire::new(socket, 16 << 20, counters), client)
+        (Wire::new(Stream::pipe(socket), 16 << 20, counters), client)
     }
 
     async fn other_half(mut client: DuplexStream, bytes: usize) {
@@ -332,7 +333,7 @@ mod tests {
     async fn a_long_answer_goes_out_in_pieces_and_others_have_their_turn() {
         let counters = Counters::default();
         let (mut client, socket) = duplex(32 << 20);
-        let mut wire = Wire::new(socket, 65_535, &counters);
+        let mut wire = Wire::new(Stream::pipe(socket), 65_535, &counters);
         let text: Vec<u8> = (0..=255).cycle().take((4 << 20) + 1).collect();
         let turns = turns();
         wire.say(&tickwheel_api::beanstalk::Reply::Ok(&text)).await.expect("it is said");
@@ -351,7 +352,7 @@ mod tests {
     async fn nor_is_it_when_the_socket_keeps_something_back() {
         let counters = Counters::default();
         let (_client, socket) = duplex(10);
-        let mut wire = Wire::new(tokio::io::BufWriter::new(socket), 65_535, &counters);
+        let mut wire = Wire::new(Stream::pipe(tokio::io::BufWriter::new(socket)), 65_535, &counters);
         wire.say(&tickwheel_api::beanstalk::Reply::Ok(&[b'x'; 1_000])).await.expect("it is kept");
         let begun = Instant::now();
         assert_eq!(wire.flush().await.expect_err("it ends").kind(), io::ErrorKind::TimedOut);
@@ -362,7 +363,7 @@ mod tests {
     async fn a_client_that_reads_nothing_is_not_waited_for() {
         let counters = Counters::default();
         let (_client, socket) = duplex(1_000);
-        let mut wire = Wire::new(socket, 65_535, &counters);
+        let mut wire = Wire::new(Stream::pipe(socket), 65_535, &counters);
         let said = async {
             loop {
                 wire.say(&tickwheel_api::beanstalk::Reply::Ok(&[b'x'; 10_000])).await?;

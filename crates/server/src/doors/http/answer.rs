@@ -10,7 +10,7 @@ use serde::Serialize;
 use tickwheel_api::etag;
 use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
-use crate::doors::http::pieces::Pieces;
+use crate::base::pieces::Pieces;
 
 /// An answer with a body of JSON.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {

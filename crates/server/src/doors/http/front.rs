@@ -19,7 +19,6 @@ use tickwheel_api::openapi::operations;
 use tickwheel_api::{Problem, ProblemKind, TraceContext};
 use tower_service::Service;
 
-use crate::access::guard::Guard;
 use crate::access::host::Hosts;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
@@ -28,40 +27,45 @@ use crate::doors::http::audit::{Act, Acts, Subject};
 use crate::doors::http::header;
 use crate::doors::http::pages;
 use crate::doors::http::problem;
+use crate::doors::http::routes;
+use crate::doors::http::wire::{self, Timeouts};
 use crate::events;
+use crate::listen::door::{Connection, Door, Idle, Serving};
 use crate::listen::standing::Standing;
-use crate::telemetry::refusals::Refusals;
-use crate::telemetry::requests::{Requests, Waited};
-use crate::telemetry::span::{Attribute, Span, SpanKind, SpanSink};
+use crate::listen::stream::Stream;
+use crate::service::app::App;
+use crate::telemetry::requests::Waited;
+use crate::telemetry::span::{Attribute, Span, SpanKind};
+
+/// Limits of time on a connection, real time on a virtual clock too.
+const TIMEOUTS: Timeouts = Timeouts {
+    head: Duration::from_secs(5),
+    idle: Duration::from_secs(60),
+    write: Duration::from_secs(30),
+    linger: Duration::from_secs(2),
+};
 
 /// The door of the routes: checks who asks, catches what must not happen, and writes the log.
 pub(crate) struct Front {
     routes: Router,
+    app: Arc<App>,
     hosts: Hosts,
-    guard: Arc<Guard>,
     clock: SystemClock,
     shapes: Shapes,
-    refusals: Arc<Refusals>,
-    requests: Arc<Requests>,
-    spans: Option<SpanSink>,
     /// There is a line in the log for each call.
     access_log: bool,
     acts: Acts,
 }
 
 impl Front {
-    pub(crate) fn new(
-        routes: Router,
-        hosts: Hosts,
-        guard: Arc<Guard>,
-        refusals: Arc<Refusals>,
-        requests: Arc<Requests>,
-        spans: Option<SpanSink>,
-        access_log: bool,
-    ) -> Self {
-        let (clock, shapes) = (SystemClock::new(), Shapes::new());
-        let acts = Acts::new();
-        Self { routes, hosts, guard, clock, shapes, refusals, requests, spans, access_log, acts }
+    pub(crate) fn new(app: Arc<App>, hosts: Hosts, access_log: bool) -> Self {
+        Self::with_routes(routes::routes(Arc::clone(&app)), app, hosts, access_log)
+    }
+
+    /// A door with other routes than its own.
+    pub(crate) fn with_routes(routes: Router, app: Arc<App>, hosts: Hosts, access_log: bool) -> Self {
+        let (clock, shapes, acts) = (SystemClock::new(), Shapes::new(), Acts::new());
+        Self { routes, app, hosts, clock, shapes, access_log, acts }
     }
 
     /// Answers one request. Dropping the future ends whatever it waits for.
@@ -85,24 +89,24 @@ impl Front {
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(kind) = answer.extensions().get::<ProblemKind>() {
-            self.refusals.count(*kind);
+            self.app.refusals.count(*kind);
         }
         let took = self.clock.now().saturating_since(begun);
         let status = answer.status().as_u16();
         let waited = answer.extensions().get::<Waited>().map_or(Duration::ZERO, |waited| waited.0);
-        self.requests.count(shape, status, took.saturating_sub(waited));
+        self.app.requests.count(shape, status, took.saturating_sub(waited));
         log(&method, shape, status, took, trace.as_ref());
-        if let Some(spans) = &self.spans {
+        if let Some(spans) = &self.app.spans {
             spans.take(span(&method, shape, status, took, trace));
         }
         if self.access_log { access_log::log(answer, subject, self.clock, begun) } else { answer }
     }
 
-    /// In a kept place only what it is kept for, unless there is another place by now.
+    /// With a reserved permit only what it is reserved for, unless there is another permit by now.
     fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
         let looks_after =
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
-        if !standing.seat().is_kept() || looks_after || self.guard.is_admin(&parts.headers) {
+        if !standing.seat().is_reserved() || looks_after || self.app.guard.is_admin(&parts.headers) {
             return Ok(());
         }
         Ok(standing.admit()?)
@@ -110,7 +114,7 @@ impl Front {
 
     /// Has the request carried out if its sender may do that.
     async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
-        let allowed = self.guard.check(&parts).and_then(|grant| {
+        let allowed = self.app.guard.check(&parts).and_then(|grant| {
             grant.quota().map_or(Ok(()), Quota::call)?;
             Ok(grant)
         });
@@ -124,7 +128,7 @@ impl Front {
                 answer
             }
             Err(refusal) => {
-                subject.token = self.guard.name(&parts.headers);
+                subject.token = self.app.guard.name(&parts.headers);
                 let answer = refusal.into_response();
                 Act::begin(subject, &self.acts).answered(&answer);
                 answer
@@ -135,7 +139,7 @@ impl Front {
     /// Something was refused before it became a request.
     pub(crate) fn refused(&self, problem: &Problem) {
         if let Some(kind) = problem.kind() {
-            self.refusals.count(kind);
+            self.app.refusals.count(kind);
         }
     }
 
@@ -153,6 +157,31 @@ impl Front {
             }
         })
         .await
+    }
+}
+
+impl Door for Front {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn idle(&self) -> Idle {
+        Idle::MakesWay
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Serving {
+        let Connection { stream, standing } = connection;
+        let stopping = self.app.stopping.clone();
+        Box::pin(wire::serve(stream, self, TIMEOUTS, stopping, standing))
+    }
+
+    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Serving {
+        self.refused(&why);
+        Box::pin(async move {
+            if let Some(stream) = stream {
+                wire::refuse(stream, why, TIMEOUTS).await;
+            }
+        })
     }
 }
 
@@ -225,21 +254,13 @@ mod tests {
     use axum::routing::{get, post};
 
     use super::*;
-    use crate::access::tokens::Tokens;
     use crate::listen::addresses::Addresses;
-    use crate::listen::places::Places;
+    use crate::listen::permits::Permits;
 
-    fn front(routes: Router, requests: Arc<Requests>) -> Front {
+    fn front(routes: Router) -> Front {
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
-        Front::new(
-            routes,
-            Hosts::of(&listen.into(), false, &[]),
-            Arc::new(Guard::open(Tokens::default(), None).expect("there is no file to read")),
-            Arc::new(Refusals::new()),
-            requests,
-            None,
-            false,
-        )
+        let hosts = Hosts::of(&listen.into(), false, &[]);
+        Front::with_routes(routes, Arc::new(App::in_memory()), hosts, false)
     }
 
     /// The lines of a log.
@@ -270,12 +291,12 @@ mod tests {
             answer.extensions_mut().insert(Waited(Duration::from_secs(3_600)));
             answer
         };
-        let requests = Arc::new(Requests::of(routes()));
-        let front = front(Router::new().route("/v1/queues", get(waits)), Arc::clone(&requests));
-        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let front = front(Router::new().route("/v1/queues", get(waits)));
+        let standing =
+            Standing::find(&Permits::new(1, 0), &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
         assert_eq!(front.answer(request.expect("a request"), &standing).await.status(), 200);
-        let seen = requests.seen();
+        let seen = front.app.requests.seen();
         let called: Vec<_> = seen.iter().filter(|of| of.times.counts != [0; 8]).collect();
         assert_eq!(called.len(), 1, "{seen:?}");
         assert_eq!((called[0].route, called[0].class, called[0].times.sum_us), ("/v1/queues", "2xx", 0));
@@ -290,8 +311,9 @@ mod tests {
             Response::new(Body::empty())
         };
         let stalled = Router::new().route("/v1/queues/{q}/pause", post(stalls));
-        let front = front(stalled, Arc::new(Requests::of(super::routes())));
-        let standing = Standing::find(&Places::new(1, 0), &Addresses::new(1), None).expect("a place");
+        let front = front(stalled);
+        let standing =
+            Standing::find(&Permits::new(1, 0), &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         let request =
             Request::post("/v1/queues/q/pause").header("host", "127.0.0.1:8463").body(Body::empty());
         let lines = Lines::default();

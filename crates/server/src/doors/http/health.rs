@@ -42,8 +42,11 @@ pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
         Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
     };
     let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
-    let draining = app.draining.is_on();
-    let mut body = translate::ready(app.queue.health(), draining, stopping.or(silent));
+    let (fatal, down): (Vec<_>, Vec<_>) = app.supervisor.down().into_iter().partition(|down| down.is_fatal);
+    let closed = fatal.into_iter().next().map(|down| down.why);
+    let down = down.into_iter().map(|down| down.why).collect();
+    let trouble = stopping.or(silent).or(closed);
+    let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
     if !caller.may_read() {
         body.hide();
     }
@@ -94,7 +97,7 @@ mod tests {
         let of = |change: fn(&mut tickwheel_queue::Health), draining: bool, trouble: Option<&str>| {
             let mut health = well.clone();
             change(&mut health);
-            let body = translate::ready(health, draining, trouble.map(str::to_owned));
+            let body = translate::ready(health, draining, trouble.map(str::to_owned), Vec::new());
             (body.ready, body.status, body.reasons.len(), body.why.is_some())
         };
         let (full, doubted): (fn(&mut _), fn(&mut _)) = (
@@ -110,6 +113,9 @@ mod tests {
         assert_eq!(of(failed, false, Some("it is read-only")), (false, Status::ReadOnly, 2, true));
         assert_eq!(of(|health| health.ready = false, false, None), (false, Status::NotReady, 1, true));
         assert_eq!(of(full, false, Some("it is stopping")), (false, Status::NotReady, 2, true));
+        let down = vec!["the background task `tokens` ended".to_owned()];
+        let body = translate::ready(well, false, None, down.clone());
+        assert_eq!((body.ready, body.status, body.reasons), (true, Status::Degraded, down));
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 //! each queue are counted page by page, so those of one page belong to one moment. Only what the queue cannot see is counted by the
 //! server.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +19,14 @@ use tickwheel_queue::{
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
+use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
-use crate::doors::beanstalk;
-use crate::doors::http::pieces::Pieces;
 use crate::doors::http::query::NoQuery;
 use crate::service::app::Shared;
 use crate::service::backups::BackupFigures;
+use crate::service::supervisor::TaskFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
+use crate::telemetry::metrics::Figures as DoorFigures;
 use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Histogram, Labels, Page, Unit};
 use crate::telemetry::metrics::process::Process;
@@ -48,7 +49,8 @@ pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Resu
         commits: app.queue.commit_seconds(),
         deliveries: app.deliveries.lateness(),
         refusals: app.refusals.counts(),
-        beanstalk: Arc::clone(&app.beanstalk),
+        doors: app.figures.clone(),
+        background: app.supervisor.figures(),
         backups: app.backups.figures(),
         requests: app.requests.seen(),
         lease_waits: app.requests.waits(),
@@ -85,7 +87,6 @@ async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
 }
 
 /// What one scrape shows.
-#[derive(Debug)]
 struct Figures {
     queues: Queues,
     now: Timestamp,
@@ -94,7 +95,8 @@ struct Figures {
     commits: CommitSeconds,
     deliveries: DeliveryLateness,
     refusals: Vec<(&'static str, u64)>,
-    beanstalk: Arc<beanstalk::Counters>,
+    doors: Vec<Arc<dyn DoorFigures>>,
+    background: Vec<TaskFigures>,
     /// `None`: there is no place for backups, so an old one is no reason to worry.
     backups: Option<BackupFigures>,
     requests: Vec<OfRoute>,
@@ -119,7 +121,7 @@ impl Queues {
         labelled.chain([(OTHER_QUEUES, &self.others.figures)])
     }
 
-    fn write<W: Write>(&self, page: &mut Page<W>, now: Timestamp) -> fmt::Result {
+    fn write(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
         self.write_gauges(page, now)?;
         for (name, help, of) in COUNTERS {
             let labels: Vec<_> =
@@ -136,7 +138,7 @@ impl Queues {
     }
 
     /// What is true now. The others have no series where there are none.
-    fn write_gauges<W: Write>(&self, page: &mut Page<W>, now: Timestamp) -> fmt::Result {
+    fn write_gauges(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
         let labelled = self
             .labelled
             .iter()
@@ -182,14 +184,15 @@ const COUNTERS: [OfQueue; 7] = [
 ];
 
 impl Figures {
-    fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         self.queues.write(page, self.now)?;
         self.write_tasks(page)?;
         self.write_lateness(page)?;
         self.write_store(page)?;
         let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
         page.counters("refused", help, "problem", &self.refusals)?;
-        self.write_beanstalk(page)?;
+        self.doors.iter().try_for_each(|door| door.write(page))?;
+        self.write_background(page)?;
         self.write_backups(page)?;
         self.write_health(page)?;
         self.write_requests(page)?;
@@ -203,7 +206,7 @@ impl Figures {
     }
 
     /// What happened to tasks, and to schedules.
-    fn write_tasks<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_tasks(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let stats = &self.stats;
         page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
         page.counter("fired", "Tasks that became ready because their instant came", stats.fired_total)?;
@@ -224,7 +227,7 @@ impl Figures {
     }
 
     /// How late tasks fire, are delivered, and wait.
-    fn write_lateness<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_lateness(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
         let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;
         let help = "From due_at to ready";
@@ -237,7 +240,7 @@ impl Figures {
         page.gauge("oldest_due_age", help, Some(Unit::Seconds), oldest_s)
     }
 
-    fn write_store<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_store(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let CommitSeconds { buckets, sum, .. } = &self.commits;
         let help = "From handing a commit to the store until it is durable";
         page.histogram("commit", help, &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())?;
@@ -248,17 +251,17 @@ impl Figures {
         page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)
     }
 
-    fn write_beanstalk<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
-        let help = "Connections of clients of beanstalkd";
-        page.gauge("beanstalk_connections", help, None, self.beanstalk.connections())?;
-        let verbs: Vec<_> = self.beanstalk.all_verbs().collect();
-        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
-        let refusals: Vec<_> = self.beanstalk.refusals().collect();
-        let help = "What they were refused, by the answer; connections that were too many by `closed`";
-        page.counters("beanstalk_refused", help, "answer", &refusals)
+    fn write_background(&self, page: &mut Page<Pieces>) -> fmt::Result {
+        let labels: Vec<_> = self.background.iter().map(|task| ([("task", task.name)], task)).collect();
+        let up = labels.iter().map(|(labels, task)| (&labels[..], u64::from(task.is_up)));
+        let help = "1 while the background task runs, else 0";
+        page.gauges_of("background_task_up", help, None, up)?;
+        let failures = labels.iter().map(|(labels, task)| (&labels[..], task.failures));
+        let help = "Times that the background task ended although the server did not stop";
+        page.counters_of("background_task_failures", help, None, failures)
     }
 
-    fn write_backups<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_backups(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let results = self.backups.unwrap_or_default().results();
         let help = "Backups that are over, by how, and those that were due while another was under way";
         page.counters("backups", help, "result", &results)?;
@@ -274,7 +277,7 @@ impl Figures {
         page.gauge("backup_last_success", help, Some(Unit::Bytes), backups.bytes)
     }
 
-    fn write_health<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_health(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let health = &self.health;
         let offset_s = health.clock_offset_ms as f64 / 1_000.0;
         let help = "What the wall clock shows beyond the time that is believed";
@@ -290,7 +293,7 @@ impl Figures {
         page.gauges_of("mode", help, None, [(mode, 1u64)])
     }
 
-    fn write_requests<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
+    fn write_requests(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let bounds_s = REQUEST_BOUNDS_US.map(seconds_of_us);
         let labels: Vec<_> = self
             .requests

@@ -28,7 +28,7 @@ pub(crate) mod lines;
 pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod path;
-pub(crate) mod pieces;
+pub(crate) mod plan;
 pub(crate) mod problem;
 pub(crate) mod query;
 pub(crate) mod queues;

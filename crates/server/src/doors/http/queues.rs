@@ -11,11 +11,11 @@ use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, Que
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::hex;
+use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
 use crate::doors::http::answer;
 use crate::doors::http::body::{JsonBytes, NoBody};
 use crate::doors::http::path::QueueAt;
-use crate::doors::http::pieces::Pieces;
 use crate::doors::http::query::{NoQuery, QueryText};
 use crate::service::app::{App, Shared};
 use crate::translate;

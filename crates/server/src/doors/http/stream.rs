@@ -17,7 +17,7 @@ use tickwheel_api::Problem;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
 use crate::base::others::let_others;
-use crate::doors::http::pieces::{PIECE_BYTES, Pieces, Sent};
+use crate::base::pieces::{PIECE_BYTES, Pieces, Sent};
 
 /// Up to 1 MiB of payloads an answer is made at once, with its length in its head.
 const WHOLE_BYTES_MAX: usize = 1 << 20;

@@ -4,3 +4,17 @@ pub(crate) mod accept;
 pub(crate) mod page;
 pub(crate) mod process;
 pub(crate) mod queue_labels;
+
+use std::fmt;
+
+use self::page::Page;
+use crate::base::pieces::Pieces;
+
+/// A part of the server that has metrics of its own.
+pub(crate) trait Figures: Send + Sync {
+    /// Writes them.
+    ///
+    /// # Errors
+    /// The page cannot be written.
+    fn write(&self, page: &mut Page<Pieces>) -> fmt::Result;
+}

@@ -5,7 +5,6 @@ use tickwheel_queue::{
     Ack, Act, Acted, ById, ByIdError, Cancel, CancelError, Extend, Key, Nack, NackError, Patch, PatchError,
     Pending, TokenAnswer, Unavailable,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
 use crate::doors::beanstalk::cut::{Cut, by_id_refused, unavailable};
@@ -22,10 +21,7 @@ enum Deleting {
 
 impl Session<'_> {
     /// Deletes this job and those that are to be deleted right behind it.
-    pub(super) async fn deletes<S>(&mut self, first: u64, wire: &mut Wire<'_, S>) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), Cut> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
             && let Some(Event::Command(command)) =

@@ -2,7 +2,6 @@
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Session, TOGETHER_MAX, due_of};
 use crate::base::aside::discard;
@@ -21,10 +20,7 @@ enum Said {
 
 impl Session<'_> {
     /// Puts this job and those that follow it at once, so that one commit covers them.
-    pub(super) async fn puts<S>(&mut self, first: Event, wire: &mut Wire<'_, S>) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), Cut> {
         self.producer.get_or_insert_with(|| Counted::new(&self.desk.counters.producers));
         let mut bytes = 0;
         let mut said = Vec::new();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tickwheel_api::beanstalk::{Command, Event, Reply};
 use tickwheel_queue::{Lease, Leased};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Session, TOGETHER_MAX};
 use crate::doors::beanstalk::counters::Counted;
@@ -22,14 +21,7 @@ const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
     /// Reserves a job, and one more for each such command right behind this one as far as they are ready.
-    pub(super) async fn reserve<S>(
-        &mut self,
-        timeout_s: Option<u32>,
-        wire: &mut Wire<'_, S>,
-    ) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub(super) async fn reserve(&mut self, timeout_s: Option<u32>, wire: &mut Wire<'_>) -> Result<(), Cut> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
         while timeouts.len() < RESERVES_MAX
@@ -57,15 +49,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    pub(super) async fn reserve_batch<S>(
+    pub(super) async fn reserve_batch(
         &mut self,
         max: u32,
         timeout_s: u32,
-        wire: &mut Wire<'_, S>,
-    ) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+        wire: &mut Wire<'_>,
+    ) -> Result<(), Cut> {
         self.is_worker();
         let max = usize::try_from(max).unwrap_or(usize::MAX).min(self.given_max());
         match self.wait_for(max, Some(timeout_s), wire).await? {
@@ -81,15 +70,12 @@ impl Session<'_> {
 
     /// Jobs, at least one: what is ready, or waited for as long as the client wants, until one of its own jobs has little time left, or until it
     /// says no more.
-    async fn wait_for<S>(
+    async fn wait_for(
         &mut self,
         max: usize,
         timeout_s: Option<u32>,
-        wire: &mut Wire<'_, S>,
-    ) -> Result<Result<Vec<Leased>, Reply<'static>>, Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+        wire: &mut Wire<'_>,
+    ) -> Result<Result<Vec<Leased>, Reply<'static>>, Cut> {
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
         if !timeout.is_zero() {
             // What was said before is not kept back while it waits; and nothing is reserved for a client that does not read.
@@ -144,10 +130,7 @@ impl Session<'_> {
         leased.iter().for_each(|one| self.held.insert(one));
     }
 
-    pub(super) async fn hand_over<S>(&mut self, leased: &[Leased], wire: &mut Wire<'_, S>) -> Result<(), Cut>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub(super) async fn hand_over(&mut self, leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), Cut> {
         self.take(leased);
         say_reserved(leased, wire).await
     }
@@ -157,10 +140,7 @@ impl Session<'_> {
     }
 }
 
-async fn say_reserved<S>(leased: &[Leased], wire: &mut Wire<'_, S>) -> Result<(), Cut>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), Cut> {
     for one in leased {
         let (body, _) = one.body.payload_at(one.step);
         wire.say(&Reply::Reserved { id: one.id, body }).await?;

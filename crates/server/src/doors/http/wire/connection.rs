@@ -52,7 +52,7 @@ pub(crate) async fn serve<S>(
             let (head, body) = request.into_parts();
             let body = Body::new(rest.lend(body, &head.headers));
             let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
-            if standing.seat().is_kept() {
+            if standing.seat().is_reserved() {
                 // The connection ends with this answer, and others wait for its place: the body is not waited for.
                 rest.abandon();
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -115,22 +115,17 @@ mod tests {
 
     use axum::Router;
     use axum::routing::{get, put};
-    use tickwheel_queue::Queue;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::access::guard::Guard;
     use crate::access::host::Hosts;
-    use crate::access::tokens::Tokens;
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::body::JsonBytes;
     use crate::listen::addresses::Addresses;
-    use crate::listen::places::Places;
+    use crate::listen::door::Idle;
+    use crate::listen::permits::Permits;
     use crate::service::app::App;
-    use crate::service::limits::Limits;
-    use crate::telemetry::refusals::Refusals;
-    use crate::telemetry::requests::Requests;
 
     const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(5),
@@ -142,38 +137,24 @@ mod tests {
 
     /// The client's end of a connection being served, over pipes that hold this many bytes.
     fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
-        connect_at(&Places::new(1, 0), pipe_bytes)
+        connect_at(&Permits::new(1, 0), pipe_bytes)
     }
 
     /// The same in one of these places.
-    fn connect_at(places: &Places, pipe_bytes: usize) -> (DuplexStream, Stop) {
+    fn connect_at(permits: &Permits, pipe_bytes: usize) -> (DuplexStream, Stop) {
         let (stop, stopping) = stopping::signal();
-        let queue = Queue::options().open_memory().expect("a queue");
+        let app = Arc::new(App::of_test(stopping.clone()));
         let routes = Router::new()
             .route("/now", get(|| async { "done" }))
             .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
             .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
             .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
-            .with_state(Arc::new(App::new(
-                queue,
-                stopping.clone(),
-                tickwheel_api::Levels::default(),
-                None,
-                &Limits::default(),
-            )));
+            .with_state(Arc::clone(&app));
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
-        let guard = Guard::open(Tokens::default(), None).expect("there is no file to read");
-        let front = Arc::new(Front::new(
-            routes,
-            Hosts::of(&listen.into(), false, &[]),
-            Arc::new(guard),
-            Arc::new(Refusals::new()),
-            Arc::new(Requests::of([])),
-            None,
-            false,
-        ));
+        let hosts = Hosts::of(&listen.into(), false, &[]);
+        let front = Arc::new(Front::with_routes(routes, app, hosts, false));
         let (client, server) = duplex(pipe_bytes);
-        let standing = Standing::find(places, &Addresses::new(1), None).expect("a place");
+        let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         tokio::spawn(serve(server, front, TIMEOUTS, stopping, Arc::new(standing)));
         (client, stop)
     }
@@ -291,14 +272,14 @@ mod tests {
         }
     }
 
-    /// The story: each refused call held its kept place for 100 ms, so a few hundred of them a second kept those out for whom it is there.
+    /// The story: each refused call held its reserved permit for 100 ms, so a few hundred of them a second kept those out for whom it is there.
     #[tokio::test(start_paused = true)]
-    async fn in_a_kept_place_no_body_is_waited_for() {
+    async fn in_a_reserved_permit_no_body_is_waited_for() {
         for head in [
             refused_head(2, ""),
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(),
         ] {
-            let (mut client, _stop) = connect_at(&Places::new(0, 1), 1 << 20);
+            let (mut client, _stop) = connect_at(&Permits::new(0, 1), 1 << 20);
             let begun = Instant::now();
             client.write_all(&head).await.expect("open");
             let answer = one_answer(&mut client).await;

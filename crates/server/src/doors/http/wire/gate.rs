@@ -14,7 +14,7 @@ use super::chunks::Chunks;
 use super::fault::{Fault, Rule};
 use super::head::{Framing, Scan};
 use super::turn::Turn;
-use crate::listen::places::Seat;
+use crate::listen::permits::Seat;
 
 /// One read from the socket. Small requests come in one; a body of 1 MiB takes 128.
 const READ_BYTES: usize = 8 << 10;
@@ -33,7 +33,7 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// Those of a connection in a kept place: there are few of them, and none is for a client that is slow.
+    /// Those of a connection with a reserved permit: there are few of them, and none is for a client that is slow.
     fn hurried(self) -> Self {
         let second = Duration::from_secs(1);
         Self {
@@ -130,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
     }
 
     fn timeouts(&self) -> Timeouts {
-        if self.seat.is_kept() { self.timeouts.hurried() } else { self.timeouts }
+        if self.seat.is_reserved() { self.timeouts.hurried() } else { self.timeouts }
     }
 
     /// Ends the connection: tells a refused client why, and closes so that it can read what it was told.

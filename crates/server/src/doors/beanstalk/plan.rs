@@ -1,0 +1,89 @@
+//! The door for clients of beanstalkd as it is configured.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::counters::Counters;
+use super::desk::{Desk, DeskOptions};
+use crate::base::pieces::Pieces;
+use crate::config::{Beanstalk, Config};
+use crate::doors;
+use crate::listen::door::Door;
+use crate::listen::socket::ListenAt;
+use crate::listen::tls::{Tls, TlsError};
+use crate::server::Server;
+use crate::service::app::App;
+use crate::start_error::StartError;
+use crate::telemetry::metrics::Figures;
+use crate::telemetry::metrics::page::Page;
+
+/// The name of the door.
+pub(super) const NAME: &str = "beanstalk";
+
+pub(crate) struct Plan {
+    config: Option<Beanstalk>,
+    watched_bytes_max: usize,
+    counters: Arc<Counters>,
+}
+
+impl Plan {
+    pub(crate) fn of(config: &Config) -> Self {
+        Self {
+            config: config.beanstalk.clone(),
+            watched_bytes_max: config.limits.watched_bytes,
+            counters: Arc::default(),
+        }
+    }
+}
+
+impl doors::Plan for Plan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn listen(&self) -> Option<&ListenAt> {
+        self.config.as_ref().map(|config| &config.listen)
+    }
+
+    fn tls(&self, server: Option<&Tls>) -> Result<Option<Tls>, TlsError> {
+        let signers = self.config.as_ref().and_then(|config| config.client_ca.as_ref());
+        let (Some(server), Some(signers)) = (server, signers) else { return Ok(None) };
+        server.for_clients_of(signers).map(Some)
+    }
+
+    fn refused(&self, source: io::Error) -> StartError {
+        let listen = self.config.clone().unwrap_or_default().listen;
+        StartError::ListenBeanstalk { listen, source }
+    }
+
+    fn figures(&self) -> Option<Arc<dyn Figures>> {
+        Some(Arc::clone(&self.counters) as Arc<dyn Figures>)
+    }
+
+    fn open(self: Box<Self>, app: Arc<App>, _: &ListenAt) -> Arc<dyn Door> {
+        let Beanstalk { job_bytes_max, namespace, .. } = self.config.unwrap_or_default();
+        let options = DeskOptions { job_bytes_max, namespace, watched_bytes_max: self.watched_bytes_max };
+        Arc::new(Desk::new(&app, self.counters, options))
+    }
+}
+
+impl Server {
+    /// Where clients of beanstalkd find it, with the port that the system chose, if there is a door for them.
+    #[must_use]
+    pub fn beanstalk(&self) -> Option<ListenAt> {
+        self.door(NAME).cloned()
+    }
+}
+
+impl Figures for Counters {
+    fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
+        let help = "Connections of clients of beanstalkd";
+        page.gauge("beanstalk_connections", help, None, self.connections())?;
+        let verbs: Vec<_> = self.all_verbs().collect();
+        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
+        let refusals: Vec<_> = self.refusals().collect();
+        let help = "What they were refused, by the answer; connections that were too many by `closed`";
+        page.counters("beanstalk_refused", help, "answer", &refusals)
+    }
+}

@@ -1,0 +1,56 @@
+//! The HTTP door as it is configured.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::access::host::Hosts;
+use crate::config::Config;
+use crate::doors::Plan;
+use crate::doors::http::front::Front;
+use crate::listen::door::Door;
+use crate::listen::socket::ListenAt;
+use crate::listen::tls::{Tls, TlsError};
+use crate::service::app::App;
+use crate::start_error::StartError;
+
+pub(crate) struct Http {
+    listen: ListenAt,
+    is_encrypted: bool,
+    allow_hosts: Vec<String>,
+    access_log: bool,
+}
+
+impl Http {
+    pub(crate) fn of(config: &Config) -> Self {
+        let Config { listen, allow_hosts, access_log, tls, .. } = config;
+        Self {
+            listen: listen.clone(),
+            is_encrypted: tls.is_some(),
+            allow_hosts: allow_hosts.clone(),
+            access_log: *access_log,
+        }
+    }
+}
+
+impl Plan for Http {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn listen(&self) -> Option<&ListenAt> {
+        Some(&self.listen)
+    }
+
+    fn tls(&self, server: Option<&Tls>) -> Result<Option<Tls>, TlsError> {
+        Ok(server.cloned())
+    }
+
+    fn refused(&self, source: io::Error) -> StartError {
+        StartError::Listen { listen: self.listen.clone(), source }
+    }
+
+    fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door> {
+        let hosts = Hosts::of(at, self.is_encrypted, &self.allow_hosts);
+        Arc::new(Front::new(app, hosts, self.access_log))
+    }
+}

@@ -1,0 +1,158 @@
+//! Accepts connections for one door, and ends them when the server stops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tickwheel_api::Problem;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::base::stopping::Stopping;
+use crate::events;
+use crate::listen::addresses::Addresses;
+use crate::listen::door::{Connection, Door};
+use crate::listen::permits::{Permit, Permits};
+use crate::listen::socket::{Came, Opened};
+use crate::listen::standing::Standing;
+use crate::listen::stream::Stream;
+use crate::listen::tls::{Begun, Tls};
+
+/// Connections beyond the limit that are told so at one time; more are closed without a word, so that a flood costs nothing.
+const REFUSALS_MAX: usize = 32;
+/// The pause after a failed accept. It fails when the system is out of something, and trying again at once would only burn time.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The limits that all doors keep together: they draw on one process's open files and one memory. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) permits: Permits,
+    pub(crate) addresses: Addresses,
+    pub(crate) stopping: Stopping,
+    /// Connections that are served now, at all doors.
+    pub(crate) open: Arc<AtomicUsize>,
+}
+
+/// A socket that is open, and the door behind it.
+pub(crate) struct Listener {
+    socket: Opened,
+    tls: Option<Tls>,
+    door: Arc<dyn Door>,
+    shared: Shared,
+}
+
+impl Listener {
+    pub(crate) fn new(socket: Opened, tls: Option<Tls>, door: Arc<dyn Door>, shared: Shared) -> Self {
+        Self { socket, tls, door, shared }
+    }
+
+    /// Serves until the server stops, and then as long as connections take to end, at most `grace`.
+    pub(crate) async fn run(self, grace: Duration) {
+        let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
+        loop {
+            tokio::select! {
+                () = self.shared.stopping.wait() => break,
+                accepted = self.socket.accept() => match accepted {
+                    Ok(came) => self.take(&mut connections, &mut refusals, came),
+                    Err(error) => {
+                        tracing::warn!(event = events::ACCEPT_FAILED, %error, "accept failed");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                // Ended connections leave the sets.
+                Some(_) = connections.join_next() => {}
+                Some(_) = refusals.join_next() => {}
+            }
+        }
+        // No client waits in the backlog of a server that stops.
+        drop(self);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if timeout(grace, ended).await.is_err() {
+            let connections_left = connections.len();
+            tracing::warn!(
+                event = events::STOP_CUT_OFF,
+                connections = connections_left,
+                "calls under way were cut off"
+            );
+            connections.shutdown().await;
+        }
+    }
+
+    /// Serves a connection, or turns it away if there are too many.
+    fn take(&self, connections: &mut JoinSet<()>, refusals: &mut JoinSet<()>, came: Came) {
+        let from = match &came {
+            Came::Tcp(_, from) => Some(from.ip()),
+            Came::Unix(_) => None,
+        };
+        let Shared { permits, addresses, .. } = &self.shared;
+        let standing = match Standing::find(permits, addresses, from, self.door.idle()) {
+            Ok(standing) => Arc::new(standing),
+            Err(why) => return self.turn_away(refusals, came, *why),
+        };
+        let id = standing.id();
+        let serving =
+            serve(self.tls.clone(), came, Arc::clone(&self.door), self.shared.stopping.clone(), standing);
+        let open = Counted::new(&self.shared.open);
+        let task = connections.spawn(async move {
+            serving.await;
+            drop(open);
+        });
+        Permit::closes(permits, id, task);
+    }
+
+    /// Says why, to as many at once as that is done for. Over TLS a refusal would cost a handshake, so there the connection is closed.
+    fn turn_away(&self, refusals: &mut JoinSet<()>, came: Came, why: Problem) {
+        // One address that comes again and again fills no log.
+        tracing::debug!(door = self.door.name(), %why, "too many connections");
+        let stream = match came {
+            _ if refusals.len() >= REFUSALS_MAX => None,
+            Came::Tcp(socket, _) => self.tls.is_none().then_some(Stream::Tcp(socket)),
+            Came::Unix(socket) => Some(Stream::Unix(socket)),
+        };
+        refusals.spawn(Arc::clone(&self.door).turn_away(why, stream));
+    }
+}
+
+/// Serves a connection to its end.
+async fn serve(
+    tls: Option<Tls>,
+    came: Came,
+    door: Arc<dyn Door>,
+    stopping: Stopping,
+    standing: Arc<Standing>,
+) {
+    let stream = match (came, tls) {
+        (Came::Unix(socket), _) => Stream::Unix(socket),
+        (Came::Tcp(socket, _), None) => Stream::Tcp(socket),
+        (Came::Tcp(socket, _), Some(tls)) => {
+            let begun = tokio::select! {
+                begun = tls.begin(socket) => begun,
+                () = stopping.wait() => return,
+            };
+            match begun {
+                Begun::Encrypted(stream) => Stream::Tls(stream),
+                Begun::Plain(socket) => {
+                    return door.turn_away(Problem::needs_tls(), Some(Stream::Tcp(socket))).await;
+                }
+                Begun::Failed(error) => return tracing::debug!(%error, "no handshake"),
+            }
+        }
+    };
+    door.serve(Connection { stream, standing }).await;
+}
+
+/// A connection that is counted until this is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(open))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,214 @@
+//! Keeps the background tasks alive, and says so where one is not.
+//!
+//! ```text
+//! kept:   ends or panics -> a line in the log, a count, degraded in /readyz -> a pause -> it begins again
+//! single: panics         -> a line in the log, a count; nothing begins it again
+//! door:   ends too early -> a line in the log, a count, not ready in /readyz: no client can come in there
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep};
+
+use crate::base::stopping::Stopping;
+use crate::events;
+
+/// The pause before the first new begin of a task that ended. It doubles with each end, up to [`PAUSE_MAX`].
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// A task that ran for this long is well: its next pause is short again.
+const STEADY: Duration = Duration::from_secs(60);
+
+/// Knows the background tasks of a server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Supervisor {
+    stopping: Stopping,
+    tasks: Arc<Mutex<BTreeMap<&'static str, Task>>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    failures: u64,
+    down: Option<Down>,
+}
+
+/// A task that does not run now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Down {
+    /// Its name and how it ended, for an operator.
+    pub(crate) why: String,
+    /// Clients cannot work without it.
+    pub(crate) is_fatal: bool,
+}
+
+/// A task as metrics show it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TaskFigures {
+    pub(crate) name: &'static str,
+    pub(crate) is_up: bool,
+    pub(crate) failures: u64,
+}
+
+impl Supervisor {
+    pub(crate) fn new(stopping: Stopping) -> Self {
+        Self { stopping, tasks: Arc::default() }
+    }
+
+    /// Runs a task until the server stops; each time that it ends it begins again. Dropping the future ends the task.
+    pub(crate) async fn keep<F>(&self, name: &'static str, task: impl Fn() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let begun = Instant::now();
+            self.change(name, |task| task.down = None);
+            let ended = run(task()).await;
+            if self.stopping.is_given() {
+                return;
+            }
+            if begun.elapsed() >= STEADY {
+                pause = PAUSE_MIN;
+            }
+            self.failed(name, &how(ended), Some(pause), false);
+            sleep(pause).await;
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
+    }
+
+    /// Runs a task that ends by itself. If it panics, that is told.
+    pub(crate) async fn once(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        if let Err(error) = run(task).await {
+            self.failed(name, &how(Err(error)), None, false);
+            self.change(name, |task| task.down = None);
+        }
+    }
+
+    /// Runs what lets clients in until the server stops. If it ends before, the server is not ready any more.
+    pub(crate) async fn door(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        self.change(name, |task| task.down = None);
+        let ended = run(task).await;
+        if !self.stopping.is_given() {
+            self.failed(name, &how(ended), None, true);
+        }
+    }
+
+    /// The tasks that do not run now, those first without which clients cannot work.
+    pub(crate) fn down(&self) -> Vec<Down> {
+        let mut down: Vec<Down> = self.tasks().values().filter_map(|task| task.down.clone()).collect();
+        down.sort_by_key(|down| !down.is_fatal);
+        down
+    }
+
+    pub(crate) fn figures(&self) -> Vec<TaskFigures> {
+        let figures = |(name, task): (&&'static str, &Task)| TaskFigures {
+            name,
+            is_up: task.down.is_none(),
+            failures: task.failures,
+        };
+        self.tasks().iter().map(figures).collect()
+    }
+
+    fn failed(&self, name: &'static str, how: &str, pause: Option<Duration>, is_fatal: bool) {
+        let begins_again_in_ms = pause.map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+        tracing::error!(
+            event = events::BACKGROUND_ENDED,
+            task = name,
+            how,
+            begins_again_in_ms,
+            "a background task ended that should not end"
+        );
+        self.change(name, |task| {
+            task.failures += 1;
+            task.down = Some(Down { why: format!("the background task `{name}` {how}"), is_fatal });
+        });
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, BTreeMap<&'static str, Task>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, name: &'static str, change: impl FnOnce(&mut Task)) {
+        change(self.tasks().entry(name).or_default());
+    }
+}
+
+/// Runs a task to its end, also where that is a panic. Dropping the future ends the task.
+async fn run(task: impl Future<Output = ()> + Send + 'static) -> Result<(), JoinError> {
+    let mut running = JoinSet::new();
+    running.spawn(task);
+    running.join_next().await.unwrap_or(Ok(()))
+}
+
+/// How a task ended, as the end of a sentence.
+fn how(ended: Result<(), JoinError>) -> String {
+    let Err(error) = ended else { return "ended".to_owned() };
+    let Ok(panic) = error.try_into_panic() else { return "was cancelled".to_owned() };
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
+    text.map_or("panicked".to_owned(), |text| format!("panicked: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::base::stopping;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_ends_or_panics_begins_again_after_a_growing_pause() {
+        let (stop, stopping) = stopping::signal();
+        let supervisor = Supervisor::new(stopping);
+        let runs = Arc::new(AtomicU64::new(0));
+        let (kept, count) = (supervisor.clone(), Arc::clone(&runs));
+        let begun = Instant::now();
+        let keeping = tokio::spawn(async move {
+            kept.keep("tokens", || {
+                let run = count.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    match run {
+                        0 => {}
+                        1 => panic!("no such thing"),
+                        2 => sleep(2 * STEADY).await,
+                        _ => std::future::pending().await,
+                    }
+                }
+            })
+            .await;
+        });
+        sleep(Duration::from_millis(500)).await;
+        let why = "the background task `tokens` ended".to_owned();
+        assert_eq!(supervisor.down(), [Down { why, is_fatal: false }]);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(supervisor.down()[0].why, "the background task `tokens` panicked: no such thing");
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(supervisor.down(), [], "it runs again, {:?} after its begin", begun.elapsed());
+        sleep(2 * STEADY + PAUSE_MIN).await;
+        let figures = TaskFigures { name: "tokens", is_up: true, failures: 3 };
+        assert_eq!(supervisor.figures(), [figures], "after a steady run the pause is short again");
+        assert_eq!(runs.load(Ordering::Relaxed), 4);
+        stop.give();
+        keeping.abort();
+    }
+
+    #[tokio::test]
+    async fn a_door_that_closes_before_the_stop_is_fatal_and_an_end_with_the_stop_is_none() {
+        let (stop, stopping) = stopping::signal();
+        let supervisor = Supervisor::new(stopping);
+        supervisor.door("http", async { panic!("out of luck") }).await;
+        assert!(supervisor.down()[0].is_fatal);
+        supervisor.once("job", async { panic!("a job's own fault") }).await;
+        let figures = supervisor.figures();
+        assert_eq!(
+            figures.iter().map(|task| (task.name, task.is_up, task.failures)).collect::<Vec<_>>(),
+            [("http", false, 1), ("job", true, 1)]
+        );
+        stop.give();
+        supervisor.door("beanstalk", async {}).await;
+        supervisor.keep("backups", || async {}).await;
+        assert_eq!(supervisor.figures().iter().map(|task| task.failures).sum::<u64>(), 2);
+    }
+}
