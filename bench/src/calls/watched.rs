@@ -51,7 +51,7 @@ impl Watched {
             .context("start a runtime")?;
         let server = runtime.block_on(Server::bind(config)).context("start a server")?;
         let ListenAt::Tcp(http) = *server.local_addr() else { bail!("the server is not at an address") };
-        let Some(ListenAt::Tcp(beanstalk)) = server.beanstalk() else {
+        let Some(&ListenAt::Tcp(beanstalk)) = server.door("beanstalk") else {
             bail!("the other door is not at an address")
         };
         let (queue, on) = (server.queue().clone(), runtime.handle().clone());

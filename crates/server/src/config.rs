@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tickwheel_api::Levels;
-use tickwheel_queue::{AckLevel, QueueName, SLOW_COMMIT_DEFAULT};
+use tickwheel_queue::{AckLevel, SLOW_COMMIT_DEFAULT};
 
 use crate::access::host::no_host;
 use crate::access::tokens::Tokens;
-use crate::doors::beanstalk;
+use crate::doors::beanstalk::Beanstalk;
 use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsFiles;
@@ -20,38 +20,6 @@ use crate::telemetry::span::SpanSink;
 
 /// The port that everything assumes unless it is told another.
 pub const PORT_DEFAULT: u16 = 8463;
-
-/// The port of the door for clients of beanstalkd, unless it is configured: the port of beanstalkd itself.
-pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
-
-/// A job of that door has at most 16 MiB, whatever is configured.
-pub const JOB_BYTES_MAX: u32 = 16 << 20;
-
-/// The door for clients of beanstalkd. Their protocol has no tokens: each client that comes in may do everything there, in the namespace if there is one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Beanstalk {
-    /// Where it is. Default: `127.0.0.1:11300`.
-    pub listen: ListenAt,
-    /// Bytes that a job may have, at most [`JOB_BYTES_MAX`]; a longer job is answered `JOB_TOO_BIG`. Default: 65,535.
-    pub job_bytes_max: u32,
-    /// The tubes are the queues of this namespace, whose names begin with it and a slash: tube `close` is queue `shop/close`. Ids and figures
-    /// of others are absent. Default: none, and each queue is a tube.
-    pub namespace: Option<String>,
-    /// A PEM file with the certificates of those who sign for clients: it is spoken over TLS then, with the certificate of
-    /// [`Config::tls`], and only with clients that have one. Not at a path of the file system. Default: none.
-    pub client_ca: Option<PathBuf>,
-}
-
-impl Default for Beanstalk {
-    fn default() -> Self {
-        Self {
-            listen: ListenAt::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, BEANSTALK_PORT_DEFAULT))),
-            job_bytes_max: 65_535,
-            namespace: None,
-            client_ca: None,
-        }
-    }
-}
 
 /// Backups that the server makes of itself while it serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,7 +145,7 @@ impl Config {
     /// [`StartError::NotLoopback`], and those of the door for clients of beanstalkd.
     pub fn check(&self) -> Result<(), StartError> {
         if let Some(door) = &self.beanstalk {
-            self.check_door(door)?;
+            door.check(self.tls.is_some(), self.insecure)?;
         }
         for name in &self.allow_hosts {
             no_host(name).map_or(Ok(()), |why| Err(StartError::AllowedHost { name: name.clone(), why }))?;
@@ -207,38 +175,4 @@ impl Config {
         }
         Ok(())
     }
-
-    fn check_door(&self, door: &Beanstalk) -> Result<(), StartError> {
-        if let Some(namespace) = &door.namespace {
-            let why = no_namespace(namespace);
-            why.map_or(Ok(()), |why| Err(StartError::Namespace { namespace: namespace.clone(), why }))?;
-        }
-        match door.listen {
-            ListenAt::Unix(_) if door.client_ca.is_some() => Err(StartError::ClientsOfSocket),
-            _ if door.client_ca.is_some() && self.tls.is_none() => Err(StartError::ClientsWithoutTls),
-            ListenAt::Tcp(listen)
-                if !self.insecure && !is_loopback(&listen.ip()) && door.client_ca.is_none() =>
-            {
-                Err(StartError::BeanstalkNotLoopback { listen })
-            }
-            ListenAt::Tcp(_) | ListenAt::Unix(_) => Ok(()),
-        }
-    }
-}
-
-/// A namespace leaves room for a slash and the name of the tube that is always there.
-const NAMESPACE_BYTES_MAX: usize = QueueName::BYTES_MAX - 1 - beanstalk::DEFAULT_TUBE.len();
-
-/// Why no queue of a namespace can be named; `None`: one can.
-fn no_namespace(namespace: &str) -> Option<String> {
-    if !(1..=NAMESPACE_BYTES_MAX).contains(&namespace.len()) {
-        return Some(format!(
-            "it has {} bytes, and a namespace has 1 to {NAMESPACE_BYTES_MAX}",
-            namespace.len()
-        ));
-    }
-    if namespace.contains('/') {
-        return Some("it has a slash".to_owned());
-    }
-    QueueName::new(namespace).err().map(|error| error.to_string())
 }

@@ -29,9 +29,10 @@ mod telemetry;
 pub mod transfer;
 mod translate;
 
-pub use access::guard::TokenFileError;
+pub use access::authorizer::TokenFileError;
 pub use access::tokens::{HASHED, TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};
-pub use config::{BEANSTALK_PORT_DEFAULT, BackupPlan, Beanstalk, Config, JOB_BYTES_MAX, PORT_DEFAULT, Store};
+pub use config::{BackupPlan, Config, PORT_DEFAULT, Store};
+pub use doors::beanstalk::{BEANSTALK_PORT_DEFAULT, Beanstalk, JOB_BYTES_MAX};
 pub use listen::socket::{ListenAt, ListenAtError};
 pub use listen::tls::{TlsError, TlsFiles};
 pub use server::Server;

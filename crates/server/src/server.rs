@@ -10,10 +10,11 @@ use tickwheel_queue::{Options, Queue};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::access::guard::Guard;
+use crate::access::authorizer::Authorizer;
 use crate::base::stopping::{self, Stop, Stopping};
 use crate::config::{BackupPlan, Config, Store};
-use crate::doors::{self, Plan};
+use crate::doors::plan::Plan;
+use crate::doors::plans::plans;
 use crate::events;
 use crate::listen::addresses::Addresses;
 use crate::listen::door::Serving;
@@ -100,7 +101,7 @@ impl Server {
     /// # Errors
     /// [`StartError`]; nothing is left open then.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
-        let plans = doors::plans(&config);
+        let plans = plans(&config);
         Self::with_doors(config, plans).await
     }
 
@@ -109,7 +110,7 @@ impl Server {
         config.check()?;
         let tls = config.tls.clone().map(Tls::open).transpose()?;
         let token_file = config.token_file.clone().unwrap_or_default();
-        let guard = Guard::open(config.tokens.clone(), config.token_file.clone())
+        let authorizer = Authorizer::open(config.tokens.clone(), config.token_file.clone())
             .map_err(|source| StartError::Tokens { place: token_file, source })?;
         let figures = plans.iter().filter_map(|plan| plan.figures()).collect();
         // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
@@ -145,7 +146,8 @@ impl Server {
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
         let app = App::new(queue, stopping.clone(), config.levels, config.spans, &config.limits);
-        let app = App { guard: Arc::new(guard), figures, lax_json: config.lax_json, backups, ..app };
+        let app =
+            App { authorizer: Arc::new(authorizer), figures, lax_json: config.lax_json, backups, ..app };
         let app = Arc::new(app);
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to resume jobs from before the restart; they continue after the next start");
@@ -181,8 +183,10 @@ impl Server {
         })
     }
 
-    /// Where the door of this name is, with the port that the system chose; `None`: it is closed.
-    pub(crate) fn door(&self, name: &str) -> Option<&ListenAt> {
+    /// Where the door of this name is, with the port that the system chose: `http`, or `beanstalk` for clients of beanstalkd. `None`: it is
+    /// closed.
+    #[must_use]
+    pub fn door(&self, name: &str) -> Option<&ListenAt> {
         self.doors.iter().find(|door| door.name == name).map(|door| &door.at)
     }
 
@@ -272,12 +276,12 @@ impl Server {
                 })
             }),
         );
-        let guard = Arc::clone(&self.app.guard);
+        let authorizer = Arc::clone(&self.app.authorizer);
         keep(
             "tokens",
             Box::new(move || {
-                let guard = Arc::clone(&guard);
-                Box::pin(async move { guard.keep_up().await })
+                let authorizer = Arc::clone(&authorizer);
+                Box::pin(async move { authorizer.keep_up().await })
             }),
         );
         if let Some(tls) = self.tls.clone() {

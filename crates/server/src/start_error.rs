@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tickwheel_queue::OpenError;
 
-use crate::access::guard::TokenFileError;
+use crate::access::authorizer::TokenFileError;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsError;
 use crate::service::backups::BackupDirError;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The page that has the drawing.
 pub(super) const PAGE: &str = "ARCHITECTURE.md";
-/// What the fence around it begins with.
-const FENCE: &str = "```arrows";
+/// The fence around the drawing of the packages.
+pub(super) const FENCE: &str = "```arrows";
 
 /// Who may import whom among the packages of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,12 +17,12 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Reads the fenced block `arrows` of a page. A line is `package -> package, package`, `package -> nothing` or
+    /// Reads the block of a page that begins with this fence. A line is `package -> package, package`, `package -> nothing` or
     /// `package -> anything`; what stands behind `#` is prose.
-    pub(super) fn read(page: &str) -> Result<Self, String> {
-        let mut lines = page.lines().skip_while(|line| line.trim() != FENCE).skip(1).peekable();
+    pub(super) fn read(page: &str, fence: &str) -> Result<Self, String> {
+        let mut lines = page.lines().skip_while(|line| line.trim() != fence).skip(1).peekable();
         if lines.peek().is_none() {
-            return Err(format!("{PAGE} has no block that begins with {FENCE}"));
+            return Err(format!("{PAGE} has no block that begins with {fence}"));
         }
         let mut drawing = Self::default();
         for line in lines.take_while(|line| line.trim() != "```") {
@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn the_block_is_read_and_nothing_around_it() {
-        let drawing = Drawing::read(&page("core -> nothing   # pure\n\nengine -> core\nsim -> anything\n"));
+        let drawing =
+            Drawing::read(&page("core -> nothing   # pure\n\nengine -> core\nsim -> anything\n"), FENCE);
         let drawing = drawing.expect("a drawing");
         assert_eq!(drawing.product.keys().collect::<Vec<_>>(), ["core", "engine"]);
         assert_eq!(drawing.product["engine"], BTreeSet::from(["core".to_owned()]));
@@ -113,9 +114,9 @@ mod tests {
             ("core -> sim\nsim -> anything\n", "nobody imports a tool"),
             ("a -> b\nb -> c\nc -> a\nd -> nothing\n", "in a circle among a, b, c"),
         ] {
-            let error = Drawing::read(&page(block)).expect_err(block);
+            let error = Drawing::read(&page(block), FENCE).expect_err(block);
             assert!(error.contains(said), "{block:?} was refused with {error:?}");
         }
-        assert!(Drawing::read("# no drawing\n").expect_err("none").contains("no block"));
+        assert!(Drawing::read("# no drawing\n", FENCE).expect_err("none").contains("no block"));
     }
 }

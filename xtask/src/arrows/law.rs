@@ -136,6 +136,7 @@ fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrows::drawing::FENCE;
 
     const BLOCK: &str = "```arrows
 tickwheel-core -> nothing
@@ -174,7 +175,7 @@ tickwheel-bench -> anything
     }
 
     fn said(packages: &[Package]) -> Vec<String> {
-        let drawing = Drawing::read(BLOCK).expect("the drawing of the tests");
+        let drawing = Drawing::read(BLOCK, FENCE).expect("the drawing of the tests");
         check(&drawing, packages).iter().map(Finding::to_string).collect()
     }
 

@@ -3,6 +3,7 @@
 mod drawing;
 mod law;
 mod manifest;
+mod rooms;
 mod run;
 
 pub(crate) use run::run;

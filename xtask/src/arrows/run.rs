@@ -4,17 +4,19 @@ use std::fs;
 
 use anyhow::{Context, Result, anyhow};
 
-use super::drawing::{Drawing, PAGE};
-use super::{law, manifest};
+use super::drawing::{Drawing, FENCE, PAGE};
+use super::{law, manifest, rooms};
 use crate::finding::report;
 use crate::root::root;
 
-/// Reads the drawing and the manifests and compares them.
+/// Reads the drawings, the manifests and the sources of the drawn crates, and compares them.
 pub(crate) fn run() -> Result<()> {
     let root = root();
     let page = fs::read_to_string(root.join(PAGE)).with_context(|| format!("read {PAGE}"))?;
-    let drawing = Drawing::read(&page).map_err(|why| anyhow!(why))?;
+    let drawing = Drawing::read(&page, FENCE).map_err(|why| anyhow!(why))?;
     let packages = manifest::read(&root)?;
-    let findings = law::check(&drawing, &packages);
-    report("arrows", &format!("{} packages", packages.len()), findings)
+    let mut findings = law::check(&drawing, &packages);
+    let (files, of_rooms) = rooms::check(&root, &page)?;
+    findings.extend(of_rooms);
+    report("arrows", &format!("{} packages, {files} files of drawn crates", packages.len()), findings)
 }

@@ -457,7 +457,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
 /// The line that says that the server is ready, and one for its other door. The program that started it may wait for the first.
 fn announce(server: &Server) -> Result<()> {
     let mut lines = format!("listening {}\n", server.url());
-    if let Some(door) = server.beanstalk() {
+    if let Some(door) = server.door("beanstalk") {
         lines.push_str(&format!("listening beanstalk://{door}\n"));
     }
     let mut out = io::stdout().lock();

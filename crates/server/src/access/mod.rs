@@ -1,6 +1,6 @@
 //! Who may do what: tokens, rights, scopes, quotas, hosts.
 
-pub(crate) mod guard;
+pub(crate) mod authorizer;
 pub(crate) mod host;
 pub(crate) mod producer;
 pub(crate) mod quota;

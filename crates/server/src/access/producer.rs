@@ -2,10 +2,6 @@
 
 use std::net::IpAddr;
 
-use axum::http::Extensions;
-
-use crate::access::tokens::Grant;
-use crate::doors::http::wire::Peer;
 use crate::listen::addresses::{household, is_loopback};
 
 /// A caller, as far as calls can be told apart.
@@ -26,12 +22,6 @@ impl Producer {
             (None, Some(from)) if !is_loopback(&from) => Self::Address(household(from)),
             (None, _) => Self::Local,
         }
-    }
-
-    /// The sender of a request with these extensions.
-    pub(crate) fn of(extensions: &Extensions) -> Self {
-        let token = extensions.get::<Grant>().and_then(Grant::token);
-        Self::new(token, extensions.get::<Peer>().and_then(|peer| peer.0))
     }
 
     /// Whether it has a share of its own. All together have the places of those that have none.

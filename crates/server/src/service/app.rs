@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tickwheel_api::Levels;
 use tickwheel_queue::Queue;
 
-use crate::access::guard::Guard;
+use crate::access::authorizer::Authorizer;
 use crate::base::stopping::Stopping;
-use crate::doors::http::front;
 use crate::service::backups::{Backups, NO_DIR};
 use crate::service::drain::Drain;
 use crate::service::export_places::ExportPlaces;
@@ -18,7 +17,7 @@ use crate::telemetry::deliveries::Deliveries;
 use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::queue_labels::QueueLabels;
 use crate::telemetry::refusals::Refusals;
-use crate::telemetry::requests::Requests;
+use crate::telemetry::requests::{Requests, routes};
 use crate::telemetry::span::SpanSink;
 
 /// All the state there is beside a request's own.
@@ -36,7 +35,7 @@ pub(crate) struct App {
     pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
     /// The metrics of the doors.
     pub(crate) figures: Vec<Arc<dyn Figures>>,
-    pub(crate) guard: Arc<Guard>,
+    pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) supervisor: Supervisor,
     /// Held while the settings of a queue are changed.
     pub(crate) settings: tokio::sync::Mutex<()>,
@@ -70,10 +69,10 @@ impl App {
             slots: Slots::new(limits),
             deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
-            requests: Arc::new(Requests::of(front::routes())),
+            requests: Arc::new(Requests::of(routes())),
             queue_labels: tokio::sync::Mutex::default(),
             figures: Vec::new(),
-            guard: Arc::default(),
+            authorizer: Arc::default(),
             supervisor,
             stopping,
             settings: tokio::sync::Mutex::new(()),
@@ -117,6 +116,3 @@ impl App {
         }
     }
 }
-
-/// As the handlers get it.
-pub(crate) type Shared = axum::extract::State<Arc<App>>;

@@ -473,12 +473,8 @@ mod tests {
         let kept = jobs.get(id).await.expect("it answers").expect("it is kept").body;
         assert_eq!((kept.state, kept.looked_at), (JobState::Running, 0), "it had no turn");
         let (_stop, stopping) = stopping::signal();
-        let next = Jobs::new(
-            jobs.queue.clone(),
-            stopping.clone(),
-            Supervisor::new(stopping),
-            &Limits::default(),
-        );
+        let next =
+            Jobs::new(jobs.queue.clone(), stopping.clone(), Supervisor::new(stopping), &Limits::default());
         next.resume().await.expect("it goes on");
         let job = over(&next, id).await;
         assert_eq!((job.state, job.matched), (JobState::Done, 1));

@@ -5,7 +5,7 @@ use tickwheel_queue::{
     Cancel, CancelError, ChangeQueue, JobError, Key, Queue, QueueChange, QueueName, TaskView, Unavailable,
 };
 
-use crate::access::guard::OWN_QUEUE;
+use crate::access::authorizer::OWN_QUEUE;
 use crate::events;
 use crate::service::bulk::PAGE;
 use crate::service::job::Job;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickwheel::{Clock, Monotonic, SystemClock};
+use tickwheel_api::openapi::operations;
 
 /// Upper bounds of the times of calls, microseconds. One more count stands behind the last.
 pub(crate) const REQUEST_BOUNDS_US: [u64; 7] =
@@ -16,6 +17,14 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// What each route that is called shows.
 const ALWAYS: [&str; 3] = ["2xx", "4xx", "5xx"];
+
+/// What no route has.
+pub(crate) const UNMATCHED: &str = "unmatched";
+
+/// What a call's route may be, as figures and logs name it.
+pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
+    operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
+}
 
 /// How long a lease that may wait looked for tasks. It stands in the extensions of its answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -53,7 +53,7 @@ impl Served {
                             ListenAt::Unix(_) => SocketAddr::from(([127, 0, 0, 1], 1)),
                         };
                         started
-                            .send(Ok((addr, server.beanstalk(), server.drain())))
+                            .send(Ok((addr, server.door("beanstalk").cloned(), server.drain())))
                             .expect("the test waits for it");
                         server.run(async { drop(when_stopped.await) }).await;
                     }

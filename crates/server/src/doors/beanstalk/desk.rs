@@ -11,7 +11,7 @@ use super::budget::{Budget, WatchBudget};
 use super::counters::Counters;
 use super::session;
 use super::tubes::{Hold, Tubes};
-use crate::access::guard::OWN_QUEUE;
+use crate::access::authorizer::OWN_QUEUE;
 use crate::base::stopping::Stopping;
 use crate::events;
 use crate::listen::door::{Connection, Door, Idle, Serving};

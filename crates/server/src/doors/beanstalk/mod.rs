@@ -9,6 +9,7 @@
 //! that one commit covers them all.
 
 mod budget;
+mod config;
 mod counters;
 mod cut;
 mod desk;
@@ -21,5 +22,5 @@ mod stats;
 mod tubes;
 mod wire;
 
-pub(crate) use desk::DEFAULT as DEFAULT_TUBE;
+pub use config::{BEANSTALK_PORT_DEFAULT, Beanstalk, JOB_BYTES_MAX};
 pub(crate) use plan::Plan;

@@ -4,22 +4,19 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use super::config::Beanstalk;
 use super::counters::Counters;
 use super::desk::{Desk, DeskOptions};
 use crate::base::pieces::Pieces;
-use crate::config::{Beanstalk, Config};
-use crate::doors;
+use crate::doors::plan;
 use crate::listen::door::Door;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::{Tls, TlsError};
-use crate::server::Server;
 use crate::service::app::App;
+use crate::service::limits::Limits;
 use crate::start_error::StartError;
 use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::page::Page;
-
-/// The name of the door.
-pub(super) const NAME: &str = "beanstalk";
 
 pub(crate) struct Plan {
     config: Option<Beanstalk>,
@@ -28,18 +25,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn of(config: &Config) -> Self {
-        Self {
-            config: config.beanstalk.clone(),
-            watched_bytes_max: config.limits.watched_bytes,
-            counters: Arc::default(),
-        }
+    /// `config`: `None` keeps the door closed.
+    pub(crate) fn new(config: Option<&Beanstalk>, limits: &Limits) -> Self {
+        let watched_bytes_max = limits.watched_bytes;
+        Self { config: config.cloned(), watched_bytes_max, counters: Arc::default() }
     }
 }
 
-impl doors::Plan for Plan {
+impl plan::Plan for Plan {
     fn name(&self) -> &'static str {
-        NAME
+        "beanstalk"
     }
 
     fn listen(&self) -> Option<&ListenAt> {
@@ -65,14 +60,6 @@ impl doors::Plan for Plan {
         let Beanstalk { job_bytes_max, namespace, .. } = self.config.unwrap_or_default();
         let options = DeskOptions { job_bytes_max, namespace, watched_bytes_max: self.watched_bytes_max };
         Arc::new(Desk::new(&app, self.counters, options))
-    }
-}
-
-impl Server {
-    /// Where clients of beanstalkd find it, with the port that the system chose, if there is a door for them.
-    #[must_use]
-    pub fn beanstalk(&self) -> Option<ListenAt> {
-        self.door(NAME).cloned()
     }
 }
 

@@ -10,11 +10,12 @@ use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::NoBody;
 use crate::doors::http::path::JobAt;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::service::backups::Begun;
 
 /// 5 s for a backup to end that was told to stop: it ends after the piece that it is at.

@@ -16,6 +16,7 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::{LONG_BYTES, aside};
+use crate::doors::http::caller::producer;
 use crate::doors::http::problem;
 use crate::service::app::App;
 use crate::service::large_bodies::{LargeBodies, Place, SMALL_BODY_BYTES};
@@ -80,7 +81,7 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let grant = request.extensions().get::<Grant>().cloned();
         let quota = grant.as_ref().and_then(Grant::quota);
         quota.map_or(Ok(()), Quota::body)?;
-        let producer = Producer::of(request.extensions());
+        let producer = producer(request.extensions());
         let places = &state.as_ref().slots.large_bodies;
         let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, places, quota));
         let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;

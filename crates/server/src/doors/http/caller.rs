@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::Extensions;
 use axum::http::request::Parts;
 use tickwheel_api::Problem;
 use tickwheel_queue::{Due, ListQueues, Patch, Put, QueueCounts, QueueName, Timestamp};
@@ -13,6 +14,7 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
 use crate::base::queue_pages::QueuePages;
+use crate::doors::http::wire::Peer;
 use crate::service::app::App;
 use crate::translate;
 
@@ -29,7 +31,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
         let grant =
             parts.extensions.get().cloned().expect("the front grants something to each that it lets in");
-        Ok(Self { app: Arc::clone(app), grant, producer: Producer::of(&parts.extensions) })
+        Ok(Self { app: Arc::clone(app), grant, producer: producer(&parts.extensions) })
     }
 }
 
@@ -111,4 +113,10 @@ impl Caller {
         let last = patch.timeline.as_ref().and_then(|timeline| timeline.last()).map(|moment| moment.at);
         quota.due(patch.due.unwrap_or_default(), last, self.app.queue.now())
     }
+}
+
+/// The sender of a request with these extensions.
+pub(crate) fn producer(extensions: &Extensions) -> Producer {
+    let token = extensions.get::<Grant>().and_then(Grant::token);
+    Producer::new(token, extensions.get::<Peer>().and_then(|peer| peer.0))
 }

@@ -7,10 +7,10 @@ use axum::response::Response;
 use tickwheel_api::AdvanceBody;
 
 use crate::access::refusal::Refusal;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::Shared;
 use crate::translate;
 
 /// `POST`: moves the clock and answers once all that fell due is ready and committed.

@@ -9,11 +9,12 @@ use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, Ta
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::Steps;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::translate;
 
 /// A call for all looks at no more than 1,000 pages: some seconds where there are millions of tasks.

@@ -5,10 +5,11 @@ use axum::response::Response;
 use tickwheel_api::DrainBody;
 
 use crate::access::refusal::Refusal;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::NoBody;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 
 /// `POST /v1/drain`: no task is added, in whatever queue.
 pub(crate) async fn drain(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {

@@ -16,11 +16,12 @@ use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
+use crate::doors::http::Shared;
 use crate::doors::http::caller::Caller;
 use crate::doors::http::query::QueryText;
 use crate::doors::http::rows::CutShort;
 use crate::events;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::service::export_places::{ExportPlace, STANDS_STILL};
 use crate::transfer::Exporter;
 

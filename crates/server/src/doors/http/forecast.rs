@@ -11,9 +11,9 @@ use tickwheel_queue::{Forecast, QueueName};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::aside;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::query::QueryText;
-use crate::service::app::Shared;
 use crate::translate;
 
 const _: () = assert!(

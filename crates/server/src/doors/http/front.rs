@@ -22,8 +22,10 @@ use tower_service::Service;
 use crate::access::host::Hosts;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Grant;
 use crate::doors::http::access_log;
 use crate::doors::http::audit::{Act, Acts, Subject};
+use crate::doors::http::authorize;
 use crate::doors::http::header;
 use crate::doors::http::pages;
 use crate::doors::http::problem;
@@ -34,7 +36,7 @@ use crate::listen::door::{Connection, Door, Idle, Serving};
 use crate::listen::standing::Standing;
 use crate::listen::stream::Stream;
 use crate::service::app::App;
-use crate::telemetry::requests::Waited;
+use crate::telemetry::requests::{UNMATCHED, Waited};
 use crate::telemetry::span::{Attribute, Span, SpanKind};
 
 /// Limits of time on a connection, real time on a virtual clock too.
@@ -106,7 +108,10 @@ impl Front {
     fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
         let looks_after =
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
-        if !standing.seat().is_reserved() || looks_after || self.app.guard.is_admin(&parts.headers) {
+        if !standing.seat().is_reserved()
+            || looks_after
+            || self.app.authorizer.is_admin(authorize::token(&parts.headers))
+        {
             return Ok(());
         }
         Ok(standing.admit()?)
@@ -114,7 +119,7 @@ impl Front {
 
     /// Has the request carried out if its sender may do that.
     async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
-        let allowed = self.app.guard.check(&parts).and_then(|grant| {
+        let allowed = self.check(&parts).and_then(|grant| {
             grant.quota().map_or(Ok(()), Quota::call)?;
             Ok(grant)
         });
@@ -128,12 +133,17 @@ impl Front {
                 answer
             }
             Err(refusal) => {
-                subject.token = self.app.guard.name(&parts.headers);
+                subject.token = self.app.authorizer.name(authorize::token(&parts.headers));
                 let answer = refusal.into_response();
                 Act::begin(subject, &self.acts).answered(&answer);
                 answer
             }
         }
+    }
+
+    fn check(&self, parts: &Parts) -> Result<Grant, Refusal> {
+        let need = authorize::need(&parts.method, parts.uri.path());
+        self.app.authorizer.check(authorize::token(&parts.headers), &need, !parts.method.is_safe())
     }
 
     /// Something was refused before it became a request.
@@ -217,14 +227,6 @@ fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Optio
 
 /// The paths of the routes, with `{q}` and the like where names stand. Logs and spans hold no keys, so they have these in place of the path.
 struct Shapes(BTreeSet<&'static str>);
-
-/// What no route has.
-const UNMATCHED: &str = "unmatched";
-
-/// What a call's route may be, as figures and logs name it.
-pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
-    operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
-}
 
 impl Shapes {
     fn new() -> Self {

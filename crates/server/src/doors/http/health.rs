@@ -8,9 +8,9 @@ use serde::Serialize;
 use tickwheel_queue::ListQueues;
 use tokio::time::timeout;
 
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::caller::Caller;
-use crate::service::app::Shared;
 use crate::translate;
 
 /// `GET /healthz`: 200 as long as the process answers at all. Whether it can do its work is `/readyz`'s to say: a

@@ -16,7 +16,7 @@ use tickwheel_queue::{Due, Put, QueueName, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::access::guard::OWN_QUEUE;
+use crate::access::authorizer::OWN_QUEUE;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, Steps, aside};

@@ -7,10 +7,11 @@ use tickwheel_api::{JobsBody, Problem};
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::path::JobAt;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::service::job::Job;
 
 /// `GET` on all: those that work on queues which the sender may know of, the newest first.

@@ -8,6 +8,7 @@ use tickwheel_api::{AckBody, ExtendBody, LeaseBody, NackBody, TraceContext};
 use tickwheel_queue::{Leased, QueueName, Timestamp};
 
 use crate::access::refusal::Refusal;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::header::Trace;
@@ -15,7 +16,6 @@ use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::NoQuery;
 use crate::doors::http::stream;
 use crate::doors::http::wire::Turn;
-use crate::service::app::Shared;
 use crate::telemetry::span::{Attribute, Span, SpanKind};
 use crate::translate::{self, Tokens, token_results};
 

@@ -7,6 +7,7 @@
 pub(crate) mod access_log;
 pub(crate) mod answer;
 pub(crate) mod audit;
+pub(crate) mod authorize;
 pub(crate) mod backups;
 pub(crate) mod batch;
 pub(crate) mod body;
@@ -38,3 +39,10 @@ pub(crate) mod schedules;
 pub(crate) mod stream;
 pub(crate) mod tasks;
 pub(crate) mod wire;
+
+use std::sync::Arc;
+
+use crate::service::app::App;
+
+/// The service, as handlers get it.
+pub(crate) type Shared = axum::extract::State<Arc<App>>;

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::access::host::Hosts;
-use crate::config::Config;
-use crate::doors::Plan;
 use crate::doors::http::front::Front;
+use crate::doors::plan::Plan;
 use crate::listen::door::Door;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::{Tls, TlsError};
@@ -21,14 +20,13 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) fn of(config: &Config) -> Self {
-        let Config { listen, allow_hosts, access_log, tls, .. } = config;
-        Self {
-            listen: listen.clone(),
-            is_encrypted: tls.is_some(),
-            allow_hosts: allow_hosts.clone(),
-            access_log: *access_log,
-        }
+    pub(crate) fn new(
+        listen: &ListenAt,
+        allow_hosts: &[String],
+        is_encrypted: bool,
+        access_log: bool,
+    ) -> Self {
+        Self { listen: listen.clone(), allow_hosts: allow_hosts.to_vec(), is_encrypted, access_log }
     }
 }
 

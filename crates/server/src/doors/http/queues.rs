@@ -13,11 +13,12 @@ use crate::access::tokens::Grant;
 use crate::base::hex;
 use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::{JsonBytes, NoBody};
 use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::{NoQuery, QueryText};
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::translate;
 use crate::translate::settings;
 

@@ -16,12 +16,13 @@ use tickwheel_queue::{
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::aside;
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::header::IfMatch;
 use crate::doors::http::path::{QueueAt, ScheduleAt};
 use crate::doors::http::query::{NoQuery, QueryText};
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::translate;
 use crate::translate::schedule;
 

@@ -8,6 +8,7 @@ use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
+use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::caller::Caller;
@@ -15,7 +16,7 @@ use crate::doors::http::header::{IfMatch, Trace, idempotency_key};
 use crate::doors::http::path::{QueueAt, TaskAt};
 use crate::doors::http::query::{NoQuery, QueryText};
 use crate::doors::http::stream;
-use crate::service::app::{App, Shared};
+use crate::service::app::App;
 use crate::translate;
 use crate::translate::cursor::Cursor;
 

@@ -1,0 +1,175 @@
+//! Which right a call needs, and whether its caller has it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tickwheel_api::Problem;
+use tickwheel_queue::QueueName;
+
+use crate::access::refusal::Refusal;
+use crate::access::tokens::{Grant, Right, Tokens, TokensError};
+use crate::base::watched::{Watched, warn_if_others_read};
+use crate::events;
+
+/// Knows the tokens.
+#[derive(Debug, Default)]
+pub(crate) struct Authorizer {
+    /// Those that are valid as long as the server runs.
+    fixed: Tokens,
+    /// Those that may be replaced while it runs.
+    file: Option<Watched<Tokens>>,
+}
+
+/// Why a file gives no tokens. Nothing of what stands in it is shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenFileError {
+    /// It cannot be read.
+    #[error("cannot read it: {0}")]
+    Read(#[from] std::io::Error),
+    /// It has a line that is no token.
+    #[error("{0}")]
+    Parse(#[from] TokensError),
+}
+
+/// The name of the queue in which earlier releases kept their jobs. No client can use it, so that no task of a client is taken for a job.
+pub(crate) const OWN_QUEUE: &str = "$jobs";
+
+/// A right that a call needs, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    /// Nothing: programs that watch over a server have no token.
+    Nothing,
+    /// Any token.
+    Token,
+    /// This right, in this queue.
+    In(Right, String),
+    /// This right, somewhere: the handler shows what the scope covers.
+    Somewhere(Right),
+    /// This right, everywhere.
+    Everywhere(Right),
+}
+
+impl Authorizer {
+    /// Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// [`TokenFileError`].
+    pub(crate) fn open(fixed: Tokens, path: Option<PathBuf>) -> Result<Self, TokenFileError> {
+        let watch = |path: PathBuf| {
+            let last = Mutex::new(Tokens::default());
+            Watched::open("the tokens", move || {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                let tokens = read(&path)?.with_quotas_of(&last);
+                warn(&path, &tokens, &last);
+                *last = tokens;
+                Ok::<_, TokenFileError>(last.clone())
+            })
+        };
+        let file = path.map(watch).transpose()?;
+        Ok(Self { fixed, file })
+    }
+
+    /// Reads the file again and again.
+    pub(crate) async fn keep_up(&self) {
+        match &self.file {
+            Some(file) => file.keep_up().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What the bearer of a token may do.
+    fn grant(&self, token: &[u8]) -> Option<Grant> {
+        let of_file = || self.file.as_ref()?.last().grant(token);
+        self.fixed.grant(token).or_else(of_file)
+    }
+
+    /// The rights of a caller, for a call that needs these; `changes`: the call may change something. An empty token is not known.
+    ///
+    /// # Errors
+    /// 401 without a token that is known, 403 if the right is missing or the queue is the server's own, 404 for a queue outside of its scope.
+    pub(crate) fn check(&self, token: Option<&[u8]>, need: &Need, changes: bool) -> Result<Grant, Refusal> {
+        let grant = self.granted(token, need)?;
+        match need {
+            Need::In(_, queue) if queue == OWN_QUEUE && changes => Err(Problem::own_queue(queue).into()),
+            _ => Ok(grant),
+        }
+    }
+
+    fn has_tokens(&self) -> bool {
+        !self.fixed.is_empty() || self.file.is_some()
+    }
+
+    /// The name of a caller in the log: `none` and `unknown` where it has no token of this server, and nothing where the server has no tokens.
+    pub(crate) fn name(&self, token: Option<&[u8]>) -> Option<Arc<str>> {
+        if !self.has_tokens() {
+            return None;
+        }
+        match token.map(|token| self.grant(token)) {
+            Some(Some(grant)) => grant.name().cloned(),
+            Some(None) => Some(Arc::from("unknown")),
+            None => Some(Arc::from("none")),
+        }
+    }
+
+    /// Whether a token says that the caller looks after the server. Where there are none, no caller can show that.
+    pub(crate) fn is_admin(&self, token: Option<&[u8]>) -> bool {
+        let grant = token.filter(|_| self.has_tokens()).and_then(|token| self.grant(token));
+        grant.is_some_and(|grant| grant.allows(Right::Admin))
+    }
+
+    fn granted(&self, token: Option<&[u8]>, need: &Need) -> Result<Grant, Refusal> {
+        if !self.has_tokens() {
+            return Ok(Grant::everything());
+        }
+        let grant = token.and_then(|token| self.grant(token));
+        if *need == Need::Nothing {
+            // What it may do decides how much it is told. It is not counted: health is looked at whatever the token has used up.
+            return Ok(grant.map_or_else(Grant::nothing, Grant::without_quota));
+        }
+        let grant = grant.ok_or_else(|| Refusal::from(Problem::unauthorized()))?;
+        let has = |right: Right| match grant.allows(right) {
+            true => Ok(()),
+            false => Err(Refusal::from(Problem::forbidden(right.name()))),
+        };
+        match need {
+            Need::Nothing | Need::Token => {}
+            Need::In(right, queue) => {
+                // What is no name at all is told so by its handler.
+                if let Ok(queue) = QueueName::new(queue)
+                    && !grant.covers(&queue)
+                {
+                    return Err(Problem::out_of_scope(queue.as_str()).into());
+                }
+                has(*right)?;
+            }
+            Need::Somewhere(right) => has(*right)?,
+            Need::Everywhere(right) => {
+                has(*right)?;
+                if !grant.is_unscoped() {
+                    return Err(Problem::forbidden_to_scoped().into());
+                }
+            }
+        }
+        Ok(grant)
+    }
+}
+
+/// Says it in the log if tokens of the file are not as secret as they should be, and were not so before.
+fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
+    if tokens.plain() > 0 && before.plain() == 0 {
+        warn_if_others_read(path);
+    }
+    if tokens.short() > before.short() {
+        let (file, short) = (path.display(), tokens.short());
+        tracing::warn!(event = events::DOUBTFUL, %file, short, "there are short tokens in this file, which may be guessed; `tickwheel token` makes one that is not");
+    }
+    if !tokens.like_hashes().is_empty() && tokens.like_hashes() != before.like_hashes() {
+        let (file, lines) = (path.display(), tokens.like_hashes());
+        tracing::warn!(event = events::DOUBTFUL, %file, ?lines, "64 hex digits without `sha256:` are a token itself; if they are the hash of one, write `sha256:` in front of them");
+    }
+}
+
+fn read(path: &Path) -> Result<Tokens, TokenFileError> {
+    Ok(Tokens::parse(&std::fs::read_to_string(path)?)?)
+}

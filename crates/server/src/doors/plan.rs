@@ -1,0 +1,37 @@
+//! A door before it is open.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::listen::door::Door;
+use crate::listen::socket::ListenAt;
+use crate::listen::tls::{Tls, TlsError};
+use crate::service::app::App;
+use crate::start_error::StartError;
+use crate::telemetry::metrics::Figures;
+
+/// A door as it is configured, before the store is open.
+pub(crate) trait Plan: Send {
+    /// The name of the protocol, for the log.
+    fn name(&self) -> &'static str;
+
+    /// Where the door listens; `None`: it stays closed.
+    fn listen(&self) -> Option<&ListenAt>;
+
+    /// How its connections over TCP are encrypted, given the certificate of the server if there is one.
+    ///
+    /// # Errors
+    /// What it needs beside the certificate cannot be read.
+    fn tls(&self, server: Option<&Tls>) -> Result<Option<Tls>, TlsError>;
+
+    /// The error of a start that cannot listen there.
+    fn refused(&self, source: io::Error) -> StartError;
+
+    /// The metrics of the door, closed or open.
+    fn figures(&self) -> Option<Arc<dyn Figures>> {
+        None
+    }
+
+    /// Opens the door in front of the service. `at`: where it listens, with the port that the system chose.
+    fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door>;
+}
