@@ -242,6 +242,22 @@ impl Grant {
         Self { rights: Rights(u8::MAX), scopes: None, quota: None, token: None, name: None }
     }
 
+    /// Of each client of a door that asks for no token: all rights, in the queues of a namespace if there is one.
+    pub(crate) fn of_door(namespace: Option<&str>) -> Self {
+        let scope = namespace.map(|namespace| [Scope::Namespace(format!("{namespace}/"))].into());
+        Self { scopes: scope, ..Self::everything() }
+    }
+
+    /// The one prefix, with its slash, that all its queues have, and that makes a queue one of them; empty: it holds for all queues. `None`: there
+    /// is no such prefix.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        match self.scopes.as_deref() {
+            None => Some(""),
+            Some([Scope::Namespace(prefix)]) => Some(prefix),
+            Some(_) => None,
+        }
+    }
+
     /// Of a caller that is not known.
     pub(crate) fn nothing() -> Self {
         Self { rights: Rights(0), ..Self::everything() }

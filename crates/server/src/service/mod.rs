@@ -4,6 +4,7 @@ pub(crate) mod app;
 pub(crate) mod backups;
 pub(crate) mod batches;
 pub(crate) mod bulk;
+pub(crate) mod caller;
 pub(crate) mod drain;
 pub(crate) mod export_places;
 pub(crate) mod job;

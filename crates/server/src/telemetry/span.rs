@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tickwheel_api::TraceContext;
+use tickwheel_queue::{Leased, Timestamp};
 
 /// A piece of work, as traces have it. Names follow the conventions of OpenTelemetry. No key and no payload is ever in one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,5 +72,29 @@ impl Eq for SpanSink {}
 impl fmt::Debug for SpanSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SpanSink")
+    }
+}
+
+impl Span {
+    /// The way of a task from its instant into a worker's hands.
+    pub(crate) fn of_delivery(task: &Leased, now: Timestamp, parent: Option<TraceContext>) -> Self {
+        let at = |instant: Timestamp| UNIX_EPOCH + Duration::from_millis(instant.as_tick());
+        Self {
+            name: format!("deliver {}", task.queue.as_str()),
+            kind: SpanKind::Consumer,
+            begun: at(task.due_at.min(now)),
+            ended: at(now),
+            parent,
+            link: task.trace.as_deref().and_then(TraceContext::read),
+            attributes: vec![
+                ("messaging.system", Attribute::Text("tickwheel".to_owned())),
+                ("messaging.operation.name", Attribute::Text("deliver".to_owned())),
+                ("messaging.operation.type", Attribute::Text("receive".to_owned())),
+                ("messaging.destination.name", Attribute::Text(task.queue.as_str().to_owned())),
+                ("messaging.message.id", Attribute::Text(task.id.to_string())),
+                ("tickwheel.attempt", Attribute::Number(task.attempt.into())),
+            ],
+            failed: false,
+        }
     }
 }

@@ -2,13 +2,18 @@
 
 use std::io;
 
+use tickwheel_api::ProblemKind;
 use tickwheel_api::beanstalk::Reply;
 use tickwheel_queue::{ByIdError, Unavailable};
+
+use crate::access::refusal::Refusal;
 
 /// Why it ends.
 pub(super) enum Cut {
     /// Its socket failed.
     Socket(io::Error),
+    /// The door may not do what the client asked; the client is told and its connection ends.
+    Refused(Reply<'static>),
     /// The server stops: what it does not say any more may have happened or not.
     Stop,
 }
@@ -16,6 +21,21 @@ pub(super) enum Cut {
 impl From<io::Error> for Cut {
     fn from(error: io::Error) -> Self {
         Self::Socket(error)
+    }
+}
+
+impl From<Refusal> for Cut {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refused(&refusal))
+    }
+}
+
+/// The reply to a command that the service refuses.
+pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
+    match refusal.problem().kind() {
+        Some(ProblemKind::ServerDraining) => Reply::Draining,
+        Some(ProblemKind::OutOfScope) => Reply::NotFound,
+        _ => Reply::InternalError,
     }
 }
 

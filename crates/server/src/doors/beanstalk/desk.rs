@@ -12,13 +12,14 @@ use super::counters::Counters;
 use super::session;
 use super::tubes::{Hold, Tubes};
 use crate::access::authorizer::OWN_QUEUE;
+use crate::access::producer::Producer;
+use crate::access::tokens::Grant;
 use crate::base::stopping::Stopping;
 use crate::events;
 use crate::listen::door::{Connection, Door, Idle, Serving};
 use crate::listen::stream::Stream;
 use crate::service::app::App;
-use crate::service::drain::Drain;
-use crate::telemetry::deliveries::Deliveries;
+use crate::service::caller::Caller;
 
 /// What may be chosen about this door.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +33,6 @@ pub(crate) struct DeskOptions {
 }
 
 /// All connections share it.
-#[derive(Debug)]
 pub(crate) struct Desk {
     pub(super) queue: Queue,
     pub(super) stopping: Stopping,
@@ -46,16 +46,15 @@ pub(crate) struct Desk {
     pub(super) namespace: Option<Arc<str>>,
     pub(super) budget: Budget,
     pub(super) watches: WatchBudget,
-    pub(super) deliveries: Arc<Deliveries>,
-    /// No new jobs are taken.
-    draining: Drain,
+    /// The right of each client of this door.
+    pub(super) caller: Caller,
 }
 
 /// The tube that connections use and watch unless they say otherwise.
 pub(crate) const DEFAULT: &str = "default";
 
 impl Desk {
-    pub(crate) fn new(app: &App, counters: Arc<Counters>, options: DeskOptions) -> Self {
+    pub(crate) fn new(app: Arc<App>, counters: Arc<Counters>, options: DeskOptions) -> Self {
         let DeskOptions { job_bytes_max, namespace, watched_bytes_max } = options;
         let begun = Instant::now();
         let desk = Self {
@@ -64,14 +63,13 @@ impl Desk {
             stopping: app.stopping.clone(),
             job_bytes_max,
             counters,
-            deliveries: Arc::clone(&app.deliveries),
+            caller: Caller::new(app, Grant::of_door(namespace.as_deref()), Producer::Local),
             budget: Budget::new(),
             watches: WatchBudget::new(watched_bytes_max),
             // Hex may read as a number, unless it begins with a letter.
             id: format!("a{:015x}", fresh()),
             begun,
             namespace: namespace.map(|namespace| format!("{namespace}/").into()),
-            draining: app.draining.clone(),
         };
         // It is there, used or not.
         if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| desk.queue_of(&tube)) {
@@ -81,7 +79,7 @@ impl Desk {
     }
 
     pub(super) fn is_draining(&self) -> bool {
-        self.draining.is_on()
+        self.caller.app.draining.is_on()
     }
 
     /// Says in the log that a watch was refused: the protocol has no words for why. The log counts these lines, as

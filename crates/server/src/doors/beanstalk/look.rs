@@ -2,11 +2,12 @@
 
 use tickwheel_api::beanstalk::{Reply, Tube, YamlList};
 use tickwheel_queue::{
-    Act, Acted, ById, ByIdError, Get, GetError, Key, List, Place, QueueName, State, TaskFilter, TaskView,
+    Act, Acted, ByIdError, Get, GetError, Key, List, Place, QueueName, State, TaskFilter, TaskView,
 };
 
 use super::cut::{Cut, by_id_refused, unavailable};
 use super::desk::Desk;
+use crate::access::tokens::Right;
 use crate::base::aside::Steps;
 
 /// Looked at for one page of jobs, at most.
@@ -22,13 +23,8 @@ pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
     tubes.fold(YamlList::default(), YamlList::tube).text()
 }
 
-/// The job with this id, to be looked at.
-pub(super) fn id(desk: &Desk, id: u64) -> ById {
-    ById { id, act: Act::Get, within: desk.namespace.clone() }
-}
-
 pub(super) async fn by_id(desk: &Desk, job: u64) -> Found {
-    match desk.queue.by_id(id(desk, job)).await {
+    match desk.caller.by_id(Right::Read, job, Act::Get)?.await {
         Ok(Acted::Task(task)) => Ok(Ok(*task)),
         Ok(_) => Ok(Err(Reply::InternalError)),
         Err(error) => by_id_refused(&error).map(Err),
@@ -37,7 +33,7 @@ pub(super) async fn by_id(desk: &Desk, job: u64) -> Found {
 
 pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
     let Ok(key) = Key::new(key) else { return Ok(Err(Reply::NotFound)) };
-    match desk.queue.get(Get::new(queue, key)).await {
+    match desk.caller.get(Get::new(queue, key))?.await {
         Ok(task) => Ok(Ok(task)),
         Err(GetError::Unavailable(why)) => unavailable(&why).map(Err),
         Err(_) => Ok(Err(Reply::NotFound)),
@@ -47,7 +43,7 @@ pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
 /// The next one in line.
 pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
     for _ in 0..TRIES_MAX {
-        let first = match desk.queue.queue(queue).await {
+        let first = match desk.caller.queue(Right::Read, queue)?.await {
             Ok(view) => view.first_ready,
             Err(why) => return unavailable(&why).map(Err),
         };
@@ -90,7 +86,7 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
             let mut asked = Vec::with_capacity(page.len());
             for task in page.into_iter().take(wanted) {
-                asked.push(desk.queue.by_id(ById { act: Act::Run, ..id(desk, task.id) }));
+                asked.push(desk.caller.by_id(Right::Admin, task.id, Act::Run)?);
                 steps.did(0).await;
             }
             for asked in asked {
@@ -131,8 +127,8 @@ impl<'a> Jobs<'a> {
         let filter = TaskFilter::in_state(self.state);
         match self
             .desk
-            .queue
-            .list(List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) })
+            .caller
+            .list(List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) })?
             .await
         {
             Ok(page) => {

@@ -59,7 +59,7 @@ impl plan::Plan for Plan {
     fn open(self: Box<Self>, app: Arc<App>, _: &ListenAt) -> Arc<dyn Door> {
         let Beanstalk { job_bytes_max, namespace, .. } = self.config.unwrap_or_default();
         let options = DeskOptions { job_bytes_max, namespace, watched_bytes_max: self.watched_bytes_max };
-        Arc::new(Desk::new(&app, self.counters, options))
+        Arc::new(Desk::new(app, self.counters, options))
     }
 }
 

@@ -21,6 +21,7 @@ use super::shown::Shown;
 use super::tubes::Hold;
 use super::wire::Wire;
 use super::{look, stats};
+use crate::access::tokens::Right;
 use crate::base::aside::{Steps, discard};
 use crate::events;
 use crate::listen::door::Connection;
@@ -56,6 +57,11 @@ pub(super) async fn serve(connection: Connection, desk: &Desk) {
     drop(session);
     match served {
         Ok(()) | Err(Cut::Stop) => wire.close().await,
+        Err(Cut::Refused(reply)) => {
+            if wire.say(&reply).await.is_ok() {
+                wire.close().await;
+            }
+        }
         Err(Cut::Socket(error)) => {
             tracing::debug!(%error, "a connection of beanstalkd's protocol ended early");
         }
@@ -176,14 +182,16 @@ impl<'a> Session<'a> {
                 let text = look::names(self.watched.iter().map(|place| &place.tube));
                 return Ok(wire.say(&Reply::Ok(&text)).await?);
             }
-            Command::ReserveJob(id) => match self.act(id, Act::Lease { lease_ms: None }).await? {
-                Ok(Acted::Leased(leased)) => {
-                    self.is_worker();
-                    return self.hand_over(&[*leased], wire).await;
+            Command::ReserveJob(id) => {
+                match self.act(Right::Consume, id, Act::Lease { lease_ms: None }).await? {
+                    Ok(Acted::Leased(leased)) => {
+                        self.is_worker();
+                        return self.hand_over(&[*leased], wire).await;
+                    }
+                    Ok(_) => Reply::InternalError,
+                    Err(reply) => reply,
                 }
-                Ok(_) => Reply::InternalError,
-                Err(reply) => reply,
-            },
+            }
             Command::Release { id, priority, delay_s } => self.release(id, priority, delay_s).await?,
             Command::Bury { id, priority } => self.bury(id, priority).await?,
             Command::Touch(id) => self.touch(id).await?,
@@ -268,7 +276,7 @@ impl<'a> Session<'a> {
     }
 
     async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
-        Ok(match self.act(id, Act::Run).await? {
+        Ok(match self.act(Right::Admin, id, Act::Run).await? {
             Ok(_) => {
                 let address = self.from;
                 tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
@@ -280,14 +288,14 @@ impl<'a> Session<'a> {
 
     async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, Cut> {
         let Some(queue) = self.desk.queue_of(tube) else { return Ok(Reply::NotFound) };
-        match self.desk.queue.queue(&queue).await {
+        match self.desk.caller.queue(Right::Admin, &queue)?.await {
             Ok(view) if !view.exists => return Ok(Reply::NotFound),
             Ok(_) => {}
             Err(why) => return unavailable(&why),
         }
         let now = self.desk.queue.now();
         let change = QueueChange::Pause { ms: Some(u64::from(pause_s) * 1_000) };
-        match self.desk.queue.change_queue(ChangeQueue { queue: queue.clone(), change }).await {
+        match self.desk.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await {
             Ok(()) => {
                 self.desk.tubes.paused(&queue, pause_s, now);
                 let (queue, address) = (queue.as_str(), self.from);

@@ -13,6 +13,7 @@ use tickwheel_queue::{
 use super::cut::{Cut, unavailable};
 use super::desk::{DEFAULT, Desk};
 use super::look;
+use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::base::queue_pages::QueuePages;
 
@@ -46,7 +47,7 @@ fn all_tubes(desk: &Desk) -> ListQueues {
 /// All about one tube.
 pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
     let Some(queue) = desk.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
-    let view = match desk.queue.queue(&queue).await {
+    let view = match desk.caller.queue(Right::Read, &queue)?.await {
         Ok(view) if view.exists || tube.as_str() == DEFAULT => view,
         Ok(_) => return Ok(Err(Reply::NotFound)),
         Err(why) => return unavailable(&why).map(Err),
@@ -90,7 +91,7 @@ pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>
     let ttr_ms = match task.ttr_ms {
         Some(ttr_ms) => ttr_ms,
         // Who put it said nothing of it: it is its queue's.
-        None => match desk.queue.queue(&task.queue).await {
+        None => match desk.caller.queue(Right::Read, &task.queue)?.await {
             Ok(view) => view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT),
             Err(why) => return unavailable(&why).map(Err),
         },

@@ -18,7 +18,6 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
 use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
-use crate::doors::http::caller::Caller;
 use crate::doors::http::header::Trace;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::doors::http::path::QueueAt;
@@ -27,6 +26,7 @@ use crate::doors::http::query::NoQuery;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
+use crate::service::caller::Caller;
 use crate::translate;
 
 /// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
@@ -195,18 +195,19 @@ impl Batch {
         };
         let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
         let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
-        let App { queue, levels, .. } = &*self.caller.app;
+        let levels = &self.caller.app.levels;
+        let settle = |key: &Key, refusal: Refusal| settled(refused(key, refusal.into()));
         match line.op {
             BatchOp::Put { body, mode } => {
                 let query = PutQuery { mode, revoke: line.revoke };
-                let mut put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
+                let put = match translate::put(&name, Some(key.clone()), body, query, version, levels) {
                     Ok(put) => Put { trace: self.trace.clone(), ..put },
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
-                if let Err(refusal) = self.caller.admit(&mut put) {
-                    return settled(refused(&key, refusal.into()));
-                }
-                let stored = queue.put(put);
+                let stored = match self.caller.put(put) {
+                    Ok(stored) => stored,
+                    Err(refusal) => return settle(&key, refusal),
+                };
                 Box::pin(async move {
                     match stored.await {
                         Ok(stored) => translate::put_line(&key, &stored),
@@ -219,10 +220,10 @@ impl Batch {
                     Ok(patch) => patch,
                     Err(bad) => return settled(refused(&key, Problem::bad_request(&bad))),
                 };
-                if let Err(refusal) = self.caller.admit_patch(&patch) {
-                    return settled(refused(&key, refusal.into()));
-                }
-                let changed = queue.patch(patch);
+                let changed = match self.caller.patch(patch) {
+                    Ok(changed) => changed,
+                    Err(refusal) => return settle(&key, refusal),
+                };
                 Box::pin(async move {
                     match changed.await {
                         Ok(task) => translate::patch_line(&key, &task),
@@ -231,7 +232,11 @@ impl Batch {
                 })
             }
             BatchOp::Cancel => {
-                let ended = queue.cancel(translate::cancel(&name, &key, line.revoke, version));
+                let cancel = translate::cancel(&name, &key, line.revoke, version);
+                let ended = match self.caller.cancel(cancel) {
+                    Ok(ended) => ended,
+                    Err(refusal) => return settle(&key, refusal),
+                };
                 Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
             }
         }

@@ -14,11 +14,11 @@ use tickwheel_queue::{Due, QueueName, Timestamp};
 use crate::access::refusal::Refusal;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
-use crate::doors::http::caller::Caller;
 use crate::doors::http::header::IfMatch;
 use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::NoQuery;
 use crate::service::bulk::{Bulk, Done};
+use crate::service::caller::Caller;
 use crate::service::work::{Move, Tally, Work};
 
 /// `POST cancel`: cancels what a filter finds, or says how many there are.

@@ -8,13 +8,13 @@ use tickwheel_api::{
 use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::base::aside::Steps;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::NoQuery;
-use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::translate;
 
 /// A call for all looks at no more than 1,000 pages: some seconds where there are millions of tasks.
@@ -24,19 +24,21 @@ const PAGES_MAX: usize = 1_000;
 ///
 /// All of one call are redriven together; each stands for itself, as the lines of a batch do.
 pub(crate) async fn redrive(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
+    // A caller that may redrive tasks may look for them.
+    caller.may(Right::Admin, &queue)?;
     let mut steps = Steps::default();
     let (ids, more) = match body.read(RedriveBody::parse).await? {
-        RedriveBody::Id(id) => return one(&app, &queue, id).await,
+        RedriveBody::Id(id) => return one(&caller, &queue, id).await,
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
-            let id = dead_id(app.queue.get(translate::get(&queue, &key)).await)?;
+            let id = dead_id(caller.app.queue.get(translate::get(&queue, &key)).await)?;
             let id = id.ok_or_else(|| Problem::not_dead(queue.as_str(), &format!("the key `{text}`")))?;
-            return one(&app, &queue, id).await;
+            return one(&caller, &queue, id).await;
         }
         RedriveBody::Ids(ids) => (ids.into_iter().map(Some).collect(), false),
         RedriveBody::Keys(texts) => {
@@ -46,7 +48,7 @@ pub(crate) async fn redrive(
             // Asked for together, too.
             let mut found = Vec::with_capacity(keys.len());
             for key in &keys {
-                found.push(app.queue.get(translate::get(&queue, key)));
+                found.push(caller.app.queue.get(translate::get(&queue, key)));
                 steps.did(0).await;
             }
             let mut ids = Vec::with_capacity(found.len());
@@ -56,12 +58,12 @@ pub(crate) async fn redrive(
             }
             (ids, false)
         }
-        RedriveBody::All => all(&app, &queue).await?,
+        RedriveBody::All => all(&caller, &queue).await?,
     };
     // Asked for together, so that they share commits.
     let mut asked: Vec<Option<Pending<TaskView, RedriveError>>> = Vec::with_capacity(ids.len());
     for id in ids {
-        asked.push(id.map(|id| app.queue.redrive(translate::redrive(&queue, id))));
+        asked.push(id.map(|id| caller.redrive(translate::redrive(&queue, id))).transpose()?);
         steps.did(0).await;
     }
     let mut results = Vec::with_capacity(asked.len());
@@ -76,8 +78,8 @@ pub(crate) async fn redrive(
     Ok(answer::json(StatusCode::OK, &RedriveAnswer { matched: results.len(), redriven, results, more }))
 }
 
-async fn one(app: &App, queue: &QueueName, id: u64) -> Result<Response, Refusal> {
-    let redriven = app.queue.redrive(translate::redrive(queue, id)).await;
+async fn one(caller: &Caller, queue: &QueueName, id: u64) -> Result<Response, Refusal> {
+    let redriven = caller.redrive(translate::redrive(queue, id))?.await;
     let task = redriven.map_err(|error| translate::redrive_refused(&error, queue, id))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
@@ -94,11 +96,11 @@ fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
 /// The ids of those that are dead and that their keys lead to, as many as one call takes, and whether there may be more.
 ///
 /// Where a live task has the key a redrive would be refused, and who is named again and again would hide the others.
-async fn all(app: &App, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
+async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);
     for _ in 0..PAGES_MAX {
-        let page = app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await;
+        let page = caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await;
         let page = page.map_err(|error| translate::unavailable(&error))?;
         let keyed = page.tasks.iter().filter(|task| task.dead.is_some_and(|dead| !dead.keyless));
         ids.extend(keyed.map(|task| Some(task.id)));

@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::Extension;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
@@ -15,13 +14,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
-use crate::access::tokens::{Grant, Right};
-use crate::doors::http::Shared;
-use crate::doors::http::caller::Caller;
+use crate::access::tokens::Right;
 use crate::doors::http::query::QueryText;
 use crate::doors::http::rows::CutShort;
 use crate::events;
 use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::service::export_places::{ExportPlace, STANDS_STILL};
 use crate::transfer::Exporter;
 
@@ -29,12 +27,8 @@ use crate::transfer::Exporter;
 const PAGES_AHEAD: usize = 1;
 
 /// `GET`: NDJSON, page by page as the client takes it. Where it cannot go on the connection breaks off: only an export with its last line is whole.
-pub(crate) async fn export(
-    app: Shared,
-    caller: Caller,
-    Extension(grant): Extension<Grant>,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
+pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
+    let (app, grant) = (&caller.app, caller.grant().clone());
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(&query)?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
@@ -42,7 +36,7 @@ pub(crate) async fn export(
     // What is wrong from the beginning is told by the status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
-    tokio::spawn(write(Arc::clone(&app), exporter, pieces, place));
+    tokio::spawn(write(Arc::clone(app), exporter, pieces, place));
     let mut response = Response::new(Body::new(Streamed { first: Some(first.into()), body, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
     Ok(response)

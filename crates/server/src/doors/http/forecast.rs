@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{BucketBody, ForecastBody, ForecastQuery, Problem};
 use tickwheel_queue::{Forecast, QueueName};
 
 use crate::access::refusal::Refusal;
-use crate::access::tokens::Grant;
 use crate::base::aside::aside;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::query::QueryText;
+use crate::service::caller::Caller;
 use crate::translate;
 
 const _: () = assert!(
@@ -22,25 +20,21 @@ const _: () = assert!(
 );
 
 /// `GET`: counted by the store, of a queue or of all.
-pub(crate) async fn forecast(
-    app: Shared,
-    Extension(grant): Extension<Grant>,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
+pub(crate) async fn forecast(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let asked = ForecastQuery::parse(&query)?;
     let queue = asked.queue.as_deref().map(QueueName::new).transpose();
     let queue = queue.map_err(|error| translate::name_refused(&error))?;
     match &queue {
-        Some(queue) if !grant.covers(queue) => return Err(Problem::out_of_scope(queue.as_str()).into()),
-        None if !grant.is_unscoped() => return Err(Problem::forbidden_to_scoped().into()),
+        Some(queue) if !caller.covers(queue) => return Err(Problem::out_of_scope(queue.as_str()).into()),
+        None if !caller.grant().is_unscoped() => return Err(Problem::forbidden_to_scoped().into()),
         _ => {}
     }
     // One at a time, for each may read much; and to its end, whether or not its caller is still there.
-    let Ok(permit) = Arc::clone(&app.forecasts).try_lock_owned() else {
+    let Ok(permit) = Arc::clone(&caller.app.forecasts).try_lock_owned() else {
         return Err(Problem::busy("another forecast is being made", 1).into());
     };
     let buckets = usize::try_from(asked.buckets() + 1).expect("it was checked");
-    let pending = app.queue.forecast(Forecast { queue, width_ms: asked.bucket_ms, buckets });
+    let pending = caller.app.queue.forecast(Forecast { queue, width_ms: asked.bucket_ms, buckets });
     let made = tokio::spawn(async move {
         let view = pending.await;
         drop(permit);

@@ -20,9 +20,7 @@ use tickwheel_api::{Problem, ProblemKind, TraceContext};
 use tower_service::Service;
 
 use crate::access::host::Hosts;
-use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
-use crate::access::tokens::Grant;
 use crate::doors::http::access_log;
 use crate::doors::http::audit::{Act, Acts, Subject};
 use crate::doors::http::authorize;
@@ -36,6 +34,7 @@ use crate::listen::door::{Connection, Door, Idle, Serving};
 use crate::listen::standing::Standing;
 use crate::listen::stream::Stream;
 use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::telemetry::requests::{UNMATCHED, Waited};
 use crate::telemetry::span::{Attribute, Span, SpanKind};
 
@@ -119,31 +118,24 @@ impl Front {
 
     /// Has the request carried out if its sender may do that.
     async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
-        let allowed = self.check(&parts).and_then(|grant| {
-            grant.quota().map_or(Ok(()), Quota::call)?;
-            Ok(grant)
-        });
-        match allowed {
-            Ok(grant) => {
-                subject.token = grant.name().cloned();
-                parts.extensions.insert(grant);
+        let (need, changes) = (authorize::need(&parts.method, parts.uri.path()), !parts.method.is_safe());
+        let token = authorize::token(&parts.headers);
+        match Caller::begin(&self.app, token, &need, changes, None) {
+            Ok(caller) => {
+                subject.token = caller.grant().name().cloned();
+                parts.extensions.insert(caller.grant().clone());
                 let act = Act::begin(subject, &self.acts);
                 let answer = self.call(Request::from_parts(parts, body)).await;
                 act.answered(&answer);
                 answer
             }
             Err(refusal) => {
-                subject.token = self.app.authorizer.name(authorize::token(&parts.headers));
+                subject.token = self.app.authorizer.name(token);
                 let answer = refusal.into_response();
                 Act::begin(subject, &self.acts).answered(&answer);
                 answer
             }
         }
-    }
-
-    fn check(&self, parts: &Parts) -> Result<Grant, Refusal> {
-        let need = authorize::need(&parts.method, parts.uri.path());
-        self.app.authorizer.check(authorize::token(&parts.headers), &need, !parts.method.is_safe())
     }
 
     /// Something was refused before it became a request.

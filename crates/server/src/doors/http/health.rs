@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::doors::http::Shared;
 use crate::doors::http::answer;
-use crate::doors::http::caller::Caller;
+use crate::service::caller::Caller;
 use crate::translate;
 
 /// `GET /healthz`: 200 as long as the process answers at all. Whether it can do its work is `/readyz`'s to say: a

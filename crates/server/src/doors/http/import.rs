@@ -16,19 +16,19 @@ use tickwheel_queue::{Due, Put, QueueName, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::access::authorizer::OWN_QUEUE;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
 use crate::doors::http::batch::made_way;
 use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
-use crate::doors::http::caller::Caller;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::doors::http::problem;
 use crate::doors::http::query::QueryText;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::batches::{Pace, Place};
+use crate::service::caller::Caller;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
 
@@ -254,13 +254,7 @@ fn allowed(caller: &Caller, line: &ExportLine) -> Result<(), Box<Problem>> {
         ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => return Ok(()),
     };
     let name = QueueName::new(queue).map_err(|error| translate::name_refused(&error))?;
-    if name.as_str() == OWN_QUEUE {
-        return Err(Problem::own_queue(queue).into());
-    }
-    if !caller.covers(&name) {
-        return Err(Problem::out_of_scope(queue).into());
-    }
-    Ok(())
+    Ok(caller.may(Right::Admin, &name)?)
 }
 
 /// Whether the server takes new tasks, and the limits of the token allow this one.

@@ -1,6 +1,5 @@
 //! `/v1/queues` and `/v1/queues/{q}` with `pause`, `drain` and `resume`.
 
-use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
@@ -9,34 +8,29 @@ use tickwheel_api::{
 use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueName, WhichQueues};
 
 use crate::access::refusal::Refusal;
-use crate::access::tokens::Grant;
+use crate::access::tokens::{Grant, Right};
 use crate::base::hex;
 use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::{JsonBytes, NoBody};
 use crate::doors::http::path::QueueAt;
 use crate::doors::http::query::{NoQuery, QueryText};
-use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::settings;
 
 /// `GET`: every queue that has tasks or settings, or had some within the last hour, and how many tasks in each state. Without a `limit` all of
 /// them; but no more than one page of the engine is counted and written at a time, and other calls are served between two pages.
-pub(crate) async fn all(
-    app: Shared,
-    Extension(grant): Extension<Grant>,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
+pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
     let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    let max = looked_at(limit, &grant);
+    let max = looked_at(limit, caller.grant());
     let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
-    let mut pages = QueuePages::new(&app.queue, list);
+    let mut pages = QueuePages::new(&caller.app.queue, list);
     let mut body = ListedQueues::new(limit);
     while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
-        let known = page.iter().filter(|counts| grant.covers(&counts.queue));
+        let known = page.iter().filter(|counts| caller.covers(&counts.queue));
         if known.map(|counts| body.add(counts)).any(|added| added == Added::Full) {
             break;
         }
@@ -115,13 +109,13 @@ impl ListedQueues {
 }
 
 /// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.
-pub(crate) async fn one(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
-    show(&app, &queue).await
+pub(crate) async fn one(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
+    show(&caller, Right::Read, &queue).await
 }
 
 /// `PUT` on one: its settings, all of them.
 pub(crate) async fn put(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     mut body: JsonBytes,
@@ -132,73 +126,75 @@ pub(crate) async fn put(
         return Err(BadRequest::body("is empty", hint).into());
     }
     let settings = settings::settings(body.read(SettingsBody::parse).await?);
-    let _one_by_one = app.settings.lock().await;
-    change(&app, &queue, QueueChange::Settings(settings)).await
+    let _one_by_one = caller.app.settings.lock().await;
+    change(&caller, &queue, QueueChange::Settings(settings)).await
 }
 
 /// `PATCH` on one: those of its settings that are named. Nobody else's change comes between the look and the change.
 pub(crate) async fn patch(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    let _one_by_one = app.settings.lock().await;
-    let view = app.queue.queue(&queue).await.map_err(|error| translate::unavailable(&error))?;
+    let _one_by_one = caller.app.settings.lock().await;
+    let view = caller.queue(Right::Admin, &queue)?.await.map_err(|error| translate::unavailable(&error))?;
     let before = settings::queue_body(&view).settings;
     let settings = body.read(move |bytes| before.patched(bytes)).await?;
-    change(&app, &queue, QueueChange::Settings(settings::settings(settings))).await
+    change(&caller, &queue, QueueChange::Settings(settings::settings(settings))).await
 }
 
 /// `DELETE` on one that has nothing: its settings go, and it is listed no longer.
-pub(crate) async fn delete(app: Shared, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
-    let _one_by_one = app.settings.lock().await;
-    let deleted = app.queue.change_queue(settings::change(&queue, QueueChange::Delete)).await;
+pub(crate) async fn delete(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
+    let _one_by_one = caller.app.settings.lock().await;
+    let deleted = caller.change_queue(settings::change(&queue, QueueChange::Delete))?.await;
     deleted.map_err(|error| settings::change_refused(&error, &queue))?;
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 
 /// `POST pause`: nothing is leased.
 pub(crate) async fn pause(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let PauseBody { for_ms: ms } = body.read(PauseBody::parse).await?;
-    change(&app, &queue, QueueChange::Pause { ms }).await
+    change(&caller, &queue, QueueChange::Pause { ms }).await
 }
 
 /// `POST drain`: no task is added.
 pub(crate) async fn drain(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     _: NoBody,
 ) -> Result<Response, Refusal> {
-    change(&app, &queue, QueueChange::Drain).await
+    change(&caller, &queue, QueueChange::Drain).await
 }
 
 /// `POST resume`: the end of both.
 pub(crate) async fn resume(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     _: NoBody,
 ) -> Result<Response, Refusal> {
-    change(&app, &queue, QueueChange::Resume).await
+    change(&caller, &queue, QueueChange::Resume).await
 }
 
 /// Changes a queue and shows it.
-async fn change(app: &App, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
-    let changed = app.queue.change_queue(settings::change(queue, change)).await;
+async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
+    let changed = caller.change_queue(settings::change(queue, change))?.await;
     changed.map_err(|error| settings::change_refused(&error, queue))?;
     // It is laid down by now, whatever comes of the look at it.
-    show(app, queue).await.map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
+    show(caller, Right::Admin, queue)
+        .await
+        .map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
 }
 
-async fn show(app: &App, queue: &QueueName) -> Result<Response, Refusal> {
-    let view = app.queue.queue(queue).await.map_err(|error| translate::unavailable(&error))?;
+async fn show(caller: &Caller, right: Right, queue: &QueueName) -> Result<Response, Refusal> {
+    let view = caller.queue(right, queue)?.await.map_err(|error| translate::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
 }
 

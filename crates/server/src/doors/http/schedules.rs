@@ -1,6 +1,5 @@
 //! `/v1/schedules`, `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
 
-use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
@@ -14,33 +13,31 @@ use tickwheel_queue::{
 };
 
 use crate::access::refusal::Refusal;
-use crate::access::tokens::Grant;
 use crate::base::aside::aside;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::header::IfMatch;
 use crate::doors::http::path::{QueueAt, ScheduleAt};
 use crate::doors::http::query::{NoQuery, QueryText};
-use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::schedule;
 
 /// `PUT`: lays down what is to be done again and again. The same again changes nothing.
 pub(crate) async fn put(
-    app: Shared,
+    caller: Caller,
     at: ScheduleAt,
     _: NoQuery,
     IfMatch(version): IfMatch,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
-    let spec = body.read(app.portable(ScheduleSpec::parse, check)).await?;
+    let spec = body.read(caller.app.portable(ScheduleSpec::parse, check)).await?;
     // A zone that was not asked for before is read from its file.
     let spec = aside(move || schedule::schedule(spec)).await??;
     let put =
         PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
-    let stored = app.queue.put_schedule(put).await;
+    let stored = caller.put_schedule(put)?.await;
     let stored = stored.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
     let (queue, name, created) = (at.queue.as_str(), at.name.as_str(), stored.created);
     let next = stored.schedule.record.next.map(tracing::field::display);
@@ -54,19 +51,19 @@ pub(crate) async fn put(
 }
 
 /// `GET`: what it says, and how far it has come.
-pub(crate) async fn get(app: Shared, at: ScheduleAt, _: NoQuery) -> Result<Response, Refusal> {
-    Ok(show(StatusCode::OK, &find(&app, &at).await?))
+pub(crate) async fn get(caller: Caller, at: ScheduleAt, _: NoQuery) -> Result<Response, Refusal> {
+    Ok(show(StatusCode::OK, &find(&caller, &at).await?))
 }
 
 /// `DELETE`: it makes no more tasks; those that it has made stay.
 pub(crate) async fn delete(
-    app: Shared,
+    caller: Caller,
     at: ScheduleAt,
     _: NoQuery,
     IfMatch(version): IfMatch,
 ) -> Result<Response, Refusal> {
     let delete = DeleteSchedule { queue: at.queue.clone(), name: at.name.clone(), if_version: version };
-    let gone = app.queue.delete_schedule(delete).await;
+    let gone = caller.delete_schedule(delete)?.await;
     gone.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
     tracing::debug!(queue = at.queue.as_str(), name = at.name.as_str(), "a schedule is deleted");
     Ok(answer::json(StatusCode::OK, &DeleteScheduleAnswer { result: ScheduleGone::Deleted }))
@@ -74,12 +71,12 @@ pub(crate) async fn delete(
 
 /// `GET preview`: when it makes its next tasks.
 pub(crate) async fn preview(
-    app: Shared,
+    caller: Caller,
     at: ScheduleAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
     let PreviewQuery { count } = PreviewQuery::parse(&query)?;
-    let view = find(&app, &at).await?;
+    let view = find(&caller, &at).await?;
     // The instants of a rare expression are looked for far ahead.
     let preview = aside(move || schedule::preview(&view, count)).await?;
     let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
@@ -88,7 +85,7 @@ pub(crate) async fn preview(
 
 /// `GET` on the collection: one page, in the order of the names.
 pub(crate) async fn list(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
@@ -96,7 +93,7 @@ pub(crate) async fn list(
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     // One more than the page has says whether there is another.
     let list = ListSchedules { queue, after, max: limit + 1 };
-    let found = app.queue.schedules(list).await.map_err(|error| translate::unavailable(&error))?;
+    let found = caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::cursor(&last.name));
@@ -110,14 +107,10 @@ pub(crate) async fn list(
 
 /// `GET` on those of all queues that the token may know of: one page, in the order of the queues and names. Other calls are served
 /// between two pages of the engine.
-pub(crate) async fn all(
-    app: Shared,
-    Extension(grant): Extension<Grant>,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
+pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(&query)?;
     let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    let found = known(&app, &grant, after, limit + 1).await?;
+    let found = known(&caller, after, limit + 1).await?;
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
@@ -131,8 +124,7 @@ pub(crate) async fn all(
 
 /// The first schedules behind a place, up to a number, whose queues the bearer of a token may know of.
 async fn known(
-    app: &App,
-    grant: &Grant,
+    caller: &Caller,
     mut after: Option<(QueueName, ScheduleName)>,
     wanted: usize,
 ) -> Result<Vec<ScheduleView>, Refusal> {
@@ -140,20 +132,21 @@ async fn known(
     let mut found = Vec::new();
     loop {
         let list = ListAllSchedules { after, max };
-        let page = app.queue.all_schedules(list).await.map_err(|error| translate::unavailable(&error))?;
+        let page =
+            caller.app.queue.all_schedules(list).await.map_err(|error| translate::unavailable(&error))?;
         after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
         let is_last = page.len() < max;
         let left = wanted - found.len();
-        found.extend(page.into_iter().filter(|one| grant.covers(&one.queue)).take(left));
+        found.extend(page.into_iter().filter(|one| caller.covers(&one.queue)).take(left));
         if is_last || found.len() == wanted {
             return Ok(found);
         }
     }
 }
 
-async fn find(app: &App, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {
+async fn find(caller: &Caller, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {
     let get = GetSchedule { queue: at.queue.clone(), name: at.name.clone() };
-    let found = app.queue.schedule(get).await;
+    let found = caller.schedule(get)?.await;
     Ok(found.map_err(|error| schedule::refused(&error, &at.queue, &at.name, None))?)
 }
 

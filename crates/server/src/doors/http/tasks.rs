@@ -8,15 +8,13 @@ use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
-use crate::doors::http::caller::Caller;
 use crate::doors::http::header::{IfMatch, Trace, idempotency_key};
 use crate::doors::http::path::{QueueAt, TaskAt};
 use crate::doors::http::query::{NoQuery, QueryText};
 use crate::doors::http::stream;
-use crate::service::app::App;
+use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::cursor::Cursor;
 
@@ -37,10 +35,8 @@ pub(crate) async fn put(
     let query = PutQuery::parse(&query)?;
     let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
     let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
-    let mut command = Put { trace, ..put };
     caller.count().await?;
-    caller.admit(&mut command)?;
-    let stored = caller.app.queue.put(command).await;
+    let stored = caller.put(Put { trace, ..put })?.await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
 
@@ -61,15 +57,13 @@ pub(crate) async fn post(
     let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
     let query = PutQuery::default();
     let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
-    let mut command = Put { trace, ..put };
+    let command = Put { trace, ..put };
     caller.count().await?;
-    caller.admit(&mut command)?;
     let Some(key) = key else {
-        let stored = caller.app.queue.put(command).await;
+        let stored = caller.put(command)?.await;
         return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
     };
-    command.mode = PutMode::Once;
-    let stored = caller.app.queue.put(command).await;
+    let stored = caller.put(Put { mode: PutMode::Once, ..command })?.await;
     let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, &queue, &key, None)) {
         (PutError::Done, problem) => problem.with_hint(
             "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
@@ -80,8 +74,8 @@ pub(crate) async fn post(
 }
 
 /// `GET`: the live task.
-pub(crate) async fn get(app: Shared, at: TaskAt, _: NoQuery) -> Result<Response, Refusal> {
-    let found = app.queue.get(translate::get(&at.queue, &at.key)).await;
+pub(crate) async fn get(caller: Caller, at: TaskAt, _: NoQuery) -> Result<Response, Refusal> {
+    let found = caller.get(translate::get(&at.queue, &at.key))?.await;
     let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
     let is_long = task.body.payload_bytes() > LONG_BYTES;
     let write = move || answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task));
@@ -99,44 +93,43 @@ pub(crate) async fn patch(
     let query = PatchQuery::parse(&query)?;
     let body = body.read(caller.app.portable(PatchBody::parse, PatchBody::check_portable)).await?;
     let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
-    caller.admit_patch(&command)?;
-    let changed = caller.app.queue.patch(command).await;
+    let changed = caller.patch(command)?.await;
     let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
 /// `DELETE`: cancels the task, with one definite answer.
 pub(crate) async fn cancel(
-    app: Shared,
+    caller: Caller,
     at: TaskAt,
     QueryText(query): QueryText,
     IfMatch(version): IfMatch,
 ) -> Result<Response, Refusal> {
     let query = CancelQuery::parse(&query)?;
-    let ended = app.queue.cancel(translate::cancel(&at.queue, &at.key, query.revoke, version)).await;
+    let ended = caller.cancel(translate::cancel(&at.queue, &at.key, query.revoke, version))?.await;
     let ended = ended.map_err(|error| translate::cancel_refused(&error, &at.queue, &at.key, version))?;
     Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
 }
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
 pub(crate) async fn list(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
-    page(&app, &queue, ListQuery::parse(&query)?).await
+    page(&caller, &queue, ListQuery::parse(&query)?).await
 }
 
 /// `GET` on the dead: one page of the tasks that were given up, those first that are forgotten first.
 pub(crate) async fn list_dead(
-    app: Shared,
+    caller: Caller,
     QueueAt(queue): QueueAt,
     QueryText(query): QueryText,
 ) -> Result<Response, Refusal> {
-    page(&app, &queue, ListQuery::parse_dead(&query)?).await
+    page(&caller, &queue, ListQuery::parse_dead(&query)?).await
 }
 
-async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
+async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
     let filter = &query.filter;
     let after = match &query.cursor {
         Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
@@ -145,7 +138,7 @@ async fn page(app: &App, queue: &QueueName, query: ListQuery) -> Result<Response
     let (mut tasks, mut after) = (Vec::new(), after);
     // The queue looks at tasks in the order of time, whichever queue they are in: it may come back with nothing and have to go on.
     for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
-        let page = app.queue.list(translate::list(queue, filter, query.limit - tasks.len(), after)).await;
+        let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await;
         let page = page.map_err(|error| translate::unavailable(&error))?;
         tasks.extend(page.tasks);
         after = page.next;

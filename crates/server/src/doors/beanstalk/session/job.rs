@@ -2,14 +2,15 @@
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, When};
 use tickwheel_queue::{
-    Ack, Act, Acted, ById, ByIdError, Cancel, CancelError, Extend, Key, Nack, NackError, Patch, PatchError,
+    Ack, Act, Acted, ByIdError, Cancel, CancelError, Extend, Key, Nack, NackError, Patch, PatchError,
     Pending, TokenAnswer, Unavailable,
 };
 
 use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
+use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::doors::beanstalk::cut::{Cut, by_id_refused, unavailable};
 use crate::doors::beanstalk::held::Job;
-use crate::doors::beanstalk::look;
 use crate::doors::beanstalk::wire::Wire;
 
 /// A delete on its way.
@@ -37,10 +38,10 @@ impl Session<'_> {
             // The same id twice: the second finds nothing, once the first is answered.
             deletes.push(match self.held.remove(id) {
                 Some(job) => {
-                    let acked = self.desk.queue.ack(Ack::new(&job.queue, [job.token]));
+                    let acked = self.desk.caller.ack(Ack::new(&job.queue, [job.token]))?;
                     (id, Deleting::Held(job, acked))
                 }
-                None => (id, Deleting::Other(self.cancel(id))),
+                None => (id, Deleting::Other(self.cancel(id)?)),
             });
             self.steps.did(0).await;
         }
@@ -51,8 +52,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn cancel(&self, id: u64) -> Pending<Acted, ByIdError> {
-        self.desk.queue.by_id(ById { act: Act::Cancel, ..look::id(self.desk, id) })
+    fn cancel(&self, id: u64) -> Result<Pending<Acted, ByIdError>, Refusal> {
+        self.desk.caller.by_id(Right::Produce, id, Act::Cancel)
     }
 
     async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, Cut> {
@@ -61,7 +62,7 @@ impl Session<'_> {
             Deleting::Held(job, acked) => match acked.await {
                 Ok(answers) if answers == [TokenAnswer::Acked] => return Ok(Reply::Deleted),
                 // Its time was over: it is nobody's, or another's.
-                Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id),
+                Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id)?,
                 // Its owner took it back, and may have made another of it.
                 Ok(_) => return Ok(Reply::NotFound),
                 Err(why) => {
@@ -100,7 +101,7 @@ impl Session<'_> {
     ) -> Result<Reply<'static>, Cut> {
         let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
         let nack = how(Nack::new(&job.queue, [job.token]));
-        match self.desk.queue.nack(nack).await {
+        match self.desk.caller.nack(nack)?.await {
             Ok(answers) => {
                 self.held.remove(id);
                 Ok(if answers == [TokenAnswer::Nacked] { done } else { Reply::NotFound })
@@ -115,7 +116,7 @@ impl Session<'_> {
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
         // It begins anew somewhere between here and the answer: who is warned too early loses nothing.
         let now = self.desk.queue.now();
-        match self.desk.queue.extend(extend).await {
+        match self.desk.caller.extend(extend)?.await {
             Ok(answers) if answers == [TokenAnswer::Extended] => {
                 self.held.extended(id, now);
                 Ok(Reply::Touched)
@@ -128,14 +129,19 @@ impl Session<'_> {
         }
     }
 
-    pub(super) async fn act(&self, id: u64, act: Act) -> Result<Result<Acted, Reply<'static>>, Cut> {
-        let acted = self.desk.queue.by_id(ById { act, ..look::id(self.desk, id) }).await;
+    pub(super) async fn act(
+        &self,
+        right: Right,
+        id: u64,
+        act: Act,
+    ) -> Result<Result<Acted, Reply<'static>>, Cut> {
+        let acted = self.desk.caller.by_id(right, id, act)?.await;
         acted.map_or_else(|error| by_id_refused(&error).map(Err), |acted| Ok(Ok(acted)))
     }
 
     pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, Cut> {
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
-        match self.desk.queue.cancel(Cancel::new(&self.used.queue, key)).await {
+        match self.desk.caller.cancel(Cancel::new(&self.used.queue, key))?.await {
             Ok(_) => Ok(Reply::Deleted),
             Err(CancelError::Leased) => Ok(Reply::IsReserved),
             Err(CancelError::Unavailable(why)) => unavailable(&why),
@@ -147,7 +153,7 @@ impl Session<'_> {
         let Some(due) = due_of(when) else { return Ok(Reply::Fault(Fault::BadFormat)) };
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
         let patch = Patch { due: Some(due), ..Patch::new(&self.used.queue, key) };
-        match self.desk.queue.patch(patch).await {
+        match self.desk.caller.patch(patch)?.await {
             Ok(_) => Ok(Reply::Delayed),
             Err(PatchError::Leased) => Ok(Reply::IsReserved),
             Err(PatchError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),

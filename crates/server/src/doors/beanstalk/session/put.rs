@@ -4,9 +4,8 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
 
 use super::{Session, TOGETHER_MAX, due_of};
-use crate::base::aside::discard;
 use crate::doors::beanstalk::counters::Counted;
-use crate::doors::beanstalk::cut::{Cut, unavailable};
+use crate::doors::beanstalk::cut::{Cut, refused, unavailable};
 use crate::doors::beanstalk::wire::Wire;
 
 /// Jobs that are put together have at most 64 KiB; one job alone may have more.
@@ -58,10 +57,6 @@ impl Session<'_> {
     }
 
     fn put(&self, key: Option<String>, terms: JobTerms, body: Vec<u8>) -> Said {
-        if self.desk.is_draining() {
-            discard(body);
-            return Said::Now(Reply::Draining);
-        }
         let JobTerms { priority, when, ttr_s } = terms;
         let keyed = key.is_some();
         let Some(due) = due_of(when) else { return Said::Now(Reply::Fault(Fault::BadFormat)) };
@@ -77,7 +72,10 @@ impl Session<'_> {
             ttr_ms: Some(u64::from(ttr_s) * 1_000),
             ..Put::without_key(&self.used.queue)
         };
-        Said::Put(self.desk.queue.put(put), keyed)
+        match self.desk.caller.put(put) {
+            Ok(stored) => Said::Put(stored, keyed),
+            Err(refusal) => Said::Now(refused(&refusal)),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Jobs that a client gets.
 
-use std::pin::pin;
+use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::{Session, TOGETHER_MAX};
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::cut::{Cut, unavailable};
 use crate::doors::beanstalk::wire::Wire;
+use crate::service::caller::WaitEnd;
 
 /// Reserves that are carried out together, at most.
 const RESERVES_MAX: usize = 64;
@@ -85,31 +87,24 @@ impl Session<'_> {
         let warn_in = self.held.warn_in_ms(asked).map(Duration::from_millis);
         let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
         let lease = Lease::of(Arc::clone(&self.queues)).max(max);
+        let caller = &self.desk.caller;
         let leased = if wait.is_zero() {
-            self.desk.queue.lease(lease, wait).await
+            caller.lease(lease, wait, None, pending::<io::Result<()>>()).await?
         } else {
             // One question for what is ready and for what comes: an answer that there is nothing yet would follow the commit that is under way,
             // and only then would the connection stand in line. What is due when the wait ends is still given, such as a job that is delayed
-            // for as long as its worker waits, from a moment before.
-            let mut waited = pin!(self.desk.queue.lease(lease, wait.saturating_add(ROUNDED_UP)));
+            // for as long as its worker waits, from a moment before. What is ready when the client says that it sends nothing more is given,
+            // whether or not the client is there to wait.
             let _waits = self.desk.tubes.wait(&self.queues);
             let _waiting = Counted::new(&self.desk.counters.waiting);
-            let leased = tokio::select! {
-                biased;
-                leased = &mut waited => leased,
-                ended = wire.end() => {
-                    ended?;
-                    // What is ready is given, whether or not the client is there to wait.
-                    waited.end_wait();
-                    match waited.await {
-                        Ok(leased) if leased.is_empty() => return Ok(Err(Reply::TimedOut)),
-                        leased => leased,
-                    }
-                }
-                () = self.desk.stopping.wait() => return Err(Cut::Stop),
-            };
-            self.desk.deliveries.count(leased.as_deref().unwrap_or_default(), asked, self.desk.queue.now());
-            leased
+            caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
+        };
+        let leased = match leased {
+            Ok((_, WaitEnd::Stopped)) => return Err(Cut::Stop),
+            Ok((_, WaitEnd::Broken(error))) => return Err(error.into()),
+            Ok((leased, WaitEnd::Ended)) if leased.is_empty() => return Ok(Err(Reply::TimedOut)),
+            Ok((leased, _)) => Ok(leased),
+            Err(why) => Err(why),
         };
         Ok(match leased {
             Ok(leased) if !leased.is_empty() => Ok(leased),
