@@ -1,7 +1,7 @@
 //! Who imports whom within a crate: the `crate::` paths of its files held against a drawing of its rooms.
 //!
 //! A room is a file or a folder below `src`. A path belongs to the longest room that is drawn, so `doors/http` can be a room beside `doors`.
-//! Code behind `#[cfg(test)]` draws no arrow: tests may build whatever they need.
+//! Code behind `#[cfg(test)]`, and files called `tests`, draw no arrow: tests may build whatever they need.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,6 +23,9 @@ pub(super) fn check(root: &Path, page: &str) -> Result<(usize, Vec<Finding>)> {
         let mut unused = arrows(&drawing);
         for (path, text) in sources(&root.join(folder))? {
             files += 1;
+            if is_of_tests(&path) {
+                continue;
+            }
             let Some(from) = room(&drawing, &path) else {
                 if path != "lib.rs" {
                     let what = format!("is in no room; add it to the block `{}` of {PAGE}", &fence[3..]);
@@ -54,6 +57,11 @@ fn arrows(drawing: &Drawing) -> BTreeSet<(&str, &str)> {
         .iter()
         .flat_map(|(from, to)| to.iter().map(move |to| (from.as_str(), to.as_str())))
         .collect()
+}
+
+/// Whether a file has nothing but tests.
+fn is_of_tests(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
 /// The room of a file or of an import, both written with slashes.

@@ -6,3 +6,5 @@ pub(crate) mod beanstalk;
 pub(crate) mod http;
 pub(crate) mod plan;
 pub(crate) mod plans;
+#[cfg(test)]
+mod resp;

@@ -1,0 +1,13 @@
+//! A third door, for tests only: a few commands in the words of Redis. It shows what a door costs: this folder, and one line in
+//! [`plans`](super::plans) if it were to ship.
+//!
+//! ```text
+//! PING                                 -> +PONG
+//! AUTH token                           -> +OK, or -ERR
+//! ADDJOB queue key body delay_ms       -> $id
+//! GETJOB queue wait_ms                 -> *3 key, token, body, or *-1 if there is none
+//! ACKJOB queue token                   -> :1, or :0 if the lease has ended
+//! ```
+
+mod door;
+mod tests;
