@@ -502,9 +502,9 @@ fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
         &["--log-format", "json", "--log", "trace", "--access-log", "--beanstalk", "127.0.0.1:0"],
         &[],
     );
-    let line = json(&server.wait_for(&["\"listening\""])).swap_remove(0);
-    let door = line["beanstalk"].as_str().unwrap_or_else(|| panic!("no door: {line}"));
-    let mut socket = TcpStream::connect(door.trim_start_matches("beanstalk://")).expect("connected");
+    let line = json(&server.wait_for(&["\"door\":\"beanstalk\""])).swap_remove(0);
+    let door = line["listen"].as_str().unwrap_or_else(|| panic!("no door: {line}"));
+    let mut socket = TcpStream::connect(door).expect("connected");
     let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
     let mut say = |command: &str| {
         socket.write_all(command.as_bytes()).expect("sent");
