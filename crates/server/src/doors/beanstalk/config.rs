@@ -27,7 +27,7 @@ pub struct Beanstalk {
     /// of others are absent. Default: none, and each queue is a tube.
     pub namespace: Option<String>,
     /// A PEM file with the certificates of those who sign for clients: it is spoken over TLS then, with the certificate of
-    /// [`Config::tls`], and only with clients that have one. Not at a path of the file system. Default: none.
+    /// [`Config::tls`](crate::Config::tls), and only with clients that have one. Not at a path of the file system. Default: none.
     pub client_ca: Option<PathBuf>,
 }
 
