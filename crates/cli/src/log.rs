@@ -27,10 +27,10 @@ use self::outlet::{Lines, Outlet, WAITING_BYTES_MAX};
 use crate::output::{Told, causes};
 use crate::printable;
 
-/// What is logged unless something else is asked for. In an hour in which all is well that is a handful of lines.
+/// The filter by default. In an hour without trouble it lets a handful of lines through.
 pub(crate) const FILTER_DEFAULT: &str = "info";
 
-/// The end of the process waits this long for a reader that stands still.
+/// The end of the process waits at most this duration for a reader that stalls.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// The log of this process, once it is set up.
@@ -43,10 +43,10 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How a line of the log is made printable.
+/// The way in which a line of the log is made printable.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Written {
-    /// Text for people. Colours stay; only a terminal gets them.
+    /// Text for people, with colours. Only a terminal gets them.
     Coloured,
     /// Text for people or files.
     Text,
@@ -55,13 +55,13 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Where a line goes.
+    /// A writer to stderr.
     pub(crate) fn to_stderr(self) -> Log<Stderr> {
         Log { written: self, to: io::stderr() }
     }
 }
 
-/// Passes lines on with what others could hide in them written out: names and errors come from clients.
+/// Writes lines with hidden and control characters escaped: names and errors come from clients.
 #[derive(Debug)]
 pub(crate) struct Log<W> {
     written: Written,
@@ -69,10 +69,11 @@ pub(crate) struct Log<W> {
 }
 
 impl<W: Write> Write for Log<W> {
-    /// A line comes whole, with one call.
+    /// Takes a whole line with one call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        // Only the last line end is that of the line. One before it is in a field, and what follows would look like a line of its own.
+        // Only the last line end ends the line. An earlier one is in a field; the text after it would look like a line
+        // of its own.
         let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
         let shown = match self.written {
             Written::Json => printable::json(text).into_owned(),
@@ -88,7 +89,7 @@ impl<W: Write> Write for Log<W> {
     }
 }
 
-/// The text with its colours: of all escapes of a terminal only `ESC [ numbers m` stays.
+/// The text with its colours: only the escape sequence `ESC [ numbers m` stays as it is.
 fn coloured(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut parts = text.split('\u{1b}');
@@ -104,11 +105,11 @@ fn coloured(text: &str) -> String {
     shown
 }
 
-/// Reads a filter of the log: a level, or what `RUST_LOG` takes.
+/// Reads a filter of the log: a level, or a filter in the syntax of `RUST_LOG`.
 pub(crate) fn filter(text: &str) -> Result<String, String> {
-    // An empty variable is how a shell says that it is not set.
+    // An empty variable counts as one that is not set, as in a shell.
     let text = if text.is_empty() { FILTER_DEFAULT } else { text };
-    // A bare word that is no level is a module's name to the filter, and all others fall silent.
+    // The filter takes a bare word that is no level as a module's name, and all other modules fall silent.
     let bare = text.split(',').map(str::trim).find(|part| {
         let is_level = part.parse::<LevelFilter>().is_ok();
         !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")
@@ -123,7 +124,8 @@ pub(crate) fn filter(text: &str) -> Result<String, String> {
     })
 }
 
-/// Says why the program ends, as a line of the log whatever its filter leaves out. It is not said again.
+/// Writes why the program ends as a line of the log, independent of the filter. The returned error is not printed
+/// again.
 pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
     let log = tracing_subscriber::fmt()
         .with_writer(|| Written::Json.to_stderr())
@@ -137,10 +139,11 @@ pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
     Told.into()
 }
 
-/// Sets up the log of the process. `access`: there is a line for each call, and a filter that does not speak of them lets them through.
+/// Sets up the log of the process. `access`: each call has a line, and a filter that does not mention these lines lets
+/// them through.
 ///
 /// # Errors
-/// The filter makes no sense, or there is a log already.
+/// The filter is not valid, or the log is set up already.
 pub(crate) fn log_to_stderr(filter: &str, format: LogFormat, access: bool) -> Result<()> {
     let target = events::ACCESS;
     let says_it = filter.split(',').any(|part| part.trim().starts_with(target));
@@ -163,7 +166,7 @@ pub(crate) fn log_to_stderr(filter: &str, format: LogFormat, access: bool) -> Re
     set_up.map_err(|error| anyhow::anyhow!("set up the log: {error}"))
 }
 
-/// Tells all that was left out, and waits until the log is written; for a reader that stands still at most a second. Call it at the end of
+/// Reports all lines left out, and waits until the log is written, at most a second. The caller calls it at the end of
 /// the process.
 pub(crate) fn flush() {
     limiter::flush();
@@ -176,8 +179,8 @@ fn flush_lines() {
     }
 }
 
-/// Writes what the standard library would write of a panic, through the log, so that no thread waits for the reader of stderr.
-/// `is_last`: the process ends with it, and it is waited for, as [`flush`] does.
+/// Writes a panic through the log, in the form of the standard library, so that no thread waits for the reader of
+/// stderr. `is_last`: the process ends with this panic, so the function waits as [`flush`] does.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>, is_last: bool) {
     let thread = thread::current();
     let mut text = format!("\nthread '{}' {panic}\n", thread.name().unwrap_or("<unnamed>"));
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(logged(Written::Text, "a\n\n"), "a\\n\n");
     }
 
-    /// The subscriber writes escapes out in messages, but not in all fields.
+    /// The subscriber escapes control characters in messages, but not in all fields.
     #[test]
     fn no_escape_of_a_field_or_message_comes_through() {
         use std::sync::{Arc, Mutex};

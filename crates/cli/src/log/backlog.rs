@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Bytes of memory that a line costs beside its text.
+/// Memory of a line besides its text (bytes).
 const OF_EACH: usize = 64;
 
-/// How important a line is. A less important one makes room for a more important one.
+/// The importance of a line. Less important lines are left out in favour of more important ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Importance {
-    /// Lines for each call, and those below `info`.
+    /// Lines for each call, and lines below `info`.
     Low,
     /// Events at `info` and above.
     Usual,
@@ -16,7 +16,7 @@ pub(super) enum Importance {
     High,
 }
 
-/// How many lines were left out.
+/// Counts of lines that were left out.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Lost {
     pub(super) audit: u64,
@@ -49,18 +49,18 @@ pub(super) struct Backlog {
     bytes_max: usize,
     bytes: usize,
     came: u64,
-    /// By importance, each with its place in the order.
+    /// The lines by importance, each with its number in the order of arrival.
     lines: [VecDeque<(u64, Vec<u8>)>; 3],
     lost: Lost,
 }
 
-/// Lines that are written next, as one text.
+/// The lines to write next, as one text.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) text: Vec<u8>,
-    /// How many lines the text has.
+    /// The number of lines in the text.
     pub(super) lines: Lost,
-    /// Lines that were left out after them.
+    /// The number of lines that were left out after them.
     pub(super) lost: Lost,
 }
 
@@ -72,7 +72,8 @@ impl Backlog {
         Self { bytes_max, bytes: 0, came: 0, lines: Default::default(), lost: Lost::default() }
     }
 
-    /// Takes a line. If it does not fit, the latest of the less important lines are left out for it, and if that is not enough, it is itself.
+    /// Takes a line. If it does not fit, the latest of the less important lines are left out. If that is not enough,
+    /// the line itself is left out.
     pub(super) fn push(&mut self, importance: Importance, line: Vec<u8>) {
         let bytes = line.len() + OF_EACH;
         let less = LEAST_FIRST.into_iter().take_while(|less| *less != importance);
@@ -91,7 +92,7 @@ impl Backlog {
         }
     }
 
-    /// Takes a line although the list may be full.
+    /// Takes a line even if the list is full.
     pub(super) fn keep(&mut self, importance: Importance, line: Vec<u8>) {
         self.bytes += line.len() + OF_EACH;
         self.lines[importance as usize].push_back((self.came, line));
@@ -102,7 +103,7 @@ impl Backlog {
         self.lines.iter().all(VecDeque::is_empty)
     }
 
-    /// Takes all lines out, and what was left out so far.
+    /// Takes all lines out, with the counts of lines left out.
     pub(super) fn take(&mut self) -> Batch {
         let mut lines = Lost::default();
         let mut all = Vec::new();
@@ -118,7 +119,7 @@ impl Backlog {
         Batch { text, lines, lost: std::mem::take(&mut self.lost) }
     }
 
-    /// Counts what could not be written.
+    /// Counts lines that could not be written.
     pub(super) fn count_lost(&mut self, lost: Lost) {
         self.lost += lost;
     }
@@ -132,7 +133,7 @@ mod tests {
         format!("{name:.<9}\n").into_bytes()
     }
 
-    /// As many lines of this length fit.
+    /// A backlog with space for `lines` lines of 10 bytes.
     fn backlog(lines: usize) -> Backlog {
         Backlog::new(lines * (10 + OF_EACH))
     }

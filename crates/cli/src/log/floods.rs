@@ -1,35 +1,35 @@
-//! Lines that come again and again: the first is written, the following are counted, and the count is told at the end of the window.
+//! Repeated lines: the first is written, the following are counted, and the count is reported at the end of the window.
 //!
-//! Pure: time is an argument, and nothing is written here.
+//! This module is pure: time is an argument, and it writes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What makes two lines alike.
+/// The features that make two lines alike.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Kind {
     pub(crate) target: String,
     pub(crate) event: String,
-    /// Kinds of one share cannot use up those of another.
+    /// Each share has its own number of kinds, so one share cannot use up another's.
     pub(crate) share: String,
-    /// Whom or what it is about, as it is told: `token="ops" address="192.0.2.7"`.
+    /// The subject of the line as text: `token="ops" address="192.0.2.7"`.
     pub(crate) about: String,
-    /// Where it is written: lines of one event may say different things.
+    /// The place in the source that writes the line: lines of one event may say different things.
     pub(crate) site: &'static str,
 }
 
-/// A line's measure: the name of its field, and the number.
+/// The measure of a line: the name of its field, and the number.
 pub(crate) type Measure = Option<(&'static str, u64)>;
 
 /// Lines that were left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Repeated {
     pub(crate) kind: Kind,
-    /// How many there were after the first.
+    /// The number of lines after the first.
     pub(crate) times: u64,
-    /// The largest measure of those.
+    /// The largest measure of the lines left out.
     pub(crate) max: Measure,
-    /// How long they were counted.
+    /// The time in which they were counted.
     pub(crate) over: Duration,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Repeated {
 pub(crate) struct Floods {
     window: Duration,
     kinds_max: usize,
-    /// The kinds of which a line was written in the last window.
+    /// The kinds with a line written in the last window.
     seen: BTreeMap<Kind, Seen>,
-    /// What is to be told.
+    /// Counts to report.
     ended: Vec<Repeated>,
 }
 
@@ -60,20 +60,20 @@ impl Seen {
     }
 }
 
-/// A line is written all the same if its measure is this many times what was written before.
+/// A line is written all the same if its measure is this many times the largest measure written before.
 const MUCH_WORSE: u64 = 2;
 
-/// What stands for all kinds of an event beyond the first ones.
+/// The subject of all kinds of an event beyond the first `kinds_max`.
 const OTHERS: &str = "others";
 
 impl Floods {
-    /// Lines of one kind are counted for `window`. Of one event and share `kinds_max` kinds are counted separately in that time; all others
-    /// are one kind, so that a client with many names or addresses cannot fill the log either.
+    /// Counts lines of one kind for `window`. For one event and share, `kinds_max` kinds are counted separately in that
+    /// time; all others are one kind, so that a client with many names or addresses cannot fill the log.
     pub(crate) fn new(window: Duration, kinds_max: usize) -> Self {
         Self { window, kinds_max, seen: BTreeMap::new(), ended: Vec::new() }
     }
 
-    /// A line of this kind comes at `now`. Whether it is to be written.
+    /// Takes a line of this kind at `now`. True if the line is to be written.
     pub(crate) fn is_written(&mut self, kind: Kind, measure: Measure, now: Duration) -> bool {
         let kind = if self.seen.contains_key(&kind) || !self.has_many(&kind) {
             kind
@@ -103,7 +103,7 @@ impl Floods {
         }
     }
 
-    /// Whether as many kinds of this event and share are told apart already as may be.
+    /// Whether `kinds_max` kinds of this event and share are counted separately already.
     fn has_many(&self, kind: &Kind) -> bool {
         let first = Kind { about: String::new(), site: "", ..kind.clone() };
         let of_event = self.seen.range(first..).take_while(|(other, _)| {
@@ -112,7 +112,7 @@ impl Floods {
         of_event.count() >= self.kinds_max
     }
 
-    /// What is to be told at `now`: of each kind whose window is over, if something was left out.
+    /// The counts to report at `now`: one for each kind whose window is over, if lines were left out.
     pub(crate) fn ended(&mut self, now: Duration) -> Vec<Repeated> {
         let mut ended = std::mem::take(&mut self.ended);
         let window = self.window;
@@ -126,7 +126,7 @@ impl Floods {
         ended
     }
 
-    /// What is to be told at the end of the process. Nothing is known of any kind afterwards.
+    /// The counts to report at the end of the process. Afterwards no kind is known.
     pub(crate) fn flush(&mut self, now: Duration) -> Vec<Repeated> {
         let mut ended = self.ended(now);
         for (kind, seen) in std::mem::take(&mut self.seen) {
@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(written, 3, "another token has kinds of its own");
     }
 
-    /// Whatever comes when: nothing is lost, nothing is told twice, and a flood of new kinds writes a bounded number of lines.
+    /// In a random sequence no line is lost, none is reported twice, and a flood of new kinds writes a bounded number
+    /// of lines.
     #[test]
     fn each_line_is_written_or_counted_and_few_are_written() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -241,7 +242,8 @@ mod tests {
                     .flat_map(|(_, times)| times.clone())
                     .collect();
                 times.sort_unstable();
-                // In a window each kind that is told apart has one line, and all others one; at the edge of two windows, twice that.
+                // In a window each separate kind has one line, and all others together have one; at the edge of two
+                // windows, twice that.
                 let most = times
                     .iter()
                     .map(|from| times.iter().filter(|at| *at >= from && **at - *from < WINDOW).count())

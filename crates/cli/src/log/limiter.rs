@@ -1,7 +1,8 @@
-//! Keeps floods out of the log: a layer that looks at each line before it is written.
+//! Keeps floods out of the log: a layer that checks each line before it is written.
 //!
-//! Only what a client can cause is limited: [`events::LIMITED`] lists it. Of other crates nothing below `warn` is written, because they may write
-//! out the bytes of whole requests; what is left of theirs is limited by the place that it comes from.
+//! Only lines that a client can cause are limited: [`events::LIMITED`] lists them. Other crates' lines below `warn` are
+//! not written, because they may hold the bytes of whole requests. The rest of their lines is limited by the place in
+//! the source that writes them.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,12 +16,12 @@ use tracing_subscriber::layer::Context;
 
 use super::floods::{Floods, Kind, Measure, Repeated};
 
-/// After the first line of a kind, further ones are only counted for this long.
+/// After the first line of a kind, further lines are only counted for this duration.
 const WINDOW: Duration = Duration::from_secs(60);
 /// At most this many kinds of one event are counted separately in that time.
 const KINDS_MAX: usize = 100;
 
-/// Other crates' lines, in place of an event.
+/// Stands for the event in lines of other crates.
 const OF_LIBRARIES: &str = "library";
 
 /// The floods of this process.
@@ -36,7 +37,7 @@ fn shared() -> &'static Shared {
         .get_or_init(|| Shared { floods: Mutex::new(Floods::new(WINDOW, KINDS_MAX)), begun: Instant::now() })
 }
 
-/// Looks at each line.
+/// The layer that checks each line.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Limiter;
 
@@ -47,7 +48,8 @@ fn is_own(target: &str) -> bool {
 
 impl<S: Subscriber> Layer<S> for Limiter {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        // An HTTP client's `trace` has the headers of its requests, and with them the credentials of a collector.
+        // An HTTP client's `trace` lines have the headers of its requests, and with them the credentials of a
+        // collector.
         is_own(metadata.target()) || *metadata.level() <= Level::WARN
     }
 
@@ -59,7 +61,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
     }
 }
 
-/// The kind by which a line is limited; `None`: it is always written.
+/// The kind by which a line is limited; `None`: the line is always written.
 fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
     let metadata = event.metadata();
     let (target, site) = (metadata.target().to_owned(), metadata.name());
@@ -73,7 +75,7 @@ fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
             None,
         ));
     }
-    // An operator who asks for more than `info` wants all of it, and so does one who asks for a line for each call.
+    // An operator who asks for more than `info`, or for a line for each call, wants all lines.
     if *metadata.level() > Level::INFO || target == events::ACCESS {
         return None;
     }
@@ -87,19 +89,19 @@ fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
     (!is_free).then_some((Kind { target, event: name.0, share, about, site }, measure))
 }
 
-/// Tells what was left out, as far as its time has come. Call it about once a second.
+/// Reports the lines left out in windows that are over. The caller calls it about once a second.
 pub(crate) fn tell_repeated() {
     tell(Floods::ended);
 }
 
-/// Tells all that was left out. Call it at the end of the process.
+/// Reports all lines left out. The caller calls it at the end of the process.
 pub(crate) fn flush() {
     tell(Floods::flush);
 }
 
 fn tell(of: impl FnOnce(&mut Floods, Duration) -> Vec<Repeated>) {
     let shared = shared();
-    // The lines go through the layer, which wants the lock.
+    // The lock is released before the lines are written: they pass this layer, which takes the lock.
     let told = of(&mut shared.floods.lock().unwrap_or_else(PoisonError::into_inner), shared.begun.elapsed());
     for Repeated { kind: Kind { target, event: repeated_event, about, .. }, times, max, over } in told {
         let (over_s, took_ms_max) = (over.as_secs(), max.map(|(_, value)| value));
@@ -133,7 +135,7 @@ impl Visit for Name {
     fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
-/// Where a line of the `log` crate comes from: all of them have one target and one place of their own.
+/// The source of a line of the `log` crate: all such lines share one target and one call site.
 #[derive(Default)]
 struct Origin {
     target: Option<String>,
@@ -162,7 +164,7 @@ struct Line {
     share: String,
     about: String,
     measure: Measure,
-    /// The line is always written and never counted.
+    /// The line is always written and not counted.
     is_free: bool,
 }
 
@@ -173,7 +175,7 @@ impl Line {
         if self.limited.share == Some(name) {
             value.clone_into(&mut self.share);
         }
-        // Quoted: names are the clients' choice, and one could look like another field.
+        // The value is quoted: clients choose names, and one could look like another field.
         self.about(name, format_args!("{value:?}"));
     }
 
@@ -224,7 +226,7 @@ mod tests {
         }
     }
 
-    /// What `write` writes through the layer.
+    /// The lines that `write` writes through the layer.
     fn written(write: impl FnOnce()) -> Vec<String> {
         let lines = Lines::default();
         let to = lines.clone();
@@ -279,7 +281,7 @@ mod tests {
         assert_eq!(about, r#"name="x token=ops" result="conflict""#);
     }
 
-    /// Keeps what the last line is about.
+    /// Keeps the subject of the last line.
     struct Look(Arc<Mutex<String>>);
 
     impl<S: Subscriber> Layer<S> for Look {

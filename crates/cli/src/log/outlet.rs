@@ -1,5 +1,5 @@
-//! The one place that writes the log to stderr: a thread of its own. A reader that stands still, such as a full pipe, stops this thread and
-//! nothing else.
+//! The one place that writes the log to stderr: a thread of its own. A reader that stalls, such as a full pipe, blocks
+//! only this thread.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,20 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::backlog::{Backlog, Batch, Importance, Lost};
 
-/// Lines that wait for the reader take at most this many bytes; as many again may be under way.
+/// Lines that wait for the reader take at most this memory (bytes). A batch that is being written may take the same
+/// again.
 pub(super) const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// What threads that log share with the one that writes.
+/// The state that logging threads share with the writing thread.
 #[derive(Clone, Debug)]
 pub(super) struct Outlet(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// There is something to write.
+    /// Signals that there is something to write.
     came: Condvar,
-    /// All is written.
+    /// Signals that all is written.
     is_idle: Condvar,
 }
 
@@ -42,10 +43,10 @@ impl State {
 }
 
 impl Outlet {
-    /// Starts the thread. At most `bytes_max` wait for it.
+    /// Starts the thread. At most `bytes_max` bytes wait for it.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The system has no thread for it.
     pub(super) fn start(to: impl Write + Send + 'static, bytes_max: usize) -> io::Result<Self> {
         let state = State { backlog: Backlog::new(bytes_max), is_writing: false, writer: None };
         let shared = Shared { state: Mutex::new(state), came: Condvar::new(), is_idle: Condvar::new() };
@@ -59,11 +60,11 @@ impl Outlet {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a text, and waits for nobody.
+    /// Takes a text and does not wait.
     pub(super) fn push(&self, importance: Importance, text: Vec<u8>) {
         let mut state = self.state();
         if state.writer == Some(thread::current().id()) {
-            // The thread's own line says what was left out, and must not be left out.
+            // This line comes from the writing thread and reports lost lines. So it must not be left out itself.
             state.backlog.keep(importance, text);
         } else {
             state.backlog.push(importance, text);
@@ -72,21 +73,21 @@ impl Outlet {
         self.0.came.notify_one();
     }
 
-    /// Waits until all is written, or for `most`. Whether all is written.
+    /// Waits until all is written, at most for `most`. True if all is written.
     pub(super) fn flush(&self, most: Duration) -> bool {
         let waited = self.0.is_idle.wait_timeout_while(self.state(), most, |state| !state.is_idle());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_idle()
     }
 
-    /// Writes what comes, for ever.
+    /// Writes the lines that come, for ever.
     fn write(&self, mut to: impl Write) {
         self.state().writer = Some(thread::current().id());
         loop {
             let batch = self.next();
             let lost = match to.write_all(&batch.text).and_then(|()| to.flush()) {
                 Ok(()) => batch.lost,
-                // Nothing is said of it before something can be written again.
+                // The loss is reported with the next successful write.
                 Err(_) => {
                     let mut lost = batch.lost;
                     lost += batch.lines;
@@ -98,7 +99,7 @@ impl Outlet {
         }
     }
 
-    /// Waits for something to write.
+    /// Waits for lines to write.
     fn next(&self) -> Batch {
         let mut state = self.state();
         state.is_writing = false;
@@ -111,7 +112,7 @@ impl Outlet {
     }
 }
 
-/// Says what was left out.
+/// Reports lines that were left out.
 fn tell(lost: Lost) {
     if lost.is_none() {
         return;
@@ -129,7 +130,7 @@ fn tell(lost: Lost) {
     }
 }
 
-/// Hands one line over.
+/// Collects one line and hands it over.
 #[derive(Debug)]
 pub(super) struct Line {
     outlet: Outlet,
@@ -187,10 +188,10 @@ mod tests {
 
     use super::*;
 
-    /// Longer than anything here takes.
+    /// Longer than any step of these tests takes.
     const LONG: Duration = Duration::from_secs(30);
 
-    /// A reader that takes a batch when it is told to, and fails if it is told that.
+    /// A reader that waits for an order for each batch: to take it, or to fail.
     struct Reader {
         is_here: Sender<String>,
         takes: Receiver<bool>,

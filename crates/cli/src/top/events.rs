@@ -1,4 +1,4 @@
-//! What a watch waits for: keys, signals, and answers of the server. Each has its thread.
+//! Events of a watch: keys, signals, and answers of the server. Each source has its own thread.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,26 +19,28 @@ use super::key::{Decoder, Key};
 use super::look::{Newest, Seen};
 use super::terminal::Terminal;
 
-/// Something happened.
+/// An event of a watch.
 pub(crate) enum Event {
-    /// The server was looked at. The newest look is in there.
+    /// A look at the server ended. The slot holds the newest look.
     Looked(Newest),
     /// A key was pressed.
     Key(Key),
-    /// The screen has another size.
+    /// The screen changed its size.
     Resized,
     /// A signal with this number asks the program to end.
     Stopped(u8),
-    /// The thread that does this has ended, and nothing more comes of it.
+    /// The thread that does this ended, so it sends no more events.
     Ended(&'static str),
 }
 
-/// 50 ms from an ESC to the rest of its sequence: terminals send both together, and nobody presses two keys so fast.
+/// 50 ms from an ESC to the rest of its sequence: terminals send both together, and a person does not press two keys
+/// that fast.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// 1 s from a signal to the end of the process. A terminal that takes no output can hold up the thread that draws for ever.
+/// 1 s from a signal to the end of the process. The drawing thread can block for ever on a terminal that takes no
+/// output.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
-/// Tells that a thread has ended, also by a panic.
+/// Reports the end of a thread, also after a panic.
 struct Ending(Sender<Event>, &'static str);
 
 impl Drop for Ending {
@@ -47,7 +49,7 @@ impl Drop for Ending {
     }
 }
 
-/// Looks at the server again and again, for the first time after `every`.
+/// Looks at the server repeatedly. The first look comes after `every`.
 pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Event>) {
     thread::spawn(move || {
         let _ending = Ending(events.clone(), "asks the server");
@@ -61,7 +63,7 @@ pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Ev
     });
 }
 
-/// Tells a look, with one event for all looks that come until it is taken.
+/// Reports a look. Looks that come before the event is taken share one event.
 fn tell_look(look: Result<Seen>, newest: &Newest, events: &Sender<Event>) -> Result<(), SendError<Event>> {
     if newest.put(look) { events.send(Event::Looked(newest.clone())) } else { Ok(()) }
 }
@@ -81,7 +83,7 @@ pub(crate) fn read_keys(input: OwnedFd, events: Sender<Event>) {
     });
 }
 
-/// Waits for keys. None may come, for a part of a sequence or an interrupted wait.
+/// Waits for keys. The result is empty for a part of a sequence and for an interrupted wait.
 ///
 /// # Errors
 /// The terminal is gone.
@@ -110,7 +112,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on they do not end the process by themselves.
+    /// Takes the signals over: from now on they do not end the process by themselves.
     ///
     /// # Errors
     /// The system refuses.
@@ -118,7 +120,7 @@ impl Signals {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (ends, resized) = {
             let _inside = runtime.enter();
-            // SIGHUP, SIGINT, SIGQUIT, SIGTERM, as every system numbers them.
+            // SIGHUP, SIGINT, SIGQUIT, SIGTERM: the numbers are the same on every system.
             let ends = [1_u8, 2, 3, 15]
                 .map(|number| Ok((number, signal(SignalKind::from_raw(number.into()))?)))
                 .into_iter()
@@ -128,7 +130,8 @@ impl Signals {
         Ok(Self { runtime, ends, resized })
     }
 
-    /// Tells them, until the process ends. A signal that asks for the end ends it in any case, at the latest after [`STOP_WAIT`].
+    /// Reports the signals until the process ends. After a signal that asks for the end, the process ends within
+    /// [`STOP_WAIT`] in any case.
     pub(crate) fn tell(self, terminal: Arc<Terminal>, events: Sender<Event>) {
         let Self { runtime, ends, mut resized } = self;
         thread::spawn(move || {

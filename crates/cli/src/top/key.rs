@@ -14,16 +14,17 @@ pub(crate) enum Key {
     Escape,
 }
 
-/// Makes keys of bytes. A terminal sends one byte for a letter and an escape sequence for an arrow (`ESC [ A`), and a sequence may come in
-/// parts. The Esc key is the first byte of every sequence: only time tells which it is, so the caller says when nothing follows.
+/// Decodes bytes to keys. A terminal sends one byte for a letter and an escape sequence for an arrow (`ESC [ A`). A
+/// sequence may come in parts. The Esc key is the first byte of every sequence. Only time tells an Esc key from a
+/// sequence, so the caller says when nothing follows.
 #[derive(Default, Debug)]
 pub(crate) struct Decoder {
-    /// The beginning of a sequence.
+    /// The beginning of an incomplete sequence.
     open: Vec<u8>,
 }
 
 const ESC: u8 = 0x1b;
-/// The longest sequences of real keys have 8 bytes. What is longer is no key.
+/// The longest sequences of real keys have 8 bytes. A sequence above this limit is no key.
 const SEQUENCE_BYTES_MAX: usize = 32;
 
 impl Decoder {
@@ -37,7 +38,7 @@ impl Decoder {
         !self.open.is_empty()
     }
 
-    /// Nothing follows: an ESC that stands alone is the Esc key.
+    /// Ends an open sequence because nothing follows: a single ESC is the Esc key.
     pub(crate) fn end(&mut self) -> Option<Key> {
         let alone = self.open == [ESC];
         self.open.clear();
@@ -50,13 +51,13 @@ impl Decoder {
             ([], byte) => return [plain(byte), None],
             // ESC [ and ESC O begin a sequence.
             ([_], b'[' | b'O') => self.open.push(byte),
-            // The Esc key, and another key soon after.
+            // The Esc key, and another key soon after it.
             ([_], ESC) => return [Some(Key::Escape), None],
             ([_], byte) => {
                 self.open.clear();
                 return [Some(Key::Escape), plain(byte)];
             }
-            // A new sequence begins where this one should go on.
+            // A new sequence begins inside an incomplete one.
             (_, ESC) => self.open = vec![ESC],
             // Parameters: digits and semicolons.
             (open, b' '..=b'?') if open.len() < SEQUENCE_BYTES_MAX => self.open.push(byte),
@@ -70,12 +71,12 @@ impl Decoder {
     }
 }
 
-/// A byte that stands for itself. All keys that mean something here are ASCII.
+/// A byte that stands for itself. All keys with a meaning here are ASCII.
 fn plain(byte: u8) -> Option<Key> {
     byte.is_ascii().then_some(Key::Char(char::from(byte)))
 }
 
-/// The key of a sequence. A second parameter says which of Shift, Ctrl and Alt was held; that makes no difference here.
+/// The key of a sequence. A second parameter says which of Shift, Ctrl and Alt was held; it is ignored.
 fn named(parameters: &[u8], last: u8) -> Option<Key> {
     let first = parameters.split(|byte| *byte == b';').next().unwrap_or_default();
     Some(match (last, first) {

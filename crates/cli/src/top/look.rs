@@ -11,11 +11,11 @@ use tickwheel_client::blocking::Client;
 
 use crate::figures::{Figures, Rates};
 
-/// What a server said at one moment.
+/// The answers of a server at one moment.
 pub(crate) struct Seen {
     pub(crate) at: Instant,
     pub(crate) queues: Vec<QueueCounts>,
-    /// `Err`: why there are none. A token with a scope does not see them.
+    /// `Err`: why there are no figures. A token with a scope does not see them.
     pub(crate) figures: Result<Figures, String>,
 }
 
@@ -23,7 +23,7 @@ impl Seen {
     /// Asks the server.
     ///
     /// # Errors
-    /// No answer, or one that is none of ours.
+    /// There is no answer, or the answer is not one of a Tickwheel server.
     pub(crate) fn look(client: &Client) -> Result<Self> {
         let queues = client.queues()?;
         let at = Instant::now();
@@ -35,7 +35,7 @@ impl Seen {
         Ok(Self { at, queues, figures })
     }
 
-    /// What happened between two looks; `None`: one of them saw no figures.
+    /// The rates between two looks; `None`: one of them saw no figures.
     pub(crate) fn rates_since(&self, before: &Self) -> Option<Rates> {
         match (&before.figures, &self.figures) {
             (Ok(then), Ok(now)) => Some(Rates::between(then, now, self.at - before.at)),
@@ -44,18 +44,18 @@ impl Seen {
     }
 }
 
-/// The newest look, until it is taken. A terminal that takes no output holds up the thread that takes looks, and the looks of an hour would fill
-/// the memory. So a look that was not taken gives its place to the next one.
+/// A slot for the newest look, until it is taken. The thread that takes looks can block on a terminal that takes no
+/// output, and the looks of an hour would fill the memory. So a new look replaces one that was not taken.
 #[derive(Clone, Default)]
 pub(crate) struct Newest(Arc<Mutex<Option<Result<Seen>>>>);
 
 impl Newest {
-    /// Puts a look in. Whether none was there that still has to be taken.
+    /// Puts a look in. True if the slot was empty.
     pub(crate) fn put(&self, look: Result<Seen>) -> bool {
         self.replace(Some(look)).is_none()
     }
 
-    /// Takes it out.
+    /// Takes the look out.
     pub(crate) fn take(&self) -> Option<Result<Seen>> {
         self.replace(None)
     }

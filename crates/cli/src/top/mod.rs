@@ -1,4 +1,4 @@
-//! A server that is watched: what it did, drawn on a terminal again and again, with keys.
+//! A watch of a server: its work, drawn on a terminal repeatedly, with keys.
 //!
 //! `view` and `page` are pure: a key changes the view, and a view of a given size is a list of lines. `terminal` and `events` touch the
 //! terminal, and `watch` joins them.

@@ -15,7 +15,7 @@ pub(crate) enum Column {
     Dead,
 }
 
-/// How queues are sorted. Counts: the most first. Names: from the first letter of the alphabet. `reversed` turns either round.
+/// The sorting of queues. Counts are sorted from the largest, names from A. `reversed` inverts either order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Order {
     pub(crate) column: Column,
@@ -26,7 +26,7 @@ impl Column {
     /// The columns from left to right.
     pub(crate) const ALL: [Self; 5] = [Self::Name, Self::Scheduled, Self::Ready, Self::Leased, Self::Dead];
 
-    /// Its head.
+    /// The title of the column.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Name => "QUEUE",
@@ -54,17 +54,17 @@ impl Column {
 }
 
 impl Order {
-    /// By the column to the right, in that column's usual direction. After the last comes the first.
+    /// Sorts by the column to the right, in that column's usual direction. After the last column comes the first.
     pub(crate) fn right(self) -> Self {
         Self { column: self.column.moved(1), reversed: false }
     }
 
-    /// By the column to the left, in that column's usual direction. Before the first comes the last.
+    /// Sorts by the column to the left, in that column's usual direction. Before the first column comes the last.
     pub(crate) fn left(self) -> Self {
         Self { column: self.column.moved(Column::ALL.len() - 1), reversed: false }
     }
 
-    /// By the same column, in the other direction.
+    /// Sorts by the same column, in the other direction.
     pub(crate) fn turned(self) -> Self {
         Self { reversed: !self.reversed, ..self }
     }
@@ -74,7 +74,7 @@ impl Order {
         if (self.column == Column::Name) == self.reversed { '▼' } else { '▲' }
     }
 
-    /// Sorts the queues. Those with the same count are in the order of their names, in either direction.
+    /// Sorts the queues. Queues with the same count are in the order of their names, in either direction.
     pub(crate) fn sort(self, queues: &mut [QueueCounts]) {
         queues.sort_unstable_by(|a, b| {
             let order = self.column.compare(a, b);

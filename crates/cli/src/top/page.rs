@@ -14,17 +14,17 @@ pub(crate) struct Size {
     pub(crate) columns: usize,
 }
 
-/// What there is to see.
+/// The content of a page.
 pub(crate) struct Content<'a> {
     pub(crate) server: &'a str,
     /// The time between two looks (ms).
     pub(crate) every_ms: u64,
     /// Whether there is a keyboard.
     pub(crate) has_keys: bool,
-    /// In place of the first line: the server does not answer.
+    /// Replaces the first line while the server does not answer.
     pub(crate) trouble: Option<&'a str>,
     pub(crate) figures: &'a [String],
-    /// In their order.
+    /// The queues, sorted.
     pub(crate) queues: &'a [QueueCounts],
 }
 
@@ -40,12 +40,12 @@ const KEYS: [[&str; 2]; 9] = [
     ["?, h", "show the keys"],
 ];
 
-/// Lines of a list of queues that are no queues: an empty line below the figures, the head, and the foot.
+/// Lines around the queues of a list: an empty line below the figures, the head, and the foot.
 const LIST_LINES: usize = 3;
 
 impl Content<'_> {
-    /// The lines of a view, no more than the screen has. They may be too wide and hold what drives a terminal; [`picture`] and [`text`] see
-    /// to that.
+    /// The lines of a view, no more than the screen has. A line may be too wide or hold control characters; [`picture`]
+    /// and [`text`] correct both.
     pub(crate) fn lines(&self, view: &View, size: Size) -> Vec<String> {
         let mut lines = self.above(size);
         if view.explains_keys {
@@ -76,7 +76,7 @@ impl Content<'_> {
         Extent { queues: self.queues.len(), rows }
     }
 
-    /// What stands above the list. A low screen shows the list rather than the figures.
+    /// The lines above the list. A low screen shows the list rather than the figures.
     fn above(&self, size: Size) -> Vec<String> {
         let first = self.trouble.map_or_else(|| self.first_line(), str::to_owned);
         let figures: Vec<String> = self.figures.iter().flat_map(|line| wrapped(line, size.columns)).collect();
@@ -104,7 +104,7 @@ impl Content<'_> {
 const COUNT_WIDTH: usize = 10;
 const HELD_WIDTH: usize = 10;
 
-/// How wide the column of names is on a screen this wide.
+/// The width of the column of names on a screen with this number of columns.
 fn names_width(columns: usize) -> usize {
     columns.saturating_sub((Column::ALL.len() - 1) * COUNT_WIDTH + HELD_WIDTH).clamp(12, 60)
 }
@@ -133,7 +133,7 @@ fn row(counts: &QueueCounts, names: usize) -> String {
     format!("{}{numbers}{held}", pad_str(&name, names, Alignment::Left, None))
 }
 
-/// A line as lines that fit, broken where it has two spaces or more.
+/// Breaks a line into lines that fit. A break replaces two spaces or more.
 fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in line.split("  ").map(str::trim).filter(|part| !part.is_empty()) {
@@ -149,8 +149,9 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The lines as one picture over the one before. A screen that is cleared as a whole would flicker, so each row is cleared by itself, and
-/// before it is written: behind a text that fills the row some terminals clear its last character. The cursor rests below the last line.
+/// The lines as one picture over the one before. Clearing the whole screen would flicker, so each row is cleared by
+/// itself. A row is cleared before it is written: after a text that fills the row, some terminals clear its last
+/// character. The cursor rests below the last line.
 pub(crate) fn picture(lines: &[String], size: Size) -> String {
     let none = String::new();
     let rows = lines.iter().chain(std::iter::repeat(&none)).take(size.rows);
@@ -164,7 +165,7 @@ pub(crate) fn text(lines: &[String], columns: usize) -> String {
     lines.iter().map(|line| format!("{}\n", fitting(line, columns))).collect()
 }
 
-/// One line that does not drive the terminal and ends where the screen does.
+/// One line without control characters, cut at the edge of the screen.
 fn fitting(line: &str, columns: usize) -> String {
     truncate_str(&one_line(line), columns, "").into_owned()
 }

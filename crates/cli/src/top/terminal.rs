@@ -1,4 +1,4 @@
-//! The terminal: taken for the time of a watch, and given back as it was.
+//! The terminal: taken for the duration of a watch, and given back as it was.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -15,13 +15,13 @@ use rustix::termios::{
 
 use super::page::Size;
 
-/// To the alternate screen, which leaves what a person had on the other one, and no cursor.
+/// Switches to the alternate screen, which keeps the content of the usual one, and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 const CLEAR: &str = "\x1b[2J";
 
-/// A terminal. Dropping it gives it back, after an error and in a panic, too. What writes to it takes no lock, so that a panic that comes
-/// while something is written can still give it back.
+/// A terminal. Dropping it gives it back, also after an error and in a panic. Writing takes no lock, so that a panic in
+/// the middle of a write can still give it back.
 pub(crate) struct Terminal {
     output: File,
     keyboard: Option<Keyboard>,
@@ -30,16 +30,16 @@ pub(crate) struct Terminal {
 
 struct Keyboard {
     input: OwnedFd,
-    /// Its settings as they were.
+    /// The settings before the terminal was taken.
     before: Termios,
 }
 
 impl Terminal {
-    /// Takes it, so that each key is read at once and is not shown. Without an `input` that is a terminal nothing is changed that would
-    /// have to be given back.
+    /// Takes the terminal, so that each key is read at once and is not shown. Without an `input` that is a terminal, no
+    /// setting is changed.
     ///
     /// # Errors
-    /// The terminal is none, or is gone.
+    /// The descriptor is no terminal, or the terminal is gone.
     pub(crate) fn take(input: Option<OwnedFd>, output: OwnedFd) -> io::Result<Self> {
         let keyboard = match input {
             Some(input) => Some(Keyboard { before: tcgetattr(&input)?, input }),
@@ -50,7 +50,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Takes it again.
+    /// Takes the terminal again.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -61,7 +61,7 @@ impl Terminal {
         self.write(ENTER)
     }
 
-    /// Gives it back, if it is taken. It is as good as possible: a terminal that is gone needs nothing.
+    /// Gives the terminal back, if it is taken. Errors are ignored: a terminal that is gone needs nothing.
     pub(crate) fn leave(&self) {
         if self.is_taken.swap(false, Ordering::SeqCst) && self.keyboard.is_some() {
             // The settings go first, because writing may block.
@@ -70,14 +70,14 @@ impl Terminal {
         }
     }
 
-    /// Gives its settings back and does not wait for anything, not even for a terminal that takes no output.
+    /// Gives the settings back without waiting, even for a terminal that takes no output.
     pub(crate) fn give_settings_back(&self) {
         if let Some(Keyboard { input, before }) = &self.keyboard {
             let _gone = tcsetattr(input, OptionalActions::Now, before);
         }
     }
 
-    /// Gives it back before a panic of any thread is told, so that a person can read what is told.
+    /// Gives the terminal back before the message of a panic of any thread, so that a person can read the message.
     pub(crate) fn give_back_in_a_panic(self: &Arc<Self>) {
         let (terminal, usual) = (Arc::clone(self), panic::take_hook());
         panic::set_hook(Box::new(move |panic| {
@@ -102,7 +102,7 @@ impl Terminal {
         self.show(CLEAR)
     }
 
-    /// The size of the screen now. A terminal that does not know its size is taken for one of 80 by 24, as by most programs.
+    /// The size of the screen now. A terminal that does not know its size counts as 80 by 24, as in most programs.
     pub(crate) fn size(&self) -> Size {
         let known = tcgetwinsize(&self.output).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
         known.map_or(Size { rows: 24, columns: 80 }, |size| Size {
@@ -111,7 +111,8 @@ impl Terminal {
         })
     }
 
-    /// Writes all of it. Any process on a terminal can make it one that does not block, for all of them. Then a full one has to be waited for.
+    /// Writes the whole text. Any process on a terminal can make it non-blocking for all others. Then a full terminal
+    /// has to be waited for.
     fn write(&self, text: &str) -> io::Result<()> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
@@ -140,16 +141,16 @@ impl Drop for Terminal {
     }
 }
 
-/// The settings with which a key is read at once and is not shown. Ctrl-C still makes a signal. Ctrl-Z is read as a key, because the
-/// terminal has to be given back before the process stops. Ctrl-S is read as a key, too: a terminal that takes no output would hold up
-/// everything else.
+/// Settings with which a key is read at once and is not shown. Ctrl-C still makes a signal. Ctrl-Z is read as a key,
+/// because the terminal has to be given back before the process stops. Ctrl-S is read as a key, too: a terminal that
+/// takes no output would block the drawing thread.
 fn key_by_key(before: &Termios) -> Termios {
     let mut settings = before.clone();
     settings.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
     settings.input_modes.remove(InputModes::IXON);
     settings.special_codes[SpecialCodeIndex::VMIN] = 1;
     settings.special_codes[SpecialCodeIndex::VTIME] = 0;
-    // 0 switches it off.
+    // 0 disables the character.
     settings.special_codes[SpecialCodeIndex::VSUSP] = 0;
     settings
 }
@@ -170,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// A pseudo-terminal: the side of the screen, and that of the program.
+    /// A pseudo-terminal: the side of the screen, and the side of the program.
     pub(in crate::top) fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let screen = openpt(flags).expect("a pseudo-terminal");
@@ -215,8 +216,8 @@ mod tests {
         assert_eq!(settings(&program), before);
     }
 
-    /// A panic hook belongs to the whole process: a panic of another test would give the terminal back before the one that is meant. So this
-    /// test runs once more, in a process of its own.
+    /// A panic hook belongs to the whole process: a panic of another test would give the terminal back too early. So
+    /// this test runs once more, in a process of its own.
     #[test]
     fn it_is_given_back_before_a_panic_of_another_thread_is_told() {
         const ALONE: &str = "TICKWHEEL_TEST_ALONE";
@@ -258,7 +259,7 @@ mod tests {
             File::from(screen).read_exact(&mut shown).expect("the whole picture");
             shown
         });
-        // No terminal takes so much at once.
+        // No terminal takes this size (`BYTES`) at once.
         terminal.show(&"x".repeat(BYTES)).expect("it is shown");
         assert!(reader.join().expect("no panic").ends_with(&[b'x'; BYTES]));
     }

@@ -1,4 +1,4 @@
-//! What a person has chosen to see.
+//! The choices of a person: what the screen shows.
 
 use super::key::Key;
 use super::order::Order;
@@ -8,26 +8,27 @@ use super::order::Order;
 pub(crate) struct View {
     pub(crate) order: Order,
     pub(crate) explains_keys: bool,
-    /// The queue at the top, counted from 0. It may lie too far down since queues went; see [`first`](Self::first).
+    /// The queue at the top, counted from 0. After queues went away it may lie too far down; see
+    /// [`first`](Self::first).
     first: usize,
 }
 
-/// What else a key asks for.
+/// The action that a key asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// To draw the view.
+    /// Draw the view.
     Draw,
-    /// To sort the queues, and to draw.
+    /// Sort the queues, and draw.
     Sort,
-    /// To clear the screen, on which another program may have written, and to draw.
+    /// Clear the screen, on which another program may have written, and draw.
     Clear,
-    /// To stop until a shell goes on with it.
+    /// Stop until a shell continues the process.
     Suspend,
-    /// To end.
+    /// End.
     Leave,
 }
 
-/// The list of queues: how many there are, and how many the screen has room for.
+/// The list of queues: their number, and the number of rows that the screen has for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
     pub(crate) queues: usize,
@@ -46,12 +47,12 @@ impl View {
         Self { order, explains_keys: false, first: 0 }
     }
 
-    /// The queue at the top, counted from 0. The last page is full if there are queues enough.
+    /// The queue at the top, counted from 0. The last page is full if the queues fill it.
     pub(crate) fn first(&self, extent: Extent) -> usize {
         self.first.min(extent.last())
     }
 
-    /// A key was pressed.
+    /// Handles a key that was pressed.
     pub(crate) fn press(&mut self, key: Key, extent: Extent) -> Step {
         match key {
             Key::Char('q' | 'Q' | '\u{3}') => return Step::Leave,
@@ -68,7 +69,7 @@ impl View {
         Step::Draw
     }
 
-    /// Another order has other queues at its top, and they are what is asked for.
+    /// Sorts anew and scrolls to the top: another order has other queues there, and they are what the person asked for.
     fn sort(&mut self, order: Order) -> Step {
         (self.order, self.first) = (order, 0);
         Step::Sort

@@ -1,4 +1,4 @@
-//! A watch: looks at a server, draws what it said, and does what keys ask for.
+//! A watch: looks at a server, draws its answers, and does what keys ask for.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 use super::view::{Step, View};
 use crate::output::STDOUT;
 
-/// What to watch.
+/// The settings of a watch.
 pub(crate) struct Plan {
     pub(crate) client: Client,
     /// The time between two looks (ms).
@@ -31,12 +31,12 @@ pub(crate) struct Plan {
     pub(crate) times: Option<u64>,
 }
 
-/// Watches until a key, a signal or the plan ends it. Stdout is a terminal; if stdin is one, too, there are keys.
+/// Watches until a key, a signal or the plan ends it. Stdout is a terminal; if stdin is one too, keys are read.
 ///
 /// # Errors
-/// No server at the start, or the terminal is gone.
+/// There is no server at the start, or the terminal is gone.
 pub(crate) fn watch(plan: Plan) -> Result<ExitCode> {
-    // A server that cannot be reached is told on the usual screen.
+    // The first look comes before the terminal is taken: an unreachable server is reported on the usual screen.
     let first = Seen::look(&plan.client)?;
     let (sender, events) = channel();
     look_repeatedly(plan.client.clone(), Duration::from_millis(plan.every_ms), sender.clone());
@@ -55,7 +55,7 @@ fn take_terminal(events: Sender<Event>) -> io::Result<(Arc<Terminal>, bool)> {
     if !isatty(io::stdin()) {
         return Ok((Arc::new(Terminal::take(None, output)?), false));
     }
-    // First the signals: one that came in between would end the process before the terminal is given back.
+    // Signals are taken first: one that came in between would end the process before the terminal is given back.
     let signals = Signals::take()?;
     let (input, keys): (OwnedFd, OwnedFd) = (copy(&io::stdin())?, copy(&io::stdin())?);
     let terminal = Arc::new(Terminal::take(Some(input), output)?);
@@ -65,11 +65,11 @@ fn take_terminal(events: Sender<Event>) -> io::Result<(Arc<Terminal>, bool)> {
     Ok((terminal, true))
 }
 
-/// What ended a watch.
+/// The reason why a watch ended.
 enum End {
-    /// A key or a signal, with the code that the program ends with.
+    /// A key or a signal ended it, with this exit code.
     Asked(ExitCode),
-    /// The last picture of the plan.
+    /// The last picture of the plan was drawn.
     Counted,
 }
 
@@ -81,9 +81,9 @@ struct Watch {
     /// The last look that was answered. Its queues are in the order of the view.
     seen: Seen,
     figures: Vec<String>,
-    /// In its first line: the server does not answer.
+    /// Replaces the first line while the server does not answer.
     trouble: Option<String>,
-    /// Pictures with rates that were drawn.
+    /// The number of pictures with rates that were drawn.
     count: u64,
 }
 
@@ -99,8 +99,8 @@ impl Watch {
         watch
     }
 
-    /// Draws until something ends it, and gives the terminal back also after an error. A drop would come too late: the panic hook and the
-    /// thread of the signals have the terminal, too, until the process ends.
+    /// Draws until something ends the watch, and gives the terminal back also after an error. A drop would come too
+    /// late: the panic hook and the thread of the signals share the terminal until the process ends.
     fn run(&mut self, events: &Receiver<Event>) -> Result<End> {
         let end = self.draw().and_then(|()| match self.plan.times {
             Some(0) => Ok(End::Counted),
@@ -110,7 +110,7 @@ impl Watch {
         end
     }
 
-    /// Does what events ask for, one after the other, and draws once for all that have come.
+    /// Handles events one after the other, and draws once for all that have come.
     fn follow(&mut self, events: &Receiver<Event>) -> Result<End> {
         loop {
             let mut next = Some(events.recv().context("every thread has ended")?);
@@ -129,7 +129,7 @@ impl Watch {
             Event::Looked(newest) => match newest.take() {
                 Some(Ok(seen)) => return self.looked(seen),
                 Some(Err(error)) => {
-                    // A person who watches wants to see the server come back.
+                    // The watch goes on: a person wants to see the server come back.
                     let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
                     self.trouble = Some(format!("no answer for {silent}: {error}"));
                 }
@@ -172,7 +172,8 @@ impl Watch {
         self.view.order.sort(&mut self.seen.queues);
     }
 
-    /// Stops like a program that knows nothing of Ctrl-Z, and goes on when a shell says so. Where no shell could, the system does not stop it.
+    /// Suspends the process as Ctrl-Z does by default, and goes on when a shell continues it. Without a shell that
+    /// could continue it, the system does not stop it.
     fn suspend(&self) -> Result<()> {
         self.terminal.leave();
         kill_current_process_group(Signal::TSTP).context("suspend")?;
@@ -182,7 +183,7 @@ impl Watch {
     fn size(&self) -> Size {
         let mut size = self.terminal.size();
         if !self.has_keys {
-            // The cursor stays on the screen, below the picture: a shell goes on there.
+            // The cursor stays on the screen, below the picture: the shell's prompt appears there.
             size.rows = size.rows.saturating_sub(1).max(1);
         }
         size
@@ -208,7 +209,7 @@ impl Watch {
     /// Leaves the last picture on the usual screen.
     fn print_last(&self) -> Result<()> {
         if !self.has_keys {
-            // It stands there already.
+            // The last picture is on the usual screen already.
             return Ok(());
         }
         let size = self.size();
@@ -247,12 +248,12 @@ mod tests {
         let seen =
             Seen { at: Instant::now(), queues: Vec::new(), figures: Err("none are wanted".to_owned()) };
         let mut watch = Watch::new(plan, seen, Arc::clone(&terminal), true);
-        // From now on every write to the output fails.
+        // From here on every write to the output fails.
         drop(reader);
         let (_sender, events) = channel();
         assert!(watch.run(&events).is_err(), "nothing was drawn");
         drop(watch);
-        // The copy of this test stands for those of the panic hook and of the signals.
+        // This test's copy stands for the copies of the panic hook and of the signals' thread.
         assert_eq!(settings(), before);
         drop(terminal);
     }
