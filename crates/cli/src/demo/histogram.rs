@@ -1,6 +1,6 @@
-//! [`Histogram`]: how late, in ms.
+//! [`Histogram`]: latenesses (ms).
 
-/// The upper bounds of the buckets, ms. One more bucket is beyond the last.
+/// The upper bounds of the buckets (ms). One more bucket is beyond the last.
 pub(super) const BOUNDS_MS: [i64; 9] = [1, 2, 5, 10, 20, 50, 100, 250, 1_000];
 
 /// Counts of latenesses, and the values themselves for exact percentiles.
@@ -30,7 +30,7 @@ impl Histogram {
         sorted.get(rank - 1).copied()
     }
 
-    /// One line for each bucket up to the last that has something: its name and its count.
+    /// One line for each bucket up to the last that is not empty: its name and its count.
     pub(super) fn buckets(&self) -> Vec<(String, usize)> {
         let mut lower = i64::MIN;
         let mut buckets = Vec::new();

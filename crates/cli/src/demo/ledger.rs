@@ -1,4 +1,4 @@
-//! [`Ledger`]: what the clients saw with their own eyes, and nothing else.
+//! [`Ledger`]: the clients' own observations, and nothing else.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -6,24 +6,25 @@ use std::time::{Instant, SystemTime};
 
 use tickwheel_api::CancelOutcome;
 
-/// What was seen of each order, by number. All clients write into it.
+/// Observations of each order, by its number. All clients write into it.
 ///
-/// The lock is held for a few stores; no call is made under it.
+/// The lock is held for a few stores; no call runs under it.
 pub(super) struct Ledger {
     pages: Mutex<Vec<Page>>,
     in_flight: AtomicUsize,
     over: AtomicBool,
 }
 
-/// What was seen of one order.
+/// Observations of one order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
-    /// When it has to be closed, ms since 1970, as the shop decided. Set once the server has acknowledged it.
+    /// The instant at which the order has to be closed (ms since 1970), by the shop's decision. Set once the server
+    /// acknowledged it.
     pub(super) due_at_ms: Option<i64>,
-    /// What the payment found.
+    /// The result of the payment.
     pub(super) cancel: Option<CancelSeen>,
     pub(super) deliveries: Vec<Delivery>,
-    /// The delivery was acked, and the server said so.
+    /// The server acknowledged the ack of a delivery.
     pub(super) acked: bool,
 }
 
@@ -31,29 +32,29 @@ pub(super) struct Page {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CancelSeen {
     pub(super) outcome: CancelOutcome,
-    /// Whether an earlier attempt may have taken effect, its answer lost.
+    /// Whether an earlier attempt may have taken effect although its answer was lost.
     pub(super) retried: bool,
     pub(super) answered: Instant,
     pub(super) answered_ms: i64,
 }
 
-/// A worker got the order's task.
+/// A delivery of the order's task to a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     pub(super) due_at_ms: i64,
-    /// When the lease call was sent.
+    /// The instant at which the lease call was sent.
     pub(super) asked: Instant,
-    /// When its answer was there, by the wall clock.
+    /// The instant at which its answer came, by the wall clock.
     pub(super) received_ms: i64,
 }
 
-/// How far the play is.
+/// The progress of the demo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counts {
     pub(super) placed: usize,
     pub(super) paid: usize,
     pub(super) closed: usize,
-    /// Placed orders of which neither a cancel in time nor an acked delivery was seen.
+    /// Placed orders without a cancel in time and without an acked delivery.
     pub(super) open: usize,
 }
 
@@ -68,7 +69,7 @@ impl Ledger {
         write(&mut self.lock()[number]);
     }
 
-    /// Everything seen so far.
+    /// All observations so far.
     pub(super) fn pages(&self) -> Vec<Page> {
         self.lock().clone()
     }
@@ -86,7 +87,7 @@ impl Ledger {
         counts
     }
 
-    /// Makes a call and counts it as under way as long as it is.
+    /// Makes a call and counts it as under way for its duration.
     pub(super) fn call<T>(&self, call: impl FnOnce() -> T) -> T {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let answer = call();
@@ -94,12 +95,12 @@ impl Ledger {
         answer
     }
 
-    /// Calls under way that change something.
+    /// The number of calls under way that change something.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Tells every client to go home.
+    /// Tells all clients to stop.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -114,7 +115,8 @@ impl Ledger {
 }
 
 impl Page {
-    /// Whether the payment came before the close. `not_found` after a lost answer means that the first attempt did it.
+    /// Whether the payment came before the close. `not_found` after a lost answer means that the first attempt
+    /// cancelled the task.
     pub(super) fn is_paid_in_time(&self) -> bool {
         self.cancel.is_some_and(|cancel| match cancel.outcome {
             CancelOutcome::Cancelled | CancelOutcome::Revoked => true,
@@ -124,7 +126,7 @@ impl Page {
     }
 }
 
-/// The wall clock, ms since 1970.
+/// The wall clock (ms since 1970).
 pub(super) fn wall_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,7 +1,8 @@
-//! The shop: a play with a real server, and an account of it that does not believe the server.
+//! The demo: a shop with a real server, and an account of it that does not trust the server.
 //!
-//! [`plan`] is what will happen to each order, [`shop`] and [`workers`] make it happen over HTTP, [`server`] is the process
-//! that is killed, [`ledger`] is what was seen, [`verdict`] judges that, [`report`] prints it, [`stage`] runs the whole.
+//! [`plan`] decides the events of each order. [`shop`] and [`workers`] carry them out over HTTP, and [`server`] is the
+//! process that is killed. [`ledger`] holds the observations, [`verdict`] judges them, [`report`] prints the result,
+//! and [`stage`] runs the whole.
 
 mod histogram;
 mod ledger;

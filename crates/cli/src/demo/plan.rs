@@ -1,4 +1,4 @@
-//! What is going to happen to each order.
+//! The planned events of each order.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) const OPEN_FOR: Duration = Duration::from_secs(6);
 /// 2,000 orders in six seconds: a busy shop, and a load that a small disk carries.
 pub(super) const ORDERS: usize = 2_000;
 
-/// What the customer does.
+/// The customer's action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Payment {
     /// The time from the order to its payment.
@@ -23,7 +23,7 @@ pub(super) enum Payment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Order {
     pub(super) number: usize,
-    /// When it is placed, from the opening of the shop.
+    /// The instant at which it is placed, counted from the opening of the shop.
     pub(super) placed: Duration,
     pub(super) payment: Payment,
 }
@@ -45,7 +45,7 @@ pub(super) fn number_of(key: &str) -> Option<usize> {
     key.strip_prefix("order:")?.parse().ok()
 }
 
-/// All orders, the same in every run: of a hundred, 82 are paid in time, 8 too late, 10 never.
+/// All orders, equal in every run: of a hundred, 82 are paid in time, 8 too late, 10 never.
 pub(super) fn orders() -> Vec<Order> {
     let mut chance = Chance(0x7469_636b);
     let step = OPEN_FOR / u32::try_from(ORDERS).expect("a few thousand");
@@ -62,7 +62,7 @@ pub(super) fn orders() -> Vec<Order> {
         .collect()
 }
 
-/// Numbers that look random and are the same every time (splitmix64).
+/// Pseudo-random numbers, equal in every run (splitmix64).
 struct Chance(u64);
 
 impl Chance {

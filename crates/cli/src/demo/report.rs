@@ -1,4 +1,4 @@
-//! What a person wants to see at the end.
+//! The printed account at the end.
 
 use std::fmt::{self, Display, Write};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use super::server::Outage;
 use super::verdict::Verdict;
 use crate::output::{STDOUT, stdout};
 
-/// The longest bar of the histogram, characters.
+/// The longest bar of the histogram (characters).
 const BAR_MAX: usize = 40;
 
 /// Prints the account to stdout.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// A server of our own: this very program as `serve`, in a process of its own. Dropping it kills it.
+/// A server of the demo: this program as `serve`, in a process of its own. Dropping it kills it.
 pub(super) struct Server {
     child: Child,
     /// `127.0.0.1:PORT`.
@@ -17,10 +17,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts one on this directory and waits until it is ready. `listen` is `127.0.0.1:PORT`, or port 0 for any.
+    /// Starts a server on this directory and waits until it is ready. `listen` is `127.0.0.1:PORT`, or port 0 for any.
     ///
     /// # Errors
-    /// It does not start; the error has the end of its log.
+    /// The server does not start; the error has the end of its log.
     pub(super) fn start(root: &Path, listen: &str) -> Result<Self> {
         let log = root.join("server.log");
         let stderr = File::options().create(true).append(true).open(&log).context("open the server's log")?;
@@ -32,7 +32,7 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr);
-        // What is set for the user's own server is not meant for this one.
+        // Variables for the user's own server must not reach this one.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("TICKWHEEL_") {
                 command.env_remove(name);
@@ -44,7 +44,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The first line that it prints.
+    /// The address in the first line that the server prints.
     fn ready_at(&mut self) -> Result<String> {
         let stdout = self.child.stdout.take().context("read what the server prints")?;
         let mut line = String::new();
@@ -55,12 +55,12 @@ impl Server {
         }
     }
 
-    /// Where it listens, `127.0.0.1:PORT`.
+    /// The address that it listens on, `127.0.0.1:PORT`.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Its URL.
+    /// The server's URL.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -72,12 +72,12 @@ impl Server {
         Ok(())
     }
 
-    /// Whether it has ended by itself, which it should not.
+    /// The exit status, if the server ended by itself, which is a fault.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().context("look after the server")
     }
 
-    /// The end of its log.
+    /// The end of the server's log.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -88,19 +88,19 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already; nothing of it is needed any more.
+        // The process may be gone already, so errors are ignored.
         let _gone = self.child.kill();
         let _status = self.child.wait();
     }
 }
 
-/// One kill, as it went.
+/// One kill and its outage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
     pub(super) began_ms: i64,
-    /// When the new server was ready.
+    /// The instant at which the new server was ready.
     pub(super) ended_ms: i64,
-    /// Calls that were under way.
+    /// Calls that were under way at the kill.
     pub(super) in_flight: usize,
     pub(super) lasted: Duration,
 }

@@ -1,4 +1,4 @@
-//! The shop's side: clients that place orders, and cancel the close of those that are paid.
+//! The shop's side: clients that place orders, and cancel the close of paid ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,12 +16,12 @@ use super::plan::{CLOSE_AFTER, OPEN_FOR, Order, Payment};
 /// The queue of closes.
 pub(super) const QUEUE: &str = "close";
 
-/// After a call failed, before it is sent again.
+/// The wait after a failed call, before it is sent again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(20);
-/// On a machine that cannot keep up the shop closes its doors late, but not later than this.
+/// On a slow machine the shop takes orders for longer, but not beyond this time.
 const DOORS_CLOSE: Duration = Duration::from_millis(7_500);
 
-/// Something a client does at its time.
+/// A client's action at its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Place(Order),
@@ -52,7 +52,7 @@ pub(super) fn run(client: &Client, orders: &[Order], opening: Instant, ledger: &
     }
 }
 
-/// Puts until the server says that it has it. The due time is the shop's, so that a second put changes nothing.
+/// Repeats the put until the server acknowledges it. The shop decides the due time, so a second put changes nothing.
 fn place(client: &Client, order: Order, ledger: &Ledger) {
     let close_after_ms = i64::try_from(CLOSE_AFTER.as_millis()).expect("seconds");
     let due_at_ms = wall_ms() + close_after_ms;
@@ -78,7 +78,7 @@ fn pay(client: &Client, order: Order, ledger: &Ledger) {
     }
 }
 
-/// Sends a call again until it is answered; each call here means the same the second time. `None`: the play is over.
+/// Repeats a call until it is answered; each call here has the same effect the second time. `None`: the demo is over.
 pub(super) fn insist<T>(ledger: &Ledger, mut call: impl FnMut(usize) -> Result<T, ClientError>) -> Option<T> {
     for attempt in 0.. {
         match ledger.call(|| call(attempt)) {
@@ -90,7 +90,7 @@ pub(super) fn insist<T>(ledger: &Ledger, mut call: impl FnMut(usize) -> Result<T
     None
 }
 
-/// What is left to do, soonest first.
+/// The remaining actions, soonest first.
 #[derive(Default)]
 struct Agenda {
     heap: BinaryHeap<Reverse<(Instant, usize)>>,

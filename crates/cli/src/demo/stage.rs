@@ -1,4 +1,4 @@
-//! Runs the play from beginning to end.
+//! Runs the demo from beginning to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,24 +21,25 @@ use super::verdict::Verdict;
 use super::workers;
 use crate::output::say;
 
-/// Clients that place and pay.
+/// The number of clients that place and pay orders.
 const CLIENTS: usize = 8;
 const WORKERS: usize = 4;
-/// The server is killed at this time of the play: orders are being placed, paid and closed.
+/// The time of the kill: orders are being placed, paid and closed.
 const KILL_AT: Duration = Duration::from_millis(4_500);
-/// The longest wait for a moment with calls under way, at which the server is killed.
+/// The longest wait for a moment with calls under way. The server is killed in such a moment.
 const KILL_PATIENCE: Duration = Duration::from_millis(200);
-/// Nothing more is planned after this: the last order, its close, and a late payment for it.
+/// The time of the last planned event: the last order, its close, and a late payment for it.
 const PLAN: Duration = Duration::from_millis(10_200);
-/// When the play ends whatever is missing. The rest of the 20 s is for starting and telling.
+/// The end of the demo, even if something is missing. The rest of the 20 s is for the start and the report.
 const END: Duration = Duration::from_millis(17_000);
-/// How often the stage looks around.
+/// The interval at which the stage checks the progress.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Plays the shop, kills its server, tells what became of the orders. Whether every promise was kept.
+/// Runs the shop, kills its server, and reports the fate of the orders. True if every promise was kept.
 ///
 /// # Errors
-/// The server does not start or ends by itself; Ctrl-C. Server and directory are gone then, too.
+/// The server does not start or ends by itself, or a signal such as Ctrl-C came. Server and directory are removed then,
+/// too.
 pub(crate) fn play() -> Result<bool> {
     let began = Instant::now();
     let stop = stop_on_signals()?;
@@ -91,7 +92,7 @@ pub(crate) fn play() -> Result<bool> {
     Ok(verdict.is_clean())
 }
 
-/// Sends clients and workers on the stage. The returned ones end when their orders are settled.
+/// Starts clients and workers. The returned threads end when their orders are settled.
 fn cast(server: &Server, opening: Instant, ledger: &Arc<Ledger>) -> Result<Vec<JoinHandle<()>>> {
     let client = Client::new(&server.url())?;
     for _ in 0..WORKERS {
@@ -107,7 +108,7 @@ fn cast(server: &Server, opening: Instant, ledger: &Arc<Ledger>) -> Result<Vec<J
     Ok(clients.collect())
 }
 
-/// Waits for a moment with calls under way and says with how many.
+/// Waits for a moment with calls under way and returns their number.
 fn moment_with_calls(ledger: &Ledger) -> usize {
     let waited = Instant::now();
     while ledger.in_flight() == 0 && waited.elapsed() < KILL_PATIENCE {
@@ -117,12 +118,12 @@ fn moment_with_calls(ledger: &Ledger) -> usize {
 }
 
 fn is_over(opening: Instant, clients: &[JoinHandle<()>], ledger: &Ledger) -> bool {
-    // A task that was cancelled or acked must not come again: the workers stay for a while to see that.
+    // A cancelled or acked task must not come again: the workers stay for a while to see that.
     let settled = || clients.iter().all(JoinHandle::is_finished) && ledger.counts().open == 0;
     opening.elapsed() >= END || (opening.elapsed() >= OPEN_FOR + CLOSE_AFTER + 2 * MINUTE && settled())
 }
 
-/// Ctrl-C and SIGTERM set the flag.
+/// The flag that Ctrl-C and SIGTERM set.
 fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
@@ -144,7 +145,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// A bar on a terminal, a line a second elsewhere. On stderr: the account alone is data.
+/// A bar on a terminal, a line a second elsewhere. Progress goes to stderr, because only the account is data.
 struct Progress {
     bar: ProgressBar,
     last_line: std::cell::Cell<u64>,

@@ -1,33 +1,33 @@
-//! [`Verdict`]: what became of every order, judged from what was seen.
+//! [`Verdict`]: the fate of every order, judged from the observations.
 
 use super::histogram::Histogram;
 use super::ledger::Page;
 use super::server::Outage;
 
-/// The account of a play.
+/// The account of a demo.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Verdict {
-    /// Acknowledged by the server.
+    /// Orders acknowledged by the server.
     pub(super) placed: usize,
-    /// Their close was cancelled, and never began.
+    /// The close was cancelled before it began.
     pub(super) paid_in_time: usize,
     /// Closed; the customer never paid.
     pub(super) closed_unpaid: usize,
-    /// Closed; the payment came too late, and was told so.
+    /// Closed; the payment came too late, and was answered so.
     pub(super) closed_paid_late: usize,
-    /// A worker had begun when the server was killed; the payment then found the task free again and cancelled it.
+    /// A worker had begun at the kill; the payment then found the task free again and cancelled it.
     pub(super) cancelled_after_crash: usize,
-    /// Neither cancelled nor delivered: broken promise.
+    /// Neither cancelled nor delivered: a broken promise.
     pub(super) lost: usize,
-    /// Delivered before its time, or with another time than the shop's: broken promise.
+    /// Delivered before its time, or with another time than the shop's: a broken promise.
     pub(super) early: usize,
-    /// Delivered though a cancel had been acknowledged: broken promise.
+    /// Delivered although a cancel had been acknowledged: a broken promise.
     pub(super) closed_though_paid: usize,
-    /// Delivered again after an acked delivery was acknowledged, or after a crash: allowed, at least once.
+    /// Delivered again after an acknowledged ack, or after a crash: allowed by at-least-once delivery.
     pub(super) duplicates: usize,
-    /// Due while a server was up.
+    /// Lateness of tasks due while a server was up.
     pub(super) lateness: Histogram,
-    /// Due while none was.
+    /// Lateness of tasks due while no server was up.
     pub(super) lateness_in_outage: Histogram,
 }
 
@@ -46,7 +46,7 @@ impl Verdict {
     }
 
     fn judge(&mut self, page: &Page, outage: &Outage) {
-        // A task that was never acknowledged was not promised.
+        // The server promises nothing about a task that it did not acknowledge.
         let Some(due_at_ms) = page.due_at_ms else { return };
         self.placed += 1;
         self.duplicates += page.deliveries.len().saturating_sub(1);
@@ -75,8 +75,8 @@ impl Verdict {
 }
 
 impl Page {
-    /// Whether a delivery began after the cancel was acknowledged: it was asked for later, or the cancel was before the time
-    /// was due, and nothing is delivered earlier.
+    /// Whether a delivery began after the cancel was acknowledged. Either the lease was asked for later, or the cancel
+    /// came before the due time, and nothing is delivered earlier.
     fn was_delivered_after_cancel(&self, due_at_ms: i64) -> bool {
         let Some(cancel) = self.cancel else { return false };
         cancel.answered_ms < due_at_ms

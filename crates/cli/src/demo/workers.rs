@@ -1,4 +1,4 @@
-//! The workers' side: lease what is due, note it, ack it.
+//! The workers' side: lease due tasks, record them, ack them.
 
 use std::thread;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::ledger::{Delivery, Ledger, wall_ms};
 use super::plan::{key, number_of};
 use super::shop::{QUEUE, RETRY_AFTER, insist};
 
-/// Works until the play is over.
+/// Works until the demo is over.
 pub(super) fn run(client: &Client, ledger: &Ledger) {
     let body = LeaseBody { max: 20, lease_ms: Some(30_000), wait_ms: 1_000 };
     while !ledger.is_over() {

@@ -1,5 +1,5 @@
-//! A load for servers that speak the protocol of beanstalkd, this one and others: as many commands under way as are wanted, and how long each
-//! was.
+//! A load for servers that speak the protocol of beanstalkd, this one and others: a chosen number of commands under
+//! way, and the duration of each.
 
 mod pipe;
 mod plan;

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// The longest wait for an answer. After it, another program has the jobs, or the server hangs.
+/// The longest wait for an answer. After it, either another program took the jobs or the server hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// How often a waiting thread looks whether another one has failed.
+/// The interval at which a waiting thread checks whether another one failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 << 10;
 
-/// An answer, as far as it matters.
+/// An answer, with the parts that the load needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Inserted(u64),
-    /// The id, and the number that the payload begins with.
+    /// The id, and the number at the start of the payload.
     Reserved(u64, u64),
     Deleted,
     Other(String),
@@ -48,7 +48,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Connects, and uses and watches a tube of this name alone.
+    /// Connects, and uses and watches only the tube of this name.
     pub(super) fn open(address: &str, tube: &str, payload_bytes: usize) -> Result<Self> {
         let mut pipe = Self::connect(address, payload_bytes)?;
         pipe.ask(&format!("use {tube}"), "USING ")?;
@@ -73,7 +73,7 @@ impl Pipe {
         })
     }
 
-    /// Asks something whose answer is a line that begins so.
+    /// Sends a command and checks that its answer is a line with this beginning.
     pub(super) fn ask(&mut self, command: &str, begins: &str) -> Result<()> {
         self.output.extend_from_slice(format!("{command}\r\n").as_bytes());
         self.send()?;
@@ -83,7 +83,7 @@ impl Pipe {
         }
     }
 
-    /// Adds a put to what is sent next; its payload begins with this number.
+    /// Adds a put to the next batch of commands; its payload begins with this number.
     pub(super) fn put(&mut self, delay_s: u32, number: u64) {
         let hex = format!("{number:016x}");
         self.body[..16].copy_from_slice(hex.as_bytes());
@@ -101,14 +101,14 @@ impl Pipe {
         write!(self.output, "delete {id}\r\n").expect("memory takes all");
     }
 
-    /// Sends all that was added.
+    /// Sends all commands of the batch.
     pub(super) fn send(&mut self) -> Result<()> {
         self.socket.write_all(&self.output).context("send commands")?;
         self.output.clear();
         Ok(())
     }
 
-    /// The next answer, if it has come already.
+    /// The next answer, if it is here already.
     pub(super) fn next(&mut self) -> Result<Option<Reply>> {
         let rest = &self.input[self.taken..];
         let Some(ends) = rest.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
@@ -132,12 +132,12 @@ impl Pipe {
         Ok(Some(reply))
     }
 
-    /// The next answer.
+    /// Waits for the next answer.
     pub(super) fn reply(&mut self) -> Result<Reply> {
         self.reply_unless(&AtomicBool::new(false))?.context("wait for an answer")
     }
 
-    /// The next answer; `None`: this came true before, and it is waited for no longer.
+    /// Waits for the next answer; `None`: `over` became true first.
     pub(super) fn reply_unless(&mut self, over: &AtomicBool) -> Result<Option<Reply>> {
         let begun = Instant::now();
         loop {
@@ -177,7 +177,7 @@ fn number(text: &str) -> Result<u64> {
     text.parse().with_context(|| format!("read the number `{text}` in an answer"))
 }
 
-/// Commands under way: when each was sent.
+/// The time since a command was sent (us).
 pub(super) fn micros_since(sent: Instant) -> u32 {
     u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX)
 }

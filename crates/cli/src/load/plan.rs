@@ -1,15 +1,15 @@
-//! What a round does.
+//! The plan of a round.
 
 use clap::ValueEnum;
 
-/// What is measured.
+/// The measured operation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Puts.
     Put,
-    /// A put, a reserve of that job, and its delete, one after the other.
+    /// A put, a reserve of the same job, and its delete, one after the other.
     Cycle,
-    /// Jobs that are due one after the other while workers wait for them.
+    /// Jobs that become due one after the other while workers wait for them.
     Lateness,
 }
 
@@ -23,14 +23,14 @@ pub(crate) struct Plan {
     pub(crate) jobs: u64,
     pub(crate) payload_bytes: usize,
     pub(crate) delay_s: u32,
-    /// The time within which the jobs of a round of lateness are put, and so fall due.
+    /// The time over which a lateness round puts its jobs, and over which they fall due.
     pub(crate) span_ms: u64,
-    /// Leave the jobs there that a round of puts has put.
+    /// Keep the jobs of a round of puts.
     pub(crate) keep: bool,
 }
 
 impl Plan {
-    /// How many of the jobs this connection has.
+    /// This connection's share of the jobs.
     pub(super) fn share(&self, connection: usize, of: usize) -> u64 {
         let (of, connection) = (of as u64, connection as u64);
         self.jobs / of + u64::from(connection < self.jobs % of)

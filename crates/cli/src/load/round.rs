@@ -11,50 +11,50 @@ use anyhow::{Context, Result, bail};
 use super::pipe::{Pipe, Reply, micros_since};
 use super::plan::{Mode, Plan};
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
-    /// From the first command to the last answer.
+    /// The time from the first command to the last answer.
     pub(crate) took: Duration,
-    /// Of each command, or cycle, from its sending to its answer; of jobs how late they came. Rising, microseconds.
+    /// The duration of each command or cycle, or the lateness of each job (us), in rising order.
     pub(crate) micros: Vec<u32>,
 }
 
 impl Round {
-    /// Commands, or cycles, in a second.
+    /// Commands or cycles per second.
     pub(crate) fn per_second(&self) -> f64 {
         self.micros.len() as f64 / self.took.as_secs_f64()
     }
 
-    /// Quantiles, by parts of a thousand (ms).
+    /// A quantile (ms), given in parts of a thousand.
     pub(crate) fn permille_ms(&self, permille: usize) -> f64 {
         let at = (self.micros.len() * permille).div_ceil(1_000).max(1) - 1;
         self.micros.get(at).map_or(0.0, |micros| f64::from(*micros) / 1_000.0)
     }
 }
 
-/// Finds out whether a server of that protocol is there.
+/// Checks that a server of this protocol is there.
 ///
 /// # Errors
-/// There is none.
+/// There is no such server.
 pub(crate) fn greet(address: &str) -> Result<()> {
     Pipe::connect(address, 0)?.ask("list-tube-used", "USING ")
 }
 
-/// Measures one round on tubes whose names begin with this.
+/// Measures one round on tubes whose names begin with `tube`.
 ///
 /// # Errors
-/// No server, an answer that was not to come, or none for a minute.
+/// There is no server, an answer is unexpected, or none came for a minute.
 pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
     let (start, zero) = (Barrier::new(plan.connections), Instant::now());
-    // A worker would wait in vain for jobs that another thread cannot put.
+    // Set when a thread failed: a worker must not wait for jobs that another thread cannot put.
     let failed = AtomicBool::new(false);
     let work = |connection: usize| -> Result<(Duration, Vec<u32>)> {
         let own = format!("{tube}-{connection}");
-        // Workers and those that put meet in one tube.
+        // Workers and producers share one tube.
         let tube = if plan.mode == Mode::Lateness { tube } else { &own };
         let opened = Pipe::open(address, tube, plan.payload_bytes);
-        // A thread that fails must not keep the others waiting.
+        // Each thread passes the barrier, also after a failure, so that the others do not wait for ever.
         start.wait();
         let mut pipe = opened?;
         let begun = Instant::now();
@@ -81,7 +81,7 @@ pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
     Ok(Round { took, micros })
 }
 
-/// Puts, as many under way as are wanted; the jobs are deleted when that is measured.
+/// Puts with `depth` commands under way; the jobs are deleted after the measurement.
 fn puts(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<(Duration, Vec<u32>)> {
     let begun = Instant::now();
     let mut left = jobs;
@@ -117,10 +117,10 @@ fn puts(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<(Duration, Vec<u32>)>
     Ok((took, micros))
 }
 
-/// Puts, reserves and deletes a number of jobs at one time.
+/// Runs cycles of put, reserve and delete, at most `depth` at one time.
 fn cycles(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<Vec<u32>> {
     let mut left = jobs;
-    // What was sent, and when its cycle began: answers come in this order.
+    // The start of each cycle under way: answers come in this order.
     let mut sent: VecDeque<Instant> = VecDeque::new();
     let mut micros = Vec::new();
     while left > 0 && sent.len() < plan.depth {
@@ -158,8 +158,8 @@ fn cycles(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<Vec<u32>> {
     Ok(micros)
 }
 
-/// One connection of two puts jobs, evenly over the span; the other works. A job is late by the time from its put, and its delay, to its
-/// worker's hands.
+/// Half of the connections put jobs, evenly over the span; the others work. The lateness of a job is the time from its
+/// put plus its delay to its arrival at the worker.
 fn lateness(
     pipe: &mut Pipe,
     plan: &Plan,
@@ -194,7 +194,7 @@ fn lateness(
         let (id, put_at) = match pipe.reply_unless(failed)? {
             Some(Reply::Reserved(id, put_at)) => (id, put_at),
             Some(other) => bail!("a reserve was answered {other}"),
-            // Another connection has failed, and says why.
+            // Another connection failed, and reports the reason.
             None => return Ok(micros),
         };
         let due = put_at + u64::from(plan.delay_s) * 1_000_000;

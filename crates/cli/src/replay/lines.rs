@@ -7,34 +7,34 @@ use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::{Due, time};
 use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Tag, Timestamp};
 
-/// 64 MiB: the largest payload as base64 and room to spare. A limit, so that a wrong file cannot fill the memory.
+/// 64 MiB: more than the largest payload as base64. The limit keeps a wrong file from filling the memory.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// What to do about a payload that a server would refuse, too.
+/// The hint for a payload that a server would refuse, too.
 const NOT_PORTABLE_HINT: &str = "write numbers beyond 64-bit floats as strings, whole characters, and each member once; \
     or replay with --lax-json";
 
-/// The operations of a file, in its order. It holds one line at a time.
+/// The operations of a file, in its order. The reader holds one line at a time.
 pub(super) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
     number: u64,
     /// The `at` of the last line.
     last_at_ms: i64,
-    /// Payloads that only some readers of JSON take are taken, too.
+    /// Whether payloads are accepted that only some JSON readers accept.
     is_lax: bool,
 }
 
 /// One operation.
 pub(super) struct Line {
-    /// From 1, blank lines counted.
+    /// Counted from 1, with blank lines.
     pub(super) number: u64,
     pub(super) at: Timestamp,
     pub(super) op: Op,
 }
 
 pub(super) enum Op {
-    /// The number of the line travels with the task as its only tag, see [`line_of`].
+    /// The number of the line is the task's only tag, see [`line_of`].
     Put {
         put: Box<Put>,
         due_at: Timestamp,
@@ -50,7 +50,7 @@ impl<R: BufRead> Lines<R> {
     /// The next operation; `None` at the end.
     ///
     /// # Errors
-    /// The input fails, or a line is not an operation or is out of order; the error begins with its number.
+    /// The input fails, or a line is not an operation or is out of order. The error begins with the number of the line.
     pub(super) fn next(&mut self) -> Result<Option<Line>> {
         loop {
             self.number += 1;
@@ -111,8 +111,9 @@ impl<R: BufRead> Lines<R> {
 
 /// The number of the line that put a task.
 ///
-/// The queue keeps the order of calls for each key, not between keys: a key that it has to look up is put after one that it
-/// knows, though asked for earlier. A replay promises the order of the file, so it has to know that order at the end.
+/// The queue keeps the order of calls for each key, but not between keys: a put with a key that the queue has to look
+/// up may come after a later put with a known key. A replay promises the order of the file, so it needs that order at
+/// the end.
 pub(super) fn line_of(body: &Body) -> u64 {
     body.tags
         .first()
@@ -120,7 +121,7 @@ pub(super) fn line_of(body: &Body) -> u64 {
         .expect("every put of a replay has its line as a tag")
 }
 
-/// When the task is due. The put says it as an instant, so that it means the same wherever the queue's clock stands.
+/// The due time of the task. The put has it as an instant, so that its meaning does not depend on the queue's clock.
 fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
     let due_at = match due {
         Due::Now => Some(at),

@@ -1,6 +1,6 @@
 //! Timestamped operations, played on a virtual clock through the real queue.
 //!
-//! [`lines`] reads and checks, [`player`] carries operations in and deliveries out.
+//! [`lines`] reads and checks operations. [`player`] sends them to the queue and writes deliveries.
 
 mod lines;
 mod player;

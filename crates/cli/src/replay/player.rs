@@ -1,4 +1,4 @@
-//! [`Player`]: carries operations into a queue on a virtual clock, and its deliveries out.
+//! [`Player`]: sends operations to a queue on a virtual clock, and writes its deliveries.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Write};
@@ -16,20 +16,20 @@ use super::lines::{Line, Lines, Op, line_of};
 use super::summary::Summary;
 use crate::output::STDOUT;
 
-/// 8,192 calls under way: the queue's thread never runs dry, and memory does not grow with the file.
+/// 8,192 calls under way: the queue's thread always has work, and memory does not grow with the file.
 const CALLS_MAX: usize = 8_192;
-/// After 4,096 lines the clock moves even if no line needs it to, so that deliveries come out while lines go in.
+/// After 4,096 lines the clock moves even if no line needs it, so that deliveries are written while lines are read.
 const LINES_BEHIND_MAX: usize = 4_096;
-/// At the end tasks fire in stretches of about 4,096, so that few deliveries are held at a time.
+/// At the end tasks fire in groups of about 4,096, so that few deliveries are in memory at a time.
 const STRETCH_TASKS: usize = 4_096;
-/// 50 years, half of how far ahead a task may be due. Whether a put beyond it is refused depends on the exact time.
+/// 50 years, half of the limit for due times. Whether a put beyond the limit is refused depends on the exact time.
 const FAR_MS: u64 = 50 * 365 * 86_400_000;
 
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
 ///
 /// # Errors
-/// A bad line, named by its number; what fired before its instant is written. Unless `is_lax`, a payload that only some readers of JSON
-/// take is bad, as in a put to a server.
+/// A line is not valid; the error names its number, and deliveries before its instant are written. Unless `is_lax`, a
+/// payload that only some JSON readers accept is not valid, as in a put to a server.
 pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result<Summary> {
     let mut lines = Lines::new(input, is_lax);
     // The clock starts with the first line: virtual time never runs back.
@@ -46,28 +46,30 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
         summary: Summary::default(),
     };
     let played = player.run(first, lines);
-    // What fired before a bad line is true all the same.
+    // Deliveries before a bad line are valid all the same.
     let flushed = player.out.flush().context(STDOUT);
     played.and(flushed)?;
     Ok(player.summary)
 }
 
-/// What goes on between the file and the queue.
+/// The state between the file and the queue.
 ///
-/// A wait for the queue's thread at each line would cost more than all its work. So lines go ahead of the queue's clock as long
-/// as it makes no difference: puts name their instant, the queue notes on each task when it became ready, and what fires in
-/// between concerns nobody but the next line about that very task. The clock is moved before a line whose task may have fired
-/// ([`dues`](Self::dues) knows), before a put that depends on the exact time, and every few thousand lines.
+/// To wait for the queue's thread at each line would cost more than all its work. So lines go ahead of the queue's
+/// clock as long as the result is the same: puts name their instant, and the queue records on each task when it became
+/// ready. A delivery in between matters only to the next line about the same task. The clock is moved before a line
+/// whose task may have fired ([`dues`](Self::dues) knows), before a put that depends on the exact time, and every few
+/// thousand lines.
 struct Player<W> {
     queue: Queue,
     out: W,
-    /// The instant of the line that is played.
+    /// The instant of the current line.
     at: Timestamp,
     /// Lines since the clock was moved.
     behind: usize,
-    /// When each task that was put and not cancelled is due. It says only when to look; what fires is for the queue to say.
+    /// The due times of tasks that were put and not cancelled. They only say when to move the clock; the queue decides
+    /// what fires.
     dues: HashMap<(QueueName, Key), Timestamp>,
-    /// Operations whose answers are not looked at yet, oldest first.
+    /// Operations whose answers were not checked yet, oldest first.
     calls: VecDeque<Call>,
     summary: Summary,
 }
@@ -114,8 +116,8 @@ impl<W: Write> Player<W> {
             Op::Put { put, due_at } => self.put(line.number, task, *put, due_at)?,
             Op::Cancel(cancel) => {
                 if self.dues.remove(&task).is_none() {
-                    // Too late or unknown, which the queue's history has to say. It forgets, so what it has seen by then must
-                    // not depend on how fast its thread is.
+                    // The task is too late or unknown; the queue's history decides. History expires, so its content at
+                    // this point must not depend on the speed of the queue's thread.
                     self.settle(0)?;
                 }
                 let answer = Awaited::Cancel(self.queue.cancel(cancel));
@@ -145,16 +147,16 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
-    /// Lets everything fire that is due up to `end`, `end` included.
+    /// Moves the clock, so that all tasks due up to `end`, inclusive, fire.
     fn fire_until(&mut self, end: Timestamp) -> Result<()> {
         self.behind = 0;
         self.queue.advance_to(end).wait()?;
-        // The clock moves after everything that was asked before. A refused line comes before what fires after it.
+        // The clock moves after all earlier calls. The refusal of a line is reported before later deliveries.
         self.settle(0)?;
         self.deliver()
     }
 
-    /// Lets everything fire that there is.
+    /// Fires all remaining tasks.
     fn fire_all(&mut self) -> Result<()> {
         let mut instants: Vec<Timestamp> = self.dues.values().copied().collect();
         instants.sort_unstable();
@@ -167,7 +169,7 @@ impl<W: Write> Player<W> {
         self.check_nothing_is_left()
     }
 
-    /// Leases whatever is ready, writes it, acks it.
+    /// Leases all ready tasks, writes them, and acks them.
     fn deliver(&mut self) -> Result<()> {
         let ready = self.queues()?.into_iter().filter(|counts| counts.ready > 0).map(|counts| counts.queue);
         let leases: Vec<_> = ready
@@ -183,7 +185,7 @@ impl<W: Write> Player<W> {
             acks.push(self.queue.ack(Ack::new(&queue, leased.iter().map(|task| task.token))));
             fired.extend(leased.into_iter().map(|task| (queue.clone(), task)));
         }
-        // The order of the ready index, across queues, with the order of the file for that of the puts.
+        // The order of the ready index, across queues; for equal times, the order of the file.
         fired.sort_by_cached_key(|(_, task)| (task.ready_at, task.due_at, line_of(&task.body)));
         for (queue, task) in fired {
             self.write(&queue, &task)?;
@@ -210,7 +212,7 @@ impl<W: Write> Player<W> {
         self.out.write_all(&delivery.to_line()).context(STDOUT)
     }
 
-    /// Looks at the answers, oldest first, until no more than `left` are under way.
+    /// Checks answers, oldest first, until at most `left` calls are under way.
     fn settle(&mut self, left: usize) -> Result<()> {
         while self.calls.len() > left
             && let Some(call) = self.calls.pop_front()
@@ -251,8 +253,8 @@ impl<W: Write> Player<W> {
         }
     }
 
-    /// Two accounts of what is pending, ours and the queue's, have both come to nothing; else deliveries would be missing, and
-    /// nobody would know.
+    /// Checks that the player's and the queue's accounts of pending tasks are both empty. Otherwise deliveries would be
+    /// missing without a sign.
     fn check_nothing_is_left(&self) -> Result<()> {
         let ours = self.dues.len();
         ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");

@@ -1,27 +1,27 @@
-//! [`Summary`]: what a replay did.
+//! [`Summary`]: the counts of a replay.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What a replay did.
+/// The counts of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Summary {
-    /// Lines that were operations.
+    /// Lines with an operation.
     pub(super) lines: u64,
-    /// Puts taken.
+    /// Accepted puts.
     pub(super) puts: u64,
     /// Cancels that came in time.
     pub(super) cancelled: u64,
-    /// Cancels of a task that had fired.
+    /// Cancels of a task that had fired already.
     pub(super) too_late: u64,
-    /// Cancels of a task that nobody knows.
+    /// Cancels of an unknown task.
     pub(super) unknown: u64,
     /// Deliveries.
     pub(super) fired: u64,
 }
 
 impl Summary {
-    /// As people read it.
+    /// The summary for people.
     pub(crate) fn to_text(self, took: Duration) -> String {
         let Self { lines, puts, cancelled, too_late, unknown, fired } = self;
         let mut text = format!("{puts} puts, {cancelled} cancelled, {too_late} too late, {fired} fired");
