@@ -1,4 +1,4 @@
-//! What the doctor found, for people and for programs.
+//! The findings of the doctor, for people and for programs.
 
 mod report;
 mod rows;

@@ -1,4 +1,4 @@
-//! The report as a whole.
+//! The whole report.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
 use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
-/// Rows of a table that people are shown.
+/// The number of rows of a table that people are shown.
 const ROWS_MAX: usize = 20;
 
-/// What was found, as it is printed.
+/// The findings, as they are printed.
 #[derive(Serialize)]
 pub(crate) struct Report {
     directory: String,
@@ -30,9 +30,9 @@ pub(crate) struct Report {
     format: Option<u32>,
     clock: Option<String>,
     last_written: Option<String>,
-    /// Of a backup: everything that was acknowledged before this instant is in it.
+    /// Only for a backup: everything that was acknowledged before this instant is in it.
     backup_as_of: Option<String>,
-    /// How durable an acknowledged call was when the backup was made.
+    /// The durability of an acknowledged call when the backup was made.
     #[serde(skip)]
     ack: Option<Durability>,
     tasks: Option<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Report {
     not_needed: Vec<String>,
     not_ours: Vec<String>,
     problems: Vec<ProblemRow>,
-    /// Empty if nothing is damaged.
+    /// The commands to run; empty if nothing is damaged.
     way_out: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ struct Torn {
 impl Report {
     pub(crate) fn new(directory: &Path, found: &Examination) -> Self {
         let mut segments: Vec<_> = found.segments.iter().collect();
-        // As time will come to them.
+        // In the order of their time spans.
         segments.sort_by_key(|segment| match segment.span {
             Span::Overdue => (0, segment.generation),
             Span::Between(from, _) => (1 + from.as_ms(), segment.generation),
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// With what the directory says of itself, if it is a backup, and what is another way.
+    /// Adds the directory's own manifest, if it is a backup, and its difference from the files.
     pub(crate) fn of_backup(mut self, manifest: Option<&Manifest>, differs: Option<&BackupError>) -> Self {
         self.ack = manifest.and_then(Manifest::ack);
         self.backup_as_of = manifest.and_then(Manifest::as_of).map(|at| time::format(at.as_ms()));
@@ -136,7 +136,7 @@ impl Report {
         self
     }
 
-    /// Prints it: one object as JSON, or a page for people.
+    /// Prints the report: one object as JSON, or a page for people.
     ///
     /// # Errors
     /// Stdout cannot be written.
@@ -223,7 +223,7 @@ impl Report {
     }
 }
 
-/// What to type if something is damaged: a backup comes first, for it has everything.
+/// The commands to run if something is damaged. A restored backup comes first, because it is complete.
 fn way_out(directory: &Path, found: &Examination) -> Vec<String> {
     if !found.is_ours || !found.problems.iter().any(Problem::is_damage) {
         return Vec::new();
@@ -251,7 +251,7 @@ impl ProblemRow {
     }
 }
 
-/// Prints some rows below an empty line, and says that there are more.
+/// Prints some rows below an empty line, and the number of rows left out.
 fn print_rows<R: Row>(format: &Format, name: &str, mut rows: Vec<R>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());

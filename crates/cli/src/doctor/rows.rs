@@ -32,9 +32,9 @@ pub(super) struct LogRow {
 pub(super) struct SegmentRow {
     file: String,
     generation: u64,
-    /// `null` for what was overdue when it was written.
+    /// `null` for tasks that were overdue when the segment was written.
     due_from: Option<String>,
-    /// The first instant behind it.
+    /// The first instant after the segment's span.
     due_before: Option<String>,
     runs: Option<u64>,
     records: u64,
@@ -45,7 +45,7 @@ pub(super) struct SegmentRow {
     due: String,
 }
 
-/// Something that is wrong.
+/// A problem that was found.
 #[derive(Serialize)]
 pub(super) struct ProblemRow {
     pub(super) file: String,
@@ -100,10 +100,10 @@ impl From<&Problem> for ProblemRow {
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// A stretch of time as short as it can be told: an hour, a day, or some days.
+/// The shortest text for a time span: an hour, a day, or some days.
 fn due(from: i64, before: i64) -> String {
     let (first, end, last) = (time::format(from), time::format(before), time::format(before - 1));
-    // A day has ten characters, and its hours and minutes stand behind the `T`.
+    // The date has ten characters; hours and minutes follow the `T`.
     match before - from {
         HOUR_MS => format!("{} {}-{}", &first[..10], &first[11..16], &end[11..16]),
         DAY_MS => first[..10].to_owned(),

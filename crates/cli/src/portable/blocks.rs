@@ -5,7 +5,8 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use tickwheel_api::{ExportEnd, ExportLine};
 
-/// Passes lines on in blocks. What stands behind the last cursor line is held back, so that a broken connection leaves nothing of a block behind.
+/// Passes lines on in blocks. Lines after the last cursor line are held back, so that a broken connection leaves no
+/// partial block.
 ///
 /// Memory: one block, which is a page of tasks.
 #[derive(Debug)]
@@ -13,15 +14,15 @@ pub(crate) struct Blocks<W> {
     out: W,
     /// Lines since the last cursor line, and the beginning of the next one.
     block: Vec<u8>,
-    /// From here on no line end was looked for.
+    /// The position from which on no line end was looked for.
     scanned: usize,
-    /// Where the line begins that is not whole yet.
+    /// The start of the incomplete line.
     line: usize,
     cursor: Option<String>,
     end: Option<ExportEnd>,
     /// Task lines that were passed on.
     tasks: u64,
-    /// Those of the block.
+    /// Task lines in the current block.
     in_block: u64,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct Blocks<W> {
 const WRITE: &str = "write the export";
 
 impl<W: Write> Blocks<W> {
-    /// Blocks that go to `out`; with `cursor` behind those that are there already.
+    /// Writes blocks to `out`; with `cursor`, behind the blocks that are there already.
     pub(crate) fn new(out: W, cursor: Option<String>) -> Self {
         Self { out, block: Vec::new(), scanned: 0, line: 0, cursor, end: None, tasks: 0, in_block: 0 }
     }
@@ -37,7 +38,7 @@ impl<W: Write> Blocks<W> {
     /// Takes bytes of the export.
     ///
     /// # Errors
-    /// A line that is no line of an export where it has to be one, and what `out` says.
+    /// A line of another kind stands in place of a cursor or end line, or `out` fails.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.block.extend_from_slice(bytes);
         while let Some(found) = self.block[self.scanned..].iter().position(|byte| *byte == b'\n') {
@@ -70,31 +71,31 @@ impl<W: Write> Blocks<W> {
         Ok(true)
     }
 
-    /// The connection broke: the export goes on behind the last cursor line.
+    /// Drops the incomplete block after a broken connection: the export goes on behind the last cursor line.
     pub(crate) fn drop_rest(&mut self) {
         self.block.clear();
         (self.scanned, self.line, self.in_block) = (0, 0, 0);
     }
 
-    /// Where the export goes on.
+    /// The cursor with which the export goes on.
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 
-    /// The counts of the last line, once it has come.
+    /// The counts of the `end` line, once it came.
     pub(crate) fn end(&self) -> Option<ExportEnd> {
         self.end
     }
 
-    /// How many tasks were passed on, live and dead ones.
+    /// The number of tasks passed on, live and dead.
     pub(crate) fn tasks(&self) -> u64 {
         self.tasks
     }
 
-    /// What the blocks went to, with all of them written.
+    /// Flushes all blocks and returns the writer.
     ///
     /// # Errors
-    /// What it says.
+    /// The writer fails.
     pub(crate) fn finish(mut self) -> Result<W> {
         self.out.flush().context(WRITE)?;
         Ok(self.out)

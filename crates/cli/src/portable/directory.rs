@@ -1,4 +1,4 @@
-//! A data directory without a server.
+//! Access to a data directory without a server.
 
 use std::future::Future;
 use std::path::Path;
@@ -8,17 +8,17 @@ use tickwheel_queue::{OpenError, Queue, StoreError, Timestamp};
 
 use crate::output::say;
 
-/// Which clock a directory is opened with that is not there yet.
+/// The clock for a directory that does not exist yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Clock {
     Real,
     Virtual,
 }
 
-/// Opens the queue of a directory by the clock that it lives by. A server that runs on it keeps it locked.
+/// Opens the queue of a directory with the directory's own clock. A server that runs on it keeps it locked.
 ///
 /// # Errors
-/// It is not there, or cannot be opened.
+/// The directory does not exist, or cannot be opened.
 pub(crate) fn open(directory: &Path) -> Result<Queue> {
     if !directory.is_dir() {
         bail!("{} is no data directory", directory.display());
@@ -26,15 +26,15 @@ pub(crate) fn open(directory: &Path) -> Result<Queue> {
     open_or_make(directory, Clock::Real)
 }
 
-/// The same; one that is not there, or is empty, is made with this clock.
+/// Opens the queue of a directory like [`open`]. A directory that is missing or empty is made with this clock.
 ///
 /// # Errors
-/// It cannot be opened.
+/// The directory cannot be opened.
 pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
         say(&format!("warning: {warning}"));
     }
-    // A virtual clock stands where the directory left it.
+    // The directory knows the time of its virtual clock.
     let by = |clock| match clock {
         Clock::Real => Queue::options(),
         Clock::Virtual => Queue::options().virtual_clock_at(Timestamp::EPOCH),
@@ -50,10 +50,10 @@ pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
     Ok(queue)
 }
 
-/// Waits for what is done with a queue.
+/// Runs a queue operation to its end.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system refuses what the runtime needs.
 pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.context("failed to start")?.block_on(work))

@@ -1,4 +1,4 @@
-//! How far an export or an import has come, on stderr.
+//! Progress of an export or an import, on stderr.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use indicatif::{HumanBytes, HumanCount};
 
 use crate::output::say;
 
-/// The time between two words about it.
+/// The time between two messages.
 const APART: Duration = Duration::from_secs(2);
 
-/// Counts, and tells of it now and then.
+/// Reports progress at intervals.
 #[derive(Debug)]
 pub(crate) struct Progress {
     begun: Instant,
     told: Instant,
-    /// What was done with what, such as "tasks exported".
+    /// The unit of the count, such as "tasks exported".
     done: &'static str,
 }
 
@@ -23,7 +23,7 @@ impl Progress {
         Self { begun: Instant::now(), told: Instant::now(), done }
     }
 
-    /// So many are done by now.
+    /// Reports the count, if the last message is old enough.
     pub(crate) fn at(&mut self, count: u64) {
         if self.told.elapsed() >= APART {
             self.told = Instant::now();
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// A line about it: how many, how fast, and how much memory this program took at most.
+    /// A line with the count, the rate, and the peak memory of this program.
     pub(crate) fn told(&self, count: u64) -> String {
         let seconds = self.begun.elapsed().as_secs_f64();
         let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -42,7 +42,7 @@ impl Progress {
     }
 }
 
-/// The most memory that this process has had so far, where the system tells.
+/// The peak memory of this process (bytes), where the system tells it.
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -7,19 +7,19 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use tickwheel_api::{ExportEnd, ExportHeader, ExportLine};
 
-/// A line has at most this many bytes: far beyond what any export writes.
+/// The limit of a line (bytes): far above any line of an export.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Reads a file line by line, and counts what stands there. Memory: one line.
+/// Reads a file line by line, and counts its records. Memory: one line.
 pub(crate) struct Reading {
     from: Box<dyn BufRead>,
     /// The header, as it stands in the file.
     pub(crate) head: Vec<u8>,
-    /// What it says.
+    /// The parsed header.
     pub(crate) header: ExportHeader,
-    /// The number of the line that comes next.
+    /// The number of the next line.
     next: u64,
-    /// What was counted, those that were passed over included.
+    /// The counts so far, with the lines that the import skipped.
     counted: ExportEnd,
     end: Option<ExportEnd>,
 }
@@ -28,7 +28,7 @@ impl Reading {
     /// Opens the file, or stdin for `-`, and reads its header.
     ///
     /// # Errors
-    /// It cannot be read, or is no export.
+    /// The file cannot be read, or is no export.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let from: Box<dyn BufRead> = if path.as_os_str() == "-" {
             Box::new(BufReader::with_capacity(1 << 20, io::stdin()))
@@ -52,7 +52,7 @@ impl Reading {
     /// The next line that is not blank, with its number; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or stands behind the end.
+    /// The line cannot be read, or stands behind the end line.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
         loop {
             let number = self.next;
@@ -72,7 +72,7 @@ impl Reading {
         }
     }
 
-    /// Counts a line by how it begins. One that is written in another way is read.
+    /// Counts a line by its first characters. A line in another spelling is parsed.
     fn count(&mut self, line: &[u8]) {
         let begins = |word: &str| line.starts_with(word.as_bytes());
         match () {
@@ -83,21 +83,21 @@ impl Reading {
             () => match ExportLine::parse(line) {
                 Ok(ExportLine::End(end)) => self.end = Some(end),
                 Ok(other) => self.counted.count(&other),
-                // Whoever imports it says what is wrong.
+                // The import reports the error of this line.
                 Err(_) => {}
             },
         }
     }
 
-    /// The number of the line that would come next.
+    /// The number of the next line.
     pub(crate) fn next_line(&self) -> u64 {
         self.next
     }
 
-    /// Whether the file is whole, once all of it was read.
+    /// Checks that the file is whole, after all of it was read.
     ///
     /// # Errors
-    /// It has no end, or not as many lines as that says.
+    /// The file has no end line, or other counts than the end line says.
     pub(crate) fn check_whole(&self) -> Result<()> {
         match self.end {
             None => {
@@ -129,7 +129,7 @@ fn line(from: &mut impl BufRead, number: u64) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Counts in words.
+/// The counts as text.
 pub(crate) fn told(counts: ExportEnd) -> String {
     let ExportEnd { queues, tasks, dead, schedules } = counts;
     format!("{tasks} tasks, {dead} dead ones, settings of {queues} queues, {schedules} schedules")

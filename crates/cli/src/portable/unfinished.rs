@@ -1,4 +1,4 @@
-//! A file that has its name only when it is whole.
+//! A file that gets its name only when it is whole.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tickwheel_api::ExportLine;
 
-/// A search for the last cursor line reads this much at a time, from the end on. A block of an export is not longer than some pages of 4 MiB.
+/// The step of the search for the last cursor line, from the end on (bytes). A block of an export has at most some
+/// pages of 4 MiB.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// `FILE.unfinished`, until it is `FILE`.
+/// The file as `FILE.unfinished`, until it becomes `FILE`.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     file: BufWriter<File>,
@@ -19,10 +20,10 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// A new file, for its owner alone.
+    /// Makes a new file that only its owner can read.
     ///
     /// # Errors
-    /// One of the two names is taken; the system says no.
+    /// One of the two names is taken, or the system refuses.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let unfinished = beside(path);
         check_free(path)?;
@@ -37,10 +38,11 @@ impl Unfinished {
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), unfinished, path: path.to_owned() })
     }
 
-    /// The file of an export that was interrupted, cut behind its last whole cursor line, and the text of that one.
+    /// Opens the file of an interrupted export, cut behind its last whole cursor line. Also returns the text of this
+    /// cursor.
     ///
     /// # Errors
-    /// There is no such file, or no whole cursor line in it; the name that it gets at last is taken.
+    /// There is no such file, it has no whole cursor line, or the final name is taken.
     pub(crate) fn resume(path: &Path) -> Result<(Self, String)> {
         check_free(path)?;
         let unfinished = beside(path);
@@ -60,15 +62,15 @@ impl Unfinished {
         Ok((Self { file, unfinished, path: path.to_owned() }, cursor))
     }
 
-    /// What the file is called until it is whole.
+    /// The name of the file until it is whole.
     pub(crate) fn name(&self) -> &Path {
         &self.unfinished
     }
 
-    /// It is whole: it is synced and gets its name.
+    /// Syncs the whole file and gives it its name.
     ///
     /// # Errors
-    /// The system says no.
+    /// The system refuses.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = || format!("failed to finish {}", self.path.display());
         self.file.flush().and_then(|()| self.file.get_ref().sync_all()).with_context(failed)?;
@@ -90,10 +92,11 @@ impl Write for Unfinished {
     }
 }
 
-/// Removes what an export left that had nothing to write, so that the next one begins anew; whether there was such a file.
+/// Removes the file of an export that wrote nothing, so that the next export begins anew. True if there was such a
+/// file.
 ///
 /// # Errors
-/// The system says no.
+/// The system refuses.
 pub(crate) fn remove_empty(path: &Path) -> Result<bool> {
     let unfinished = beside(path);
     let is_empty = fs::metadata(&unfinished).is_ok_and(|found| found.len() == 0);
@@ -104,7 +107,7 @@ pub(crate) fn remove_empty(path: &Path) -> Result<bool> {
     Ok(is_empty)
 }
 
-/// Nothing is written over.
+/// Refuses to overwrite a file.
 fn check_free(path: &Path) -> Result<()> {
     if path.exists() {
         bail!("{} is there already; take it away, or choose another name", path.display());
@@ -118,7 +121,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Payloads are nobody else's business.
+/// The options of a file for its owner alone, because it holds payloads.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -130,7 +133,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Where the last whole cursor line ends, and what it says.
+/// The end of the last whole cursor line, and its cursor.
 fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
     const WORD: &[u8] = b"{\"cursor\":";
     let length = file.seek(SeekFrom::End(0))?;
@@ -141,7 +144,7 @@ fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
         file.seek(SeekFrom::Start(from))?;
         let mut piece = vec![0; usize::try_from(read).expect("1 MiB at most")];
         file.read_exact(&mut piece)?;
-        // A line may stand over the edge of two pieces: what was read before is kept up to its first line end.
+        // A line may cross the edge of two pieces: of the later piece, the part up to its first line end is kept.
         piece.extend_from_slice(&tail);
         let mut end = piece.len();
         while let Some(at) = piece[..end].iter().rposition(|byte| *byte == b'\n') {
@@ -214,7 +217,7 @@ mod tests {
         let told = Unfinished::resume(&path).expect_err("nothing is written over").to_string();
         assert!(told.contains("is there already"), "{told}");
         assert!(!remove_empty(&path).expect("left alone") && beside(&path).exists(), "it is not empty");
-        // It came while the export was under way.
+        // Another file took the name during the export.
         fs::remove_file(&path).expect("removed");
         let (file, _) = Unfinished::resume(&path).expect("resumed");
         fs::write(&path, "another").expect("written");

@@ -1,8 +1,8 @@
-//! The command that goes on with an import that stopped, as a shell takes it.
+//! The command that resumes an import that stopped, in shell syntax.
 
 use std::path::Path;
 
-/// The words of a command, quoted where a shell would read them otherwise.
+/// The words of a command, quoted where a shell needs it.
 #[derive(Debug)]
 pub(crate) struct Words(Vec<String>);
 
@@ -28,7 +28,7 @@ impl Words {
         self.option(name, &path.display().to_string());
     }
 
-    /// All of it in one line.
+    /// The command in one line.
     pub(crate) fn line(&self) -> String {
         self.0.join(" ")
     }

@@ -1,4 +1,4 @@
-//! What was salvaged, for people and for programs.
+//! The result of a salvage, for people and for programs.
 
 mod progress;
 mod report;

@@ -1,16 +1,16 @@
-//! What is said while it takes long.
+//! Messages during a long salvage.
 
 use indicatif::HumanBytes;
 use tickwheel_queue::backup::Progress;
 
 use crate::output::say;
 
-/// From this many bytes on it is said how far the reading has come.
+/// From this number of bytes on, the progress of reading is reported.
 const BYTES_LONG: u64 = 256 << 20;
-/// From this many tasks on it is said how far the writing has come.
+/// From this number of tasks on, the progress of writing is reported.
 const TASKS_LONG: u64 = 500_000;
 
-/// Says each tenth of what takes long.
+/// Reports each tenth of a long operation.
 #[derive(Default)]
 pub(crate) struct Talk {
     read: u64,

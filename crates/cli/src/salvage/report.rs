@@ -1,4 +1,4 @@
-//! The report as a whole.
+//! The whole report.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,11 +11,11 @@ use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, RuleName, 
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
-/// Losses that people are shown, and tasks of each.
+/// The number of losses that people are shown, and of tasks in each list.
 const LOSSES_MAX: usize = 20;
 const TASKS_MAX: usize = 20;
 
-/// What became of a directory, as it is printed.
+/// The result of a salvage, as it is printed.
 #[derive(Serialize)]
 pub(crate) struct Report {
     directory: String,
@@ -30,10 +30,10 @@ pub(crate) struct Report {
     ended: u64,
     queues: Vec<QueueRow>,
     may_hold_ended_tasks: bool,
-    /// `null` if that cannot be told.
+    /// `null` if the number is unknown.
     ended_tasks_max: Option<u64>,
     superseded_tasks: u64,
-    /// Those tasks, at most 10,000.
+    /// The superseded tasks, at most 10,000.
     superseded: Vec<SupersededRow>,
     mended: Vec<Mended>,
     unreadable: Vec<Unreadable>,
@@ -88,9 +88,9 @@ struct LossRow {
 
 #[derive(Serialize)]
 struct RuleRow {
-    /// `null`: it is about a job.
+    /// `null`: the rule belongs to a job.
     queue: Option<String>,
-    /// `null`: it is about the settings of the queue, or about a job.
+    /// `null`: the rule belongs to the settings of the queue, or to a job.
     schedule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<u64>,
@@ -168,7 +168,7 @@ impl Report {
         }
     }
 
-    /// Prints it: one object as JSON, or a page for people.
+    /// Prints the report: one object as JSON, or a page for people.
     ///
     /// # Errors
     /// Stdout cannot be written.
@@ -195,7 +195,7 @@ impl Report {
         lines
     }
 
-    /// What was read, and what the new directory has.
+    /// Lines about the data that was read, and about the new directory.
     fn found(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = |name: &str, text: String| lines.push(format!("{name:<14}{text}"));
@@ -218,7 +218,7 @@ impl Report {
         lines
     }
 
-    /// What is lost, and what comes next.
+    /// Lines about the losses, and about the next steps.
     fn told(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = |name: &str, text: String| lines.push(format!("{name:<14}{text}"));
@@ -351,7 +351,7 @@ impl LossRow {
         format!("{file}, bytes {from} {to} ({unit}): {what}")
     }
 
-    /// What the loss means, a sentence each.
+    /// The effects of the loss, a sentence each.
     fn effects(&self) -> Vec<String> {
         let tasks = match self.tasks_max {
             Some(0) => "no task is lost here".to_owned(),
