@@ -56,14 +56,14 @@ pub(crate) struct Backup {
 
 /// The time between two looks at a backup.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// So many looks in a row may find no server: one that is started anew is gone for a moment.
+/// The number of looks in a row that may find no server: a server that restarts is gone for a moment.
 const SILENT_LOOKS_MAX: u32 = 25;
 
 impl Backup {
-    /// Copies, or has a server copy.
+    /// Copies a directory, or has a server make a backup.
     ///
     /// # Errors
-    /// What is wrong with either place; no server, or a refusal; the backup is not whole.
+    /// The directory or the target is not usable; there is no server, or it refuses; the backup is not whole.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let (Some(directory), Some(to)) = (&self.directory, &self.to) {
             warn_of_others(directory);
@@ -109,7 +109,7 @@ fn failed(backup: &BackupBody) -> Result<ExitCode> {
     }
 }
 
-/// Waits for the end of a backup, and says how it goes.
+/// Waits for the end of a backup, and reports its progress.
 fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
     let (mut last, mut said, mut silent) = (begun, String::new(), 0);
     while last.state == BackupState::Running {
@@ -132,13 +132,13 @@ fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
     Ok(last)
 }
 
-/// Whether the next look would get the same answer. The token has no right to it (401, 403), or the server was restarted and does not know the
-/// backup (404). A busy or stopping server (429, 503) may answer the next look.
+/// Whether the next look would get the same answer: the token has no right to it (401, 403), or the server was
+/// restarted and does not know the backup (404). A busy or stopping server (429, 503) may answer the next look.
 fn is_final(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 401 | 403 | 404))
 }
 
-/// How far it is, in steps of a tenth.
+/// The progress of a backup, in steps of a tenth.
 fn progress(backup: &BackupBody) -> String {
     let BackupBody { id, name, phase, bytes, bytes_done, .. } = backup;
     let phase = phase.map_or("waiting", |phase| phase.name());
@@ -175,7 +175,8 @@ impl Row for &BackupBody {
     }
 }
 
-/// Says which acknowledged calls a backup has. Without durability (`--ack memory`) the last ones before its instant may be missing.
+/// The text about acknowledged calls in a backup. Without durability (`--ack memory`) the last ones before its instant
+/// may be missing.
 pub(crate) fn has_since(as_of: &str, ack: Option<Durability>) -> String {
     match ack {
         Some(Durability::Memory) => format!(
@@ -191,14 +192,14 @@ fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Says it if others may change what is copied.
+/// Warns if other users may change the files that are copied.
 pub(super) fn warn_of_others(directory: &Path) {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
         say(&format!("warning: {warning}"));
     }
 }
 
-/// What was copied, in some lines.
+/// A summary of the copy, in some lines.
 pub(super) fn told(report: BackupReport, to: &Path) -> String {
     let BackupReport { files, bytes, as_of, ack, tasks, dead, queues, ended, checked_bytes, .. } = report;
     let files = counted(files, "file");

@@ -10,7 +10,7 @@ use tickwheel_server::{BackupPlan, events};
 
 use crate::values;
 
-/// Where backups go, how often one is made, how many stay.
+/// The place of backups, the time between two, and the number that stay.
 #[derive(Args, Debug)]
 pub(crate) struct BackupOptions {
     /// Where backups of the running server go: a directory of its own, outside of the data directory, made if it is not there
@@ -32,10 +32,10 @@ pub(crate) struct BackupOptions {
 }
 
 impl BackupOptions {
-    /// What they ask for.
+    /// The plan that the options describe.
     ///
     /// # Errors
-    /// There is a schedule and no place.
+    /// There is a schedule for backups, but no directory.
     pub(crate) fn plan(&self) -> Result<Option<BackupPlan>> {
         let Some(directory) = self.backup_dir.clone() else {
             if self.backup_every.is_some() || self.backup_keep.is_some() {
@@ -49,7 +49,7 @@ impl BackupOptions {
         Ok(Some(BackupPlan { directory, every, keep: self.backup_keep.and_then(NonZeroUsize::new) }))
     }
 
-    /// Warns of what may not be meant.
+    /// Warns of options that have no effect.
     pub(crate) fn warn(&self, in_memory: bool) {
         if in_memory && self.backup_dir.is_some() {
             tracing::warn!(

@@ -16,15 +16,15 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Tasks of a batch, of a lease and of an ack: as many as one lease takes.
+/// The number of tasks in a batch, a lease and an ack: the maximum of one lease.
 const PART: u64 = 1_000;
-/// From the first put of the second part until its first task is due: the puts have to be through by then.
+/// The time from the first put of the second part until its first task is due: all puts have to end within it.
 const LEAD: Duration = Duration::from_secs(3);
-/// Nothing is waited for longer.
+/// The longest span (ms).
 const SPAN_MS_MAX: u64 = 60_000;
-/// The longest wait of a worker for a task: longer than any span.
+/// The longest wait of a worker for a task (ms): no span is longer.
 const WAIT_MS: u64 = 60_000;
-/// No task may be this late. If one is, another worker has it.
+/// The limit for the lateness of a task. A later one was taken by another worker.
 const LATE_MAX: Duration = Duration::from_secs(60);
 
 /// Measure a running server: how many tasks it takes and hands out in a second, and how late they come
@@ -34,7 +34,7 @@ const LATE_MAX: Duration = Duration::from_secs(60);
 /// run it where the server runs. Beside it stands what a sleep of this machine is late by. All tasks are gone at the end.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-// The other door has an address of its own.
+// `bench beanstalk` has an address of its own, so these options are not global here.
 #[command(
     mut_arg("server", |arg| arg.global(false)),
     mut_arg("token_file", |arg| arg.global(false)),
@@ -73,7 +73,7 @@ pub(crate) struct Bench {
     door: Option<DoorToMeasure>,
 }
 
-/// Another door than that of HTTP.
+/// A door other than HTTP.
 #[derive(Subcommand, Debug)]
 enum DoorToMeasure {
     Beanstalk(Box<BenchBeanstalk>),
@@ -88,10 +88,10 @@ struct Figure {
 }
 
 impl Bench {
-    /// Measures and prints.
+    /// Measures and prints the figures.
     ///
     /// # Errors
-    /// No server, a refusal, or another worker is at work on the queue.
+    /// There is no server, it refuses, or another worker works on the queue.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(DoorToMeasure::Beanstalk(bench)) = self.door {
             return bench.run();
@@ -133,7 +133,7 @@ impl Bench {
         Ok(figures)
     }
 
-    /// How many tasks all clients together get through in a second. Each takes parts until there are no more.
+    /// The number of tasks per second that all clients handle together. Each takes parts until none is left.
     fn rate(
         &self,
         what: &'static str,
@@ -189,7 +189,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Leases and acks: when the tasks came, and when they were due, ms.
+    /// Leases and acks tasks. Returns the instant at which they came, and the instants at which they were due (ms).
     fn work(&self, client: &Client, max: usize) -> Result<(Duration, Vec<i64>)> {
         let lease = LeaseBody { max, wait_ms: WAIT_MS, ..LeaseBody::default() };
         let tasks = client.lease(&self.queue, &lease)?;
@@ -205,7 +205,7 @@ impl Bench {
         Ok((now, due))
     }
 
-    /// How late each task came, and how late sleeps of the same time woke.
+    /// The lateness of each task, and the lateness of sleeps of the same duration.
     fn lateness(&self, client: &Client) -> Result<[Vec<Duration>; 2]> {
         let now_ms = since_1970()?.as_millis();
         let first =

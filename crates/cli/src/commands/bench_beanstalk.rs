@@ -30,7 +30,7 @@ pub(crate) struct BenchBeanstalk {
     /// Another server, to stand beside it
     #[arg(long, value_name = "HOST:PORT", value_parser = values::host_and_port)]
     vs: Option<String>,
-    /// What is measured
+    /// The operation to measure
     #[arg(long, value_enum, default_value_t = Mode::Put)]
     mode: Mode,
     /// How many connections
@@ -61,7 +61,7 @@ pub(crate) struct BenchBeanstalk {
     format: Format,
 }
 
-/// What the rounds of one server came to: the median of each figure.
+/// The result of one server: the median of each figure over its rounds.
 #[derive(Serialize)]
 struct Line {
     server: String,
@@ -73,16 +73,17 @@ struct Line {
     p99_ms: f64,
     p999_ms: f64,
     max_ms: f64,
-    /// This server's rate by that of the first in the round before, the median; `None` of the first.
+    /// The first server's rate divided by this one's in the same round: the smallest value, the median and the largest.
+    /// `None` for the first server.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<[f64; 3]>,
 }
 
 impl BenchBeanstalk {
-    /// Measures and prints.
+    /// Measures and prints the figures.
     ///
     /// # Errors
-    /// No server, or an answer that was not to come.
+    /// There is no server, or an answer is unexpected.
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.mode {
             Mode::Lateness if !self.connections.is_multiple_of(2) => Cli::misused(
@@ -116,7 +117,7 @@ impl BenchBeanstalk {
             format!("{}:{}", self.host, self.port)
         };
         let servers: Vec<String> = std::iter::once(first).chain(self.vs).collect();
-        // One that is not there is not found out after minutes.
+        // A missing server is found at once, and not after minutes of rounds.
         servers.iter().try_for_each(|server| greet(server))?;
         let mut rounds: Vec<Vec<Round>> = servers.iter().map(|_| Vec::new()).collect();
         let tube = format!("tickwheel-bench-{}", std::process::id());
@@ -157,7 +158,7 @@ fn line(server: String, mode: Mode, rounds: &[Round], beside: Option<&[Round]>) 
     }
 }
 
-/// The smallest, the one in the middle, and the largest.
+/// The smallest value, the median, and the largest value.
 fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

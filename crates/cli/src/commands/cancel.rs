@@ -29,10 +29,10 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    /// Sends it and prints the outcome.
+    /// Sends the cancel and prints the outcome.
     ///
     /// # Errors
-    /// No server, or another version.
+    /// There is no server, or the task has another version.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Some(key) = self.which.key("cancel") else { return self.many() };
         let Which { queue, if_match, revoke, remote, format, .. } = self.which;
@@ -48,7 +48,7 @@ impl Cancel {
         Ok(ExitCode::FAILURE)
     }
 
-    /// All that the filter finds.
+    /// Cancels all tasks that the filter finds.
     fn many(self) -> Result<ExitCode> {
         let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
         let client = remote.client()?;

@@ -24,7 +24,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Prints them.
+    /// Prints the script.
     ///
     /// # Errors
     /// Stdout cannot be written.

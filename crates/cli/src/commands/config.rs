@@ -28,7 +28,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Prints or checks.
+    /// Prints the page, or checks a file.
     ///
     /// # Errors
     /// The file is not in order.

@@ -17,7 +17,7 @@ use crate::demo;
 pub(crate) struct Demo {}
 
 impl Demo {
-    /// Plays it.
+    /// Runs the demo.
     ///
     /// # Errors
     /// The server does not start, or Ctrl-C was pressed.

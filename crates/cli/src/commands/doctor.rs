@@ -34,7 +34,7 @@ pub(crate) struct Doctor {
 }
 
 impl Doctor {
-    /// Examines and prints.
+    /// Examines the directory and prints the report.
     ///
     /// # Errors
     /// There is no such directory.

@@ -40,10 +40,10 @@ pub(crate) struct Resume {
 }
 
 impl Drain {
-    /// Tells the server and prints its state.
+    /// Drains the server and prints its state.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         self.format.print([self.remote.client()?.drain_server()?])?;
         Ok(ExitCode::SUCCESS)
@@ -51,10 +51,10 @@ impl Drain {
 }
 
 impl Resume {
-    /// Tells the server and prints its state.
+    /// Ends the drain and prints the server's state.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         self.format.print([self.remote.client()?.resume_server()?])?;
         Ok(ExitCode::SUCCESS)

@@ -21,9 +21,9 @@ use crate::portable::unfinished::{self, Unfinished};
 use crate::remote::Remote;
 use crate::values;
 
-/// An export that gets no further is asked for again this often.
+/// The number of tries without progress before the export fails.
 const TRIES: u32 = 3;
-/// The time before it is asked for again.
+/// The wait before the next try.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Write all tasks, dead tasks, settings and schedules as lines of JSON
@@ -59,7 +59,7 @@ impl Export {
     /// Writes the lines.
     ///
     /// # Errors
-    /// What is wrong with either side.
+    /// The source or the target fails.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let is_stdout = self.output.as_os_str() == "-";
         if is_stdout && self.resume {
@@ -125,7 +125,7 @@ impl Export {
         written
     }
 
-    /// Reads the answer of a server. Where that breaks off, it is asked again from the last whole page on.
+    /// Reads the answer of a server. If it breaks off, the server is asked again from the last whole page on.
     fn copy_server<W: Write>(
         &self,
         client: &Client,
@@ -161,7 +161,7 @@ fn is_for_good(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 400..=428 | 430..=499))
 }
 
-/// Reads one answer; what broke it off, if something did.
+/// Reads one answer. Returns the error that broke it off, if there was one.
 fn read_to_end<W: Write>(
     answer: &mut impl std::io::Read,
     blocks: &mut Blocks<W>,

@@ -35,10 +35,10 @@ pub(crate) struct Extend {
 }
 
 impl Extend {
-    /// Sends them and prints what became of each.
+    /// Sends the tokens and prints the result of each.
     ///
     /// # Errors
-    /// No server.
+    /// There is no server.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         tokens::settle(&self.format, self.tokens, |tokens| {

@@ -12,8 +12,9 @@ use crate::values;
 
 /// Show how many tasks fall due when
 ///
-/// Of a queue or of all. Buckets without any are left out; their edges are multiples of a bucket since 1970, in UTC. What counts are tasks that are
-/// there: not those that a schedule will put, nor the later instants of a timeline, nor what is ready or dead by now.
+/// For a queue or for all. Empty buckets are left out; their edges are multiples of a bucket since 1970, in UTC. Only
+/// tasks that exist are counted: not those that a schedule will put, nor the later instants of a timeline, nor tasks
+/// that are ready or dead by now.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -36,13 +37,13 @@ pub(crate) struct Forecast {
     format: Format,
 }
 
-/// A bucket, and the most that any has.
+/// A bucket, and the largest count of any bucket.
 struct Line {
     bucket: BucketBody,
     most: u64,
 }
 
-/// The length of the longest bar, in characters.
+/// The length of the longest bar (characters).
 const BAR_MAX: u64 = 40;
 
 impl Row for Line {
@@ -61,10 +62,10 @@ impl Row for Line {
 }
 
 impl Forecast {
-    /// Asks and prints.
+    /// Asks the server and prints the forecast.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Self { queue, bucket: bucket_ms, span: span_ms, remote, format } = self;
         let query = ForecastQuery { queue, bucket_ms, span_ms };

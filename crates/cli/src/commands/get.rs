@@ -30,10 +30,10 @@ pub(crate) struct Get {
 }
 
 impl Get {
-    /// Asks for it and prints it.
+    /// Asks for the task and prints it.
     ///
     /// # Errors
-    /// No server, or no such task.
+    /// There is no server, or no such task.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let task = self.remote.client()?.get(&self.queue, &self.key)?;
         self.format.print([task])?;

@@ -16,9 +16,9 @@ use crate::portable::reading::Reading;
 use crate::portable::way_on::Words;
 use crate::remote::Remote;
 
-/// Lines in one request: as many as a server takes, the header not counted.
+/// The number of lines in one request: the server's limit, without the header.
 const LINES_MAX: usize = 10_000;
-/// 16 MiB in one request, or one line that is longer.
+/// The limit of one request (bytes): 16 MiB. A single longer line is sent alone.
 const REQUEST_BYTES: usize = 16 << 20;
 
 /// Take the lines of `tickwheel export` in
@@ -37,7 +37,7 @@ pub(crate) struct Import {
     /// The file, or - for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What to do about tasks, settings and schedules that are there already
+    /// How to treat tasks, settings and schedules that exist already
     #[arg(long, value_enum, default_value = "refuse")]
     existing: OnExisting,
     /// With replace: take a task out of a worker's hands if it is leased
@@ -79,7 +79,7 @@ impl From<OnExisting> for Existing {
     }
 }
 
-/// How far it has come.
+/// The progress of an import.
 #[derive(Debug, Default)]
 struct Done {
     counts: ImportCounts,
@@ -88,10 +88,10 @@ struct Done {
 }
 
 impl Import {
-    /// Takes the lines in.
+    /// Imports the lines.
     ///
     /// # Errors
-    /// What stopped it, and how to go on.
+    /// The import stopped. The error says how to resume it.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if self.revoke && self.existing != OnExisting::Replace {
             bail!("--revoke is for --existing replace: nothing else takes a task out of a worker's hands");
@@ -113,7 +113,7 @@ impl Import {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What to say where it stopped before a line.
+    /// The error for an import that stopped before a line.
     fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         anyhow::anyhow!(
@@ -123,12 +123,13 @@ impl Import {
         )
     }
 
-    /// How to go on with this line: all that was given, so that it goes to the same place.
+    /// The command that resumes the import at this line. It repeats all options, so that the lines go to the same
+    /// place.
     fn way_on(&self, line: u64, existing: OnExisting) -> String {
         let mut words = Words::new(&["tickwheel", "import"]);
         match self.file.as_os_str() == "-" {
             true => words = Words::new(&[]),
-            // A name that begins with a dash is no option behind a folder.
+            // Behind a folder, a name that begins with a dash is no option.
             false if self.file.as_os_str().as_encoded_bytes().starts_with(b"-") => {
                 words.word(&format!("./{}", self.file.display()));
             }
@@ -157,7 +158,7 @@ impl Import {
         }
     }
 
-    /// Passes over the lines before the first.
+    /// Skips the lines before the first one to import.
     fn skip_ahead(&self, reading: &mut Reading) -> Result<Option<(u64, Vec<u8>)>> {
         loop {
             match reading.next()? {
@@ -223,7 +224,7 @@ impl Import {
             progress.at(importer.counts().total());
             next = match reading.next() {
                 Ok(next) => next,
-                // What was read goes in before it is said what is wrong.
+                // The lines read so far are imported before the error is reported.
                 Err(error) => {
                     importer.finish().await.map_err(told)?;
                     return Err(error);
@@ -247,7 +248,7 @@ impl Import {
             let first = *first;
             let mut body = reading.head.clone();
             let (mut last, mut lines) = (first, 0);
-            // Numbers go up by one within a request.
+            // A request holds consecutive lines only.
             while let Some((number, line)) = next.take_if(|(number, line)| {
                 let follows = *number == last + u64::from(lines > 0);
                 let fits = lines < LINES_MAX && (lines == 0 || body.len() + line.len() <= REQUEST_BYTES);

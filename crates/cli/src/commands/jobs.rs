@@ -44,10 +44,10 @@ struct Number {
 }
 
 impl Jobs {
-    /// Asks for them and prints them.
+    /// Asks for the jobs and prints them.
     ///
     /// # Errors
-    /// No server, or no such job.
+    /// There is no server, or no such job.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         let jobs = match self.verb {

@@ -41,10 +41,10 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Asks for them and prints them.
+    /// Leases tasks and prints them.
     ///
     /// # Errors
-    /// No server.
+    /// There is no server.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let body = LeaseBody { max: self.max, lease_ms: self.lease_ms, wait_ms: self.wait_ms };
         let client = self.remote.client()?;
@@ -60,7 +60,8 @@ impl Lease {
     }
 }
 
-/// Why nothing came though there may be something, if that can be said: a token that may lease need not have the right to look.
+/// The reason why no task came although some may exist. `None` if it is unknown: a token that may lease need not have
+/// the right to look.
 fn held_up(client: &Client, queue: &str) -> Option<String> {
     let seen = client.queue(queue).ok()?;
     let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();

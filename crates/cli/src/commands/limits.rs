@@ -5,7 +5,7 @@ use tickwheel_server::{Config, Limits};
 
 use crate::values;
 
-/// The limits. A refusal names the one that was met.
+/// The limits. A refusal names the limit that was reached.
 #[derive(Args, Debug)]
 pub(crate) struct LimitOptions {
     /// Connections at one time, at both doors together
@@ -22,7 +22,7 @@ pub(crate) struct LimitOptions {
     /// Bodies above 16 KiB that are read at one time, each of up to 1 MiB
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES", default_value = "128", value_parser = values::places)]
     max_large_bodies: usize,
-    /// Of these, large bodies of one token; where there are no tokens, of one address of another machine
+    /// Large bodies that are read at one time for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES_PER_CALLER", default_value = "64", value_parser = values::places)]
     max_large_bodies_per_caller: usize,
     /// Batches that are open at one time; each takes up to 16 MiB of memory
@@ -30,7 +30,7 @@ pub(crate) struct LimitOptions {
     /// A batch that sends less than 1 KiB/s for 5 s gives its place to one that waits
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES", default_value = "32", value_parser = values::places)]
     max_batches: usize,
-    /// Of these, batches of one token; where there are no tokens, of one address of another machine
+    /// Batches that are open at one time for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_batches_per_caller: usize,
     /// Jobs under way: cancels, moves and purges of more than 10,000 tasks, which go on after their call was answered
@@ -38,7 +38,7 @@ pub(crate) struct LimitOptions {
     /// Four of them work at one time, in turns of 1,000 tasks; callers have their turns one after the other
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS", default_value = "64", value_parser = values::places)]
     max_jobs: usize,
-    /// Of these, jobs of one token; where there are no tokens, of one address of another machine
+    /// Jobs under way for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_jobs_per_caller: usize,
     /// Bytes of memory for the tubes that clients of beanstalkd watch; one connection has a quarter of it
@@ -86,7 +86,7 @@ mod tests {
             let words = [&["serve"], words].concat();
             Alone::try_parse_from(words).map(|alone| alone.limits.put_into(Config::new(Store::Memory)))
         };
-        // The environment of the test run may say something else.
+        // The environment of the test run may set other values.
         let options = Alone::try_parse_from(["serve"]).is_ok();
         assert!(options);
         let usual = of(&[

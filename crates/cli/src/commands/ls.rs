@@ -41,10 +41,10 @@ pub(crate) struct Ls {
 }
 
 impl Ls {
-    /// Reads page by page and prints.
+    /// Reads page by page and prints the tasks.
     ///
     /// # Errors
-    /// No server.
+    /// There is no server.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         let filter = self.filter.wanted();
@@ -58,7 +58,7 @@ impl Ls {
             let mut listing = Listing::new(&client, queue, filter.clone(), limit);
             while let Some(page) = listing.next_page()? {
                 if self.format.is_json() {
-                    // Printed as they come: a list may be longer than memory.
+                    // Pages are printed as they come: the list may be larger than the memory.
                     self.format.print(page)?;
                 } else {
                     tasks.extend(page);
@@ -86,7 +86,7 @@ struct Listing<'a> {
     query: ListQuery,
     left: usize,
     ended: bool,
-    /// Whether there was more than was asked for.
+    /// Whether the list goes on beyond the limit.
     has_more: bool,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Listing<'a> {
         Self { client, queue, query, left: limit, ended: false, has_more: false }
     }
 
-    /// The next page; it may be empty. `None`: there is no more, or no more is wanted.
+    /// The next page; it may be empty. `None`: the list ended, or the limit is reached.
     fn next_page(&mut self) -> Result<Option<Vec<TaskBody>>> {
         if self.ended {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Work on many tasks: what a server answers at once, or the job that does it.
+//! Operations on many tasks: a server answers at once, or a job does the work.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::output::{Format, Row, say};
 /// The time between two looks at a job.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What was found and done.
+/// The result of an operation on many tasks.
 #[derive(Debug)]
 pub(super) struct Many {
     pub(super) queue: String,
@@ -32,7 +32,7 @@ impl From<JobBody> for Many {
     }
 }
 
-/// Prints what was done. Of a job the progress is told until it is over; it goes on without us, too.
+/// Prints the result. The progress of a job is reported until its end; the job goes on without this process, too.
 pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, JobBody>) -> Result<ExitCode> {
     let mut job = match answered {
         Ok(many) => {
@@ -66,7 +66,7 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
 }
 
 impl Many {
-    /// Whether it is done for all that were found, and a word if not.
+    /// Success if all found tasks were changed. Otherwise the reason is printed.
     fn settled(&self) -> ExitCode {
         if self.dry_run || self.matched == self.done {
             return ExitCode::SUCCESS;
@@ -88,7 +88,7 @@ impl Many {
     }
 }
 
-/// A reason in words, behind a number of tasks.
+/// A reason as text, to follow a number of tasks.
 fn said(reason: &str) -> &str {
     match reason {
         "leased" => "are in workers' hands (--revoke takes them away)",
@@ -127,7 +127,7 @@ impl Row for Many {
     }
 }
 
-/// What was left as it is, in a cell of a table.
+/// The skipped tasks by reason, in a cell of a table.
 pub(super) fn skipped_cell(skipped: SkippedBody) -> String {
     let reasons = skipped.reasons();
     reasons.iter().map(|(reason, tasks)| format!("{tasks} {reason}")).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The commands, one file each: its arguments, its help, and what it does.
+//! The commands, one file each: its arguments, its help, and its action.
 
 pub(crate) mod ack;
 pub(crate) mod backup;

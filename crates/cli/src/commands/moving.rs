@@ -55,10 +55,10 @@ impl To {
 }
 
 impl Move {
-    /// Sends it and prints the task, or how many there were.
+    /// Sends the move and prints the task, or the number of tasks.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Some(key) = self.which.key("move") else { return self.many() };
         let Which { queue, if_match: version, revoke, remote, format, .. } = self.which;
@@ -67,7 +67,7 @@ impl Move {
             MoveTo::After(ms) => (Due::After(ms), version),
             MoveTo::At(ms) => (Due::At(ms), version),
             MoveTo::By(ms) => {
-                // From the time that the task has now: no other change may come between.
+                // The shift counts from the task's present time, so no other change may come in between.
                 let task = client.get(&queue, &key)?;
                 let at_ms = task.due_at_ms.saturating_add(ms).clamp(0, INSTANT_MS_MAX);
                 (Due::At(at_ms), version.or(Some(task.version)))
@@ -79,7 +79,7 @@ impl Move {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// All that the filter finds.
+    /// Moves all tasks that the filter finds.
     fn many(self) -> Result<ExitCode> {
         let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
         let client = remote.client()?;

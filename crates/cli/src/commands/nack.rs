@@ -38,10 +38,10 @@ pub(crate) struct Nack {
 }
 
 impl Nack {
-    /// Sends them and prints what became of each.
+    /// Sends the tokens and prints the result of each.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         tokens::settle(&self.format, self.tokens, |tokens| {

@@ -33,7 +33,7 @@ pub(crate) struct Next {
     /// How many, up to 1000
     #[arg(long, value_name = "N", default_value = "5", value_parser = values::lease_max)]
     count: usize,
-    /// Those after this time, RFC 3339 or milliseconds since 1970 [default: now]
+    /// Only instants after this time, RFC 3339 or milliseconds since 1970 [default: now]
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     after: Option<i64>,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// Prints them.
+    /// Prints the instants.
     ///
     /// # Errors
-    /// The expression or the zone cannot be used.
+    /// The expression or the zone is not valid.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let cron = match Cron::parse(&self.cron, &self.tz) {
             Ok(cron) => cron,

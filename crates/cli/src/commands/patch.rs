@@ -37,7 +37,7 @@ pub(crate) struct Patch {
     format: Format,
 }
 
-/// Which task, and on what condition it is changed.
+/// The task, and the conditions for its change.
 #[derive(Args, Debug)]
 pub(super) struct OneTask {
     /// The queue
@@ -54,7 +54,7 @@ pub(super) struct OneTask {
     revoke: bool,
 }
 
-/// What may change beside time and payload.
+/// Changes other than time and payload.
 #[derive(Args, Debug)]
 struct Terms {
     /// A word to find the task by, in place of all it had; may be given again
@@ -63,7 +63,7 @@ struct Terms {
     /// No tags any more
     #[arg(long, conflicts_with = "tags")]
     no_tags: bool,
-    /// Of what is ready, smaller goes first
+    /// Among ready tasks, smaller goes first
     #[arg(long, value_name = "N")]
     priority: Option<u32>,
     /// Tasks of one group share a limit of their queue
@@ -97,10 +97,10 @@ impl Terms {
 }
 
 impl Patch {
-    /// Sends it and prints the task.
+    /// Sends the patch and prints the task.
     ///
     /// # Errors
-    /// A bad payload, no server, or a refusal.
+    /// The payload is not valid, there is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let due = self.when.due();
         let body = PatchBody {
@@ -122,7 +122,7 @@ impl OneTask {
     /// Sends a patch of the task and prints the task.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(super) fn send(self, remote: &Remote, format: &Format, body: &PatchBody) -> Result<ExitCode> {
         let query = PatchQuery { revoke: self.revoke };
         let task = remote.client()?.patch(&self.queue, &self.key, body, query, self.if_match)?;

@@ -1,4 +1,4 @@
-//! Where the payload of a task comes from.
+//! The source of a task's payload.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,14 +8,14 @@ use clap::Args;
 use serde_json::value::RawValue;
 use tickwheel_api::{CONTENT_TYPE_JSON, PayloadBody};
 
-/// 16 MiB: far above what a server takes, and a limit all the same, so that a wrong file name cannot fill the memory.
+/// 16 MiB: far above the server's limit. This limit keeps a wrong file name from filling the memory.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// The payload.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Source {
-    /// What the worker gets, as JSON
+    /// The content for the worker, as JSON
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
     /// The same from a file, or from stdin with `-`
@@ -23,12 +23,12 @@ struct Source {
     payload_file: Option<String>,
 }
 
-/// The payload and what it is.
+/// The payload and its content type.
 #[derive(Args, Debug)]
 pub(crate) struct Payload {
     #[command(flatten)]
     source: Source,
-    /// What the payload is; anything but JSON is kept as bytes
+    /// The content type; anything but JSON is kept as bytes
     #[arg(long, value_name = "TYPE", default_value = CONTENT_TYPE_JSON)]
     content_type: String,
 }
@@ -45,7 +45,7 @@ impl Payload {
     /// The payload, checked; `None` if none is named.
     ///
     /// # Errors
-    /// It cannot be read, it is too large, or it is said to be JSON and is not.
+    /// The payload cannot be read, is too large, or has the type JSON but is no JSON.
     pub(crate) fn named(self) -> Result<Option<PayloadBody>> {
         let (bytes, place) = match (self.source.payload, self.source.payload_file) {
             (Some(text), _) => (text.into_bytes(), "--payload".to_owned()),
@@ -85,10 +85,10 @@ fn json(bytes: &[u8], place: &str) -> Result<PayloadBody> {
     Ok(payload)
 }
 
-/// What a file has, or stdin as `-`; and how it is called.
+/// The bytes of a file, or of stdin for `-`, and a name of this source for errors.
 ///
 /// # Errors
-/// It cannot be read, or is too large.
+/// The source cannot be read, or is too large.
 pub(super) fn text_of(name: &str) -> Result<(Vec<u8>, String)> {
     if name == "-" {
         let text = read(io::stdin().lock()).context("failed to read from stdin")?;

@@ -44,10 +44,10 @@ pub(crate) struct Purge {
 }
 
 impl Purge {
-    /// Asks, sends it and prints how many there were.
+    /// Asks for confirmation, sends the purge and prints the number of tasks.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Self { queue, dry_run, revoke, yes, remote, format } = self;
         let client = remote.client()?;
@@ -76,7 +76,7 @@ impl Purge {
     }
 }
 
-/// Says how many tasks there are, and asks.
+/// Shows the number of tasks, and asks for confirmation.
 fn is_meant(client: &Client, queue: &str) -> Result<bool> {
     let counts = client.queue(queue)?.counts;
     let live = counts.scheduled + counts.ready + counts.leased;

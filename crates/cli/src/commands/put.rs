@@ -43,7 +43,7 @@ pub(crate) struct Put {
     payload: Payload,
     #[command(flatten)]
     given: Given,
-    /// What to do about a live task of that key
+    /// How to treat a live task with that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
     /// With debounce: the longest time from the first put of the row until the task is due
@@ -61,13 +61,13 @@ pub(crate) struct Put {
     format: Format,
 }
 
-/// On what terms the task is handed out.
+/// The terms of the task's delivery.
 #[derive(Args, Debug)]
 pub(super) struct Given {
     /// A word to find the task by; may be given again
     #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
     tags: Vec<String>,
-    /// Of what is ready, smaller goes first
+    /// Among ready tasks, smaller goes first
     #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT)]
     priority: u32,
     /// Tasks of one group share a limit of their queue
@@ -93,10 +93,10 @@ enum Mode {
 }
 
 impl Given {
-    /// The terms, as a request says them.
+    /// The terms in the form of a request.
     ///
     /// # Errors
-    /// The retry policy makes no sense.
+    /// The retry policy is not valid.
     pub(super) fn terms(self) -> Result<Terms> {
         let Self { tags, priority, group, retry, expire_after } = self;
         Ok(Terms { tags, priority, group, retry: retry.policy()?, expire_after_ms: expire_after })
@@ -104,10 +104,10 @@ impl Given {
 }
 
 impl Put {
-    /// Sends it and prints the task.
+    /// Sends the put and prints the task.
     ///
     /// # Errors
-    /// A bad payload, no server, or a refusal.
+    /// The payload is not valid, there is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let due = self.when.due().unwrap_or_default();
         let timeline = self.when.timeline()?.unwrap_or_default();
@@ -160,7 +160,7 @@ impl Row for Stored {
     }
 }
 
-/// What a put did.
+/// The result of a put as a word.
 fn what_became(created: bool) -> &'static str {
     if created { "created" } else { "replaced" }
 }

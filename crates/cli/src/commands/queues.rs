@@ -16,7 +16,7 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
 
-/// Show the queues and how many tasks each has, and lay down how a queue hands them out
+/// Show the queues and how many tasks each has, and configure how a queue hands them out
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -124,10 +124,10 @@ fn history_keys(text: &str) -> Result<Setting<u64>, String> {
 }
 
 impl Queues {
-    /// Asks for them and prints them, or changes one and prints it.
+    /// Asks for queues and prints them, or changes one and prints it.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         ensure!(
@@ -172,7 +172,7 @@ impl Queues {
 }
 
 impl Set {
-    /// What is named, as the server takes it: others may change what is not.
+    /// A patch of the named settings only: other callers may change the rest meanwhile.
     fn patch(&self) -> Vec<u8> {
         let mut patch = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -229,7 +229,7 @@ impl Row for QueueCounts {
     }
 }
 
-/// In which ways the queue is held.
+/// The ways in which the queue is held.
 fn held(counts: &QueueCounts) -> Vec<&'static str> {
     let ways = [("paused", counts.paused), ("draining", counts.draining)];
     ways.into_iter().filter(|(_, so)| *so).map(|(way, _)| way).collect()

@@ -15,8 +15,9 @@ use crate::values;
 
 /// Give dead tasks another life
 ///
-/// They are ready at once, with all their attempts before them. `tickwheel ls QUEUE --state dead` lists them. The exit code is 1
-/// if one of them is not dead (`not_found`), or its key is a live task's by now (`live`).
+/// Redriven tasks are ready at once, with all their attempts before them. `tickwheel ls QUEUE --state dead` lists dead
+/// tasks. The exit code is 1 if one of the named tasks is not dead (`not_found`), or its key is a live task's by now
+/// (`live`).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,10 +44,10 @@ pub(crate) struct Redrive {
 }
 
 impl Redrive {
-    /// Sends it and prints what became of each task.
+    /// Sends the call and prints the result for each task.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if !self.all && self.keys.is_empty() && self.ids.is_empty() {
             let what = "which tasks? give their keys, or ids with --id, or --all for every dead task";
@@ -80,7 +81,7 @@ impl Redrive {
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// Call by call, until there are no more. Those whose keys other tasks have had since stay dead.
+    /// Calls until no task is left. A dead task whose key another task has had since stays dead.
     fn all_of(&self, client: &Client) -> Result<ExitCode> {
         let mut redriven = 0;
         loop {
@@ -98,7 +99,7 @@ impl Redrive {
 #[derive(Serialize)]
 struct Outcome {
     queue: String,
-    /// The key or the id, as it was named.
+    /// The key or the id, as the caller named it.
     task: String,
     result: RedriveOutcome,
 }

@@ -47,10 +47,10 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Plays it.
+    /// Plays the file.
     ///
     /// # Errors
-    /// The file cannot be read, or one of its lines is bad.
+    /// The file cannot be read, or one of its lines is not valid.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let (input, name): (Box<dyn BufRead>, &str) = if self.file == "-" {
             (Box::new(BufReader::with_capacity(READ_BYTES, io::stdin().lock())), "stdin")
@@ -66,5 +66,5 @@ impl Replay {
     }
 }
 
-/// 256 KiB: a few thousand lines for one call of the system.
+/// 256 KiB: a few thousand lines for one system call.
 const READ_BYTES: usize = 256 * 1024;

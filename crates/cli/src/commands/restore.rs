@@ -30,10 +30,10 @@ pub(crate) struct Restore {
 }
 
 impl Restore {
-    /// Copies it back.
+    /// Copies the backup to the new directory.
     ///
     /// # Errors
-    /// What is wrong with either place.
+    /// The backup or the target is not usable.
     pub(crate) fn run(self) -> Result<ExitCode> {
         warn_of_others(&self.from);
         let report = restore(&self.from, &self.directory).context("failed to restore")?;

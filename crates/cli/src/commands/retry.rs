@@ -1,4 +1,4 @@
-//! How often and how soon a task is tried again, as the command line says it: of a task, or of a queue.
+//! Options for the retry policy of a task or of a queue.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -7,7 +7,7 @@ use tickwheel_api::{RetryBody, duration};
 
 use crate::values::{self, Setting};
 
-/// A task's own policy, whole: whatever is not named is as it is by default, whatever the queue says.
+/// A task's own policy as a whole: a member that is not named has its default, independent of the queue.
 #[derive(Args, Debug)]
 pub(super) struct TaskRetry {
     /// The attempts after which a task is dead, leases that ran out among them [default: tried for ever]
@@ -31,10 +31,10 @@ const OF_TASK: &str = "Retry policy of the task, in the place of the queue's as 
 const OF_QUEUE: &str = "Retry policy of tasks that have none of their own";
 
 impl TaskRetry {
-    /// The policy; `None` if nothing is named.
+    /// The policy; `None` if no option is named.
     ///
     /// # Errors
-    /// Its members do not go together.
+    /// The members contradict each other.
     pub(super) fn policy(&self) -> Result<Option<RetryBody>> {
         let named = QueueRetry {
             retry: None,
@@ -49,7 +49,7 @@ impl TaskRetry {
     }
 }
 
-/// The policy of a queue, of which each member can be changed by itself.
+/// The policy of a queue. Each member can be changed by itself.
 #[derive(Args, Debug)]
 pub(super) struct QueueRetry {
     /// `none`: no policy at all, and what failed is ready again at once
@@ -94,7 +94,7 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 impl QueueRetry {
-    /// The members that are named, as a patch of settings takes them, or `null` for no policy; `None` if nothing is named.
+    /// The named members as a patch of settings, or `null` for no policy; `None` if no option is named.
     pub(super) fn patch(&self) -> Option<Value> {
         if self.retry.is_some() {
             return Some(Value::Null);

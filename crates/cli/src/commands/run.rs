@@ -12,7 +12,8 @@ use crate::remote::Remote;
 
 /// Make a task due now, whatever its time was
 ///
-/// It is a patch of the task's time; its payload, tags and priority stay. A ready task stays ready, behind what was due before now.
+/// The command patches the task's time; its payload, tags and priority stay. A ready task stays ready, behind tasks
+/// that were due before now.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,10 +29,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Sends it and prints the task.
+    /// Sends the patch and prints the task.
     ///
     /// # Errors
-    /// No server, or a refusal.
+    /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let body = PatchBody { due: Some(Due::Now), ..PatchBody::default() };
         self.task.send(&self.remote, &self.format, &body)

@@ -11,7 +11,7 @@ use super::backup::warn_of_others;
 use crate::output::Format;
 use crate::salvage::{Report, Talk};
 
-/// The exit code if the new directory is whole and something is lost.
+/// The exit code if the new directory is whole but something is lost.
 const WITH_LOSSES: u8 = 3;
 
 /// Make a new data directory of everything that can still be read of a damaged one
@@ -41,10 +41,10 @@ pub(crate) struct Salvage {
 }
 
 impl Salvage {
-    /// Reads, writes and tells.
+    /// Reads the old directory, writes the new one and prints the report.
     ///
     /// # Errors
-    /// What is wrong with either place, so that there is no new directory.
+    /// The old or the new directory is not usable, so there is no new directory.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Self { directory, out, format } = self;
         warn_of_others(&directory);

@@ -41,7 +41,7 @@ pub(crate) struct Schedules {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Lay a schedule down, or change one; the same again changes nothing
+    /// Configure a schedule, or change one; the same again changes nothing
     Put(Box<Put>),
     /// Show the schedules of a queue, or of all queues
     Ls(Ls),
@@ -115,10 +115,10 @@ struct Put {
     /// Each task is due by up to so much later, by chance
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::delay)]
     jitter: u64,
-    /// What becomes of instants at which no server ran, nor within a minute after
+    /// How to treat instants at which no server ran, nor within a minute after
     #[arg(long, value_enum, default_value = "once")]
     catch_up: Missed,
-    /// What becomes of an instant while the task of one before is still live
+    /// How to treat an instant while the task of one before is still live
     #[arg(long, value_enum, default_value = "allow")]
     overlap: Early,
     #[command(flatten)]
@@ -146,7 +146,7 @@ struct Cadence {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Missed {
-    /// They are left out
+    /// These instants are left out
     Skip,
     /// The last of them is made up for
     Once,
@@ -156,19 +156,19 @@ enum Missed {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Early {
-    /// It is left out
+    /// The instant is left out
     Skip,
-    /// It waits for that task to end
+    /// The instant waits for that task to end
     Queue,
     /// Its task is put all the same
     Allow,
 }
 
 impl Schedules {
-    /// Does what was asked for and prints what there is.
+    /// Runs the subcommand and prints the result.
     ///
     /// # Errors
-    /// A bad expression or payload, no server, or a refusal.
+    /// The expression or the payload is not valid, there is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         match self.verb {
@@ -227,7 +227,7 @@ impl Put {
         let cadence = match self.cadence {
             Cadence { cron: Some(cron), .. } => {
                 let tz = self.tz.unwrap_or_else(|| "UTC".to_owned());
-                // The server says the same; here it is said without one.
+                // The server would refuse it with the same words; this check needs no call.
                 Cron::parse(&cron, &tz).map_err(|error| anyhow!("{error}; {}", error.hint()))?;
                 CadenceBody::Cron { cron, tz }
             }

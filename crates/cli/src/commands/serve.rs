@@ -28,13 +28,13 @@ use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
-/// Signals within this time are one stop.
+/// Signals within this time count as one stop.
 const ONE_STOP: Duration = Duration::from_secs(1);
 
-/// Lines that were left out of the log are told within this time.
+/// The log reports lines that were left out within this time.
 const REPEATS_TOLD: Duration = Duration::from_secs(1);
 
-/// Where tasks are kept if nothing else is said.
+/// The directory of the tasks by default.
 const DATA_DEFAULT: &str = "./tickwheel-data";
 
 /// Run a server
@@ -130,7 +130,7 @@ pub(crate) struct Serve {
     /// whole lease unreadable to a strict reader. Without this option they are refused; what is stored already is delivered either way
     #[arg(long, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
     lax_json: bool,
-    /// What to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
+    /// The lines to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     ///
     /// `warn,audit=info` keeps the acts of administrators and the refusals by token; docs/log.md has all events
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
@@ -153,12 +153,12 @@ pub(crate) struct Serve {
     otlp_endpoint: Option<String>,
 }
 
-/// What the variable holds, if it is set.
+/// The value of the token's variable, if it is set.
 fn variable() -> Option<String> {
     env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty())
 }
 
-/// The token that the variable holds; it is valid for everything.
+/// The token of the variable; it is valid for everything.
 fn token_of_variable(token: &str) -> Result<Tokens> {
     if token.split_whitespace().count() != 1 {
         bail!(
@@ -169,7 +169,7 @@ fn token_of_variable(token: &str) -> Result<Tokens> {
         .with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
 }
 
-/// The levels of acknowledgement, as they are written.
+/// The levels of acknowledgement, as options name them.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Ack {
     Fsync,
@@ -188,21 +188,21 @@ impl From<Ack> for AckLevel {
 }
 
 impl Serve {
-    /// The file that says the rest.
+    /// The configuration file.
     pub(crate) fn config(&self) -> Option<&Path> {
         self.config.as_deref()
     }
 
-    /// Serves until it is told to stop.
+    /// Serves until a signal stops the server.
     ///
     /// # Errors
-    /// It cannot start.
+    /// The server cannot start.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let json = self.log_format == LogFormat::Json;
         self.try_run().map_err(|error| if json { told_as_json(&error) } else { error })
     }
 
-    /// Takes over an error of before the start, in the form of the log.
+    /// Reports an error from before the start in the form of the log.
     pub(crate) fn told(&self, error: anyhow::Error) -> anyhow::Error {
         if self.log_format == LogFormat::Json { told_as_json(&error) } else { error }
     }
@@ -213,15 +213,15 @@ impl Serve {
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
         log::flush();
-        // A recovery that was told to stop half way need not be waited for: it changes nothing that a crash could not.
+        // A recovery that was stopped half way needs no wait: it changes nothing that a crash could not.
         runtime.shutdown_background();
         served.map(|()| ExitCode::SUCCESS)
     }
 
-    /// What the server is told, by the options and by the token in the environment; nothing is opened for it.
+    /// The server's configuration, from the options and the token in the environment; nothing is opened for it.
     ///
     /// # Errors
-    /// The options contradict each other, or a variable seems to be meant for a token or for TLS and means nothing.
+    /// The options contradict each other, or a variable without a meaning looks like one for a token or for TLS.
     pub(crate) fn settled(&self) -> Result<Config> {
         environment::check_for_server()?;
         let store = match (self.memory, &self.data) {
@@ -260,7 +260,7 @@ impl Serve {
         Ok(config)
     }
 
-    /// The door for clients of beanstalkd. Tokens do not cover it, so a server that has some opens it only where it is asked to.
+    /// The beanstalkd door. Tokens do not protect it, so a server with tokens opens it only if an option asks for it.
     fn door(&self, has_tokens: bool) -> Option<Door> {
         let usual = Door::default();
         let listen = match self.beanstalk.clone() {
@@ -277,7 +277,7 @@ impl Serve {
         })
     }
 
-    /// Warns of options that may not be meant.
+    /// Warns of options that have no effect or may be mistakes.
     fn warn(&self, config: &Config) {
         for unknown in environment::unknown() {
             tracing::warn!(event = events::DOUBTFUL, "{}", unknown.warning());
@@ -320,7 +320,7 @@ impl Serve {
         }
     }
 
-    /// The same of the door for clients of beanstalkd.
+    /// Warns of options of the beanstalkd door that have no effect or may be mistakes.
     fn warn_of_door(&self, config: &Config) {
         let Some(Door { listen, client_ca, .. }) = &config.beanstalk else {
             let is_asked_for = self.max_job_size != Door::default().job_bytes_max
@@ -360,7 +360,7 @@ impl Serve {
     }
 
     async fn serve(self) -> Result<()> {
-        // Before anything is opened: a signal that comes early is a stop, too.
+        // Signals are taken before anything is opened: an early one is a stop, too.
         let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
         let mut usr1 = signal(SignalKind::user_defined1()).context("listen for signals")?;
         let config = self.settled().context("failed to start")?;
@@ -374,7 +374,7 @@ impl Serve {
         announce(&server)?;
         let drain = server.drain();
         let drained = async {
-            // Each time: a resume may have come in between.
+            // Each signal begins a drain: a resume may have come in between.
             while usr1.recv().await.is_some() {
                 drain.begin();
             }
@@ -417,15 +417,15 @@ impl Serve {
     }
 }
 
-/// Ends the process without closing anything: whatever is acknowledged is as safe as after a crash, and a close might wait for a disk
-/// that does not answer.
+/// Ends the process without closing anything. Acknowledged calls are as safe as after a crash, and a close might wait
+/// for a disk that does not answer.
 #[expect(clippy::exit, reason = "nothing may be dropped: the queue would be closed")]
 fn end_at_once() -> Infallible {
     std::process::exit(1)
 }
 
-/// Ends the process when the engine panics. It no longer knows its own state then, so nothing more may be said to anybody;
-/// the next start reads what is durable.
+/// Ends the process when the engine panics. The engine no longer knows its own state then, so no caller may get another
+/// answer. The next start reads the durable state.
 fn end_with_the_engine() {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
@@ -437,7 +437,8 @@ fn end_with_the_engine() {
     }));
 }
 
-/// Binds. `usual`: no option asked for the door for clients of beanstalkd, so the server does without it if another program has its port.
+/// Binds the listeners. `usual`: no option asks for the beanstalkd door, so the server does without it if another
+/// program has its port.
 async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     match Server::bind(config.clone()).await {
         Err(StartError::ListenBeanstalk { listen, source })
@@ -454,7 +455,8 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     }
 }
 
-/// The line that says that the server is ready, and one for its other door. The program that started it may wait for the first.
+/// Prints the line that says that the server is ready, and one for its other door. The parent process may wait for the
+/// first.
 fn announce(server: &Server) -> Result<()> {
     let mut lines = format!("listening {}\n", server.url());
     if let Some(door) = server.door("beanstalk") {
@@ -463,13 +465,13 @@ fn announce(server: &Server) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     match written {
-        // A server goes on if no one reads its first line.
+        // The server goes on even if no process reads its first line.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context(STDOUT),
     }
 }
 
-/// The signals that end it.
+/// The signals that end the server.
 struct Stop {
     terminate: Signal,
     interrupt: Signal,
@@ -481,7 +483,7 @@ impl Stop {
         Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
     }
 
-    /// The name of the next one.
+    /// Waits for the next signal and returns its name.
     async fn wait(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -502,7 +504,7 @@ mod tests {
         serve: Serve,
     }
 
-    /// Where the door is that these ask for; what the environment of the test run says has nothing to do with it.
+    /// The address of the door that these options ask for, independent of the environment of the test run.
     fn door(has_tokens: bool, listen: Option<&str>, client_ca: Option<&str>) -> Option<String> {
         let mut alone = Alone::try_parse_from(["serve"]).expect("it needs no options");
         alone.serve.beanstalk = listen.map(|listen| values::beanstalk(listen).expect("a place"));

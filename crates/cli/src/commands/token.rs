@@ -11,7 +11,7 @@ use tickwheel_server::{Tokens, hashed};
 
 use crate::output::{STDOUT, say, stdout};
 
-/// 192 random bits: they cannot be guessed, and they are 32 characters.
+/// 192 random bits cannot be guessed, and encode to 32 characters.
 const RANDOM_BYTES: usize = 24;
 
 /// Make a token for a server that asks for one
@@ -29,10 +29,10 @@ Examples:
   tickwheel serve --token-file tokens
   tickwheel ls close --token-file my-token")]
 pub(crate) struct Token {
-    /// What the server's log calls it, such as billing [default: its line in the file]
+    /// The name in the server's log, such as billing [default: its line in the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What it allows, some of read,produce,consume,admin [default: all]
+    /// The rights, some of read,produce,consume,admin [default: all]
     #[arg(long, value_name = "RIGHTS")]
     rights: Option<String>,
     /// Where: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
@@ -53,10 +53,10 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// Makes one and prints it.
+    /// Makes a token and prints it.
     ///
     /// # Errors
-    /// Rights or a scope that cannot be; the system has no random bytes; stdout cannot be written.
+    /// The rights or the scope are not valid, the system has no random bytes, or stdout cannot be written.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| anyhow!("the system has no random bytes: {error}"))?;

@@ -1,4 +1,4 @@
-//! What became of tokens, for ack, nack and extend.
+//! Results of lease tokens, for ack, nack and extend.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use tickwheel_api::{TOKENS_MAX, TokenResult};
 
 use crate::output::{Format, Row, say};
 
-/// Sends the tokens, as many at a time as a call takes, and prints what became of each. The exit code is 1 if any of them
-/// had ended.
+/// Sends the tokens in calls of the maximal size, and prints the result of each. The exit code is 1 if any of them had
+/// ended.
 pub(super) fn settle(
     format: &Format,
     tokens: Vec<String>,

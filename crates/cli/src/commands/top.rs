@@ -53,10 +53,10 @@ struct Picture<'a> {
 }
 
 impl Top {
-    /// Watches.
+    /// Watches the server.
     ///
     /// # Errors
-    /// No server, or, into a pipe, one that goes away.
+    /// There is no server; or, without a terminal, it went away.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if !io::stdout().is_terminal() {
             return self.print();

@@ -1,4 +1,4 @@
-//! When a task is due, as the command line says it.
+//! Options for the due time of a task.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -28,7 +28,7 @@ pub(super) struct When {
 }
 
 impl When {
-    /// The one time; `None` if none is named.
+    /// The single due time; `None` if no option names one.
     pub(super) fn due(&self) -> Option<Due> {
         match (self.delay_ms, self.at_ms, self.level) {
             (Some(ms), ..) => Some(Due::After(ms)),
@@ -41,7 +41,7 @@ impl When {
     /// The instants of the timeline; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or it is no timeline.
+    /// The text cannot be read, or is no timeline.
     pub(super) fn timeline(self) -> Result<Option<Vec<MomentBody>>> {
         self.timeline.map(timeline).transpose()
     }

@@ -1,4 +1,4 @@
-//! Which tasks of a queue are meant: one by its key, or all that a filter finds.
+//! The selection of tasks in a queue: one by its key, or all that a filter finds.
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use crate::output::Format;
 use crate::remote::Remote;
 use crate::values;
 
-/// What stands for many tasks in the place of a key.
+/// Options that select many tasks and exclude a key.
 const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
 
 /// The arguments that `cancel` and `move` share.
@@ -41,7 +41,8 @@ pub(super) struct Which {
 }
 
 impl Which {
-    /// The key of the one task; `None`: all that the filter finds. Ends the program if the command line says neither.
+    /// The key of the single task; `None`: all tasks that the filter finds. Ends the program if the command line has
+    /// neither.
     pub(super) fn key(&self, subcommand: &str) -> Option<String> {
         if self.key.is_none() && !self.all && self.filter.is_empty() {
             let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
