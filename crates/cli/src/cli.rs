@@ -81,7 +81,8 @@ enum Command {
 }
 
 impl Cli {
-    /// Reads the command line, and the configuration file of `serve` if it names one. Ends the program if the words make no sense.
+    /// Reads the command line, and the configuration file of `serve` if it names one. Ends the program if the arguments
+    /// are not valid.
     ///
     /// # Errors
     /// The file is not in order.
@@ -99,7 +100,8 @@ impl Cli {
         Ok(of(&file.apply(command).get_matches()))
     }
 
-    /// Ends the program as it does when the command line of this subcommand makes no sense; below another it is named with it: `bench beanstalk`.
+    /// Ends the program as after an invalid command line of this subcommand. A nested one is named with its parent:
+    /// `bench beanstalk`.
     pub(crate) fn misused(subcommand: &str, what: impl Display) -> ! {
         let mut command = Self::command();
         command.build();
@@ -109,12 +111,12 @@ impl Cli {
         subcommand.split(' ').fold(&mut command, known).error(ErrorKind::MissingRequiredArgument, what).exit()
     }
 
-    /// Does what was asked for.
+    /// Runs the command.
     ///
     /// # Errors
-    /// What went wrong, for the caller to print.
+    /// The command failed. The caller prints the error.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        // A server says it in its log, and what completions print may be read by a shell at each start.
+        // The server logs these warnings itself. A shell may read completions at each start.
         if !matches!(self.command, Command::Serve(_) | Command::Completions(_)) {
             environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
         }

@@ -1,4 +1,4 @@
-//! The configuration file of `serve`: its options by other means.
+//! The configuration file of `serve`: the same options in a file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
 
-/// The command line without variables that are empty, which is how a shell says that they are not set.
+/// The command line without empty variables. An empty variable counts as one that is not set, as in a shell.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let is_empty = |option: &Arg| {
         option.get_env().is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.is_empty()))
@@ -22,37 +22,37 @@ pub(crate) fn without_empty_variables(command: Command) -> Command {
     command.mut_subcommands(without_empty_variables)
 }
 
-/// What a file may say.
+/// A key that a file may have.
 pub(crate) struct Setting {
-    /// Its name in the file.
+    /// The name in the file.
     pub(crate) key: String,
-    /// What it does.
+    /// The help text.
     pub(crate) what: String,
-    /// Its default as it is written in the file, or else an example.
+    /// The default in the syntax of the file, or else an example.
     pub(crate) example: String,
-    /// The environment variable that says the same.
+    /// The environment variable of the same option.
     pub(crate) variable: Option<String>,
     is_flag: bool,
 }
 
-/// A file that was read: option by option, what it says.
+/// A file that was read: the text of each option in it.
 #[derive(Debug)]
 pub(crate) struct ConfigFile(Vec<(String, String)>);
 
-/// Far more than all keys take. A larger file is not a configuration.
+/// The limit of a file (bytes), far above the size of all keys. A larger file is no configuration.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Options that say how to run and not how to serve.
+/// Options that concern one run of the program and not the server.
 const NOT_IN_A_FILE: [&str; 3] = ["config", "help", "version"];
 
-/// Everything that a file may say, in the order of the options.
+/// All keys of a file, in the order of the options.
 pub(crate) fn settings() -> Vec<Setting> {
     let serve = serve();
     let options = serve.get_arguments().filter(|option| !NOT_IN_A_FILE.contains(&option.get_id().as_str()));
     options.map(setting).collect()
 }
 
-/// `serve`, as the command line knows it.
+/// The command `serve` of the command line.
 fn serve() -> Command {
     Cli::command().find_subcommand("serve").expect("there is such a command").clone()
 }
@@ -95,7 +95,8 @@ impl ConfigFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, is no TOML, or has keys that are not known or values that their options do not take: all of them are named.
+    /// The file cannot be read, is no TOML, or has unknown keys or values that their options refuse. The error names
+    /// all of them.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let place = || format!("failed to take the configuration from {}", path.display());
         let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
@@ -130,17 +131,18 @@ impl ConfigFile {
         }
     }
 
-    /// What goes before this file: who names a directory on the command line or in the environment wants tasks to be kept there.
+    /// Removes `memory` if the command line or the environment names a directory: its author wants tasks to be kept
+    /// there.
     pub(crate) fn yield_to(&mut self, said: &ArgMatches) {
         if said.value_source("data").is_some_and(|source| source != ValueSource::DefaultValue) {
             self.0.retain(|(key, _)| key != "memory");
         }
     }
 
-    /// Whether a server could be told this, together with what the environment says.
+    /// Checks the file together with the environment, as `serve` would read them.
     ///
     /// # Errors
-    /// Its keys contradict each other, or what they say is not enough.
+    /// The keys contradict each other, or are not sufficient.
     pub(crate) fn check(&self) -> Result<()> {
         let command = self.apply(without_empty_variables(Cli::command()));
         let matches =
@@ -149,12 +151,12 @@ impl ConfigFile {
         Serve::from_arg_matches(said)?.settled().map(|_| ())
     }
 
-    /// How many keys it has.
+    /// The number of keys.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The command line with what the file says in the place of the defaults of `serve`.
+    /// The command line with the file's values as the defaults of `serve`.
     pub(crate) fn apply(&self, command: Command) -> Command {
         command.mut_subcommand("serve", |mut serve| {
             for (key, text) in &self.0 {
@@ -165,10 +167,10 @@ impl ConfigFile {
     }
 }
 
-/// What a value of the file would be on the command line.
+/// The text of a file's value as on the command line.
 ///
 /// # Errors
-/// A sentence: no option has this name, or it does not take this value.
+/// One sentence: no option has this name, or the option refuses this value.
 fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> Result<String> {
     let Some(setting) = known.iter().find(|setting| setting.key == key) else {
         let dashed = key.replace('-', "_");
@@ -186,7 +188,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
         }
         _ => bail!("`{key}` is not a text; write for example {key} = {}", setting.example),
     };
-    // What the environment says of others is not this file's.
+    // Variables of other options are not part of this file.
     let serve = serve().mut_args(|option| option.env(Resettable::Reset));
     let option = serve.get_arguments().find(|option| option.get_id() == key).expect("it is one of them");
     let name = option.get_long().expect("each has a long name").to_owned();
@@ -197,7 +199,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
     }
 }
 
-/// What is wrong with the command line, and what would be right; not how it is used.
+/// The error of the command line with its hint but without usage lines, in one line.
 fn in_one_line(error: &clap::Error) -> anyhow::Error {
     let shown = error.to_string();
     let lines = shown.lines().take_while(|line| !line.starts_with("For more") && !line.starts_with("Usage"));

@@ -1,4 +1,4 @@
-//! The variables of the environment: which ones mean something, and what is said of the others.
+//! The variables of the environment: the known ones, and warnings about the others.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -10,7 +10,7 @@ use clap::{Command, CommandFactory};
 use crate::cli::Cli;
 use crate::remote::TOKEN_VARIABLE;
 
-/// Each variable of ours begins with this.
+/// The prefix of all variables of this program.
 const PREFIX: &str = "TICKWHEEL_";
 
 /// Variables of the project's own tests and scripts. The program does not read them, and they may be set where it runs.
@@ -24,7 +24,7 @@ const OF_TESTS: [&str; 7] = [
     "TICKWHEEL_REQUIRE_ALL",
 ];
 
-/// Names that other programs use for what has another name here.
+/// Names that other programs use, and the variable of this program with the same meaning.
 const OTHER_WORDS: [(&str, &str); 12] = [
     ("ADDR", "TICKWHEEL_LISTEN"),
     ("ADDRESS", "TICKWHEEL_LISTEN"),
@@ -40,16 +40,16 @@ const OTHER_WORDS: [(&str, &str); 12] = [
     ("SECRET", TOKEN_VARIABLE),
 ];
 
-/// A variable whose name has one of these is about who may reach the server. Without it the server would be open where its owner
-/// believes that it is not.
+/// Words of variables about access to the server. If such a variable were ignored, the server would be open although
+/// its owner believes that it is not.
 const OF_ACCESS: [&str; 11] =
     ["TOKEN", "TOKENS", "TLS", "SSL", "CERT", "CERTIFICATE", "KEY", "CA", "AUTH", "SECRET", "PASSWORD"];
 
-/// A variable that looks like one of ours and means nothing.
+/// A variable with the prefix of this program but without a meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unknown {
     name: String,
-    /// The variable that its owner may have meant.
+    /// The known variable that its owner may have meant.
     nearest: String,
     is_of_access: bool,
 }
@@ -64,15 +64,15 @@ impl Unknown {
     }
 }
 
-/// The variables of this process that look like ours and mean nothing.
+/// The variables of this process that have the prefix but no meaning.
 pub(crate) fn unknown() -> Vec<Unknown> {
     unknown_among(env::vars_os())
 }
 
-/// Whether a server may start in this environment.
+/// Checks that a server may start in this environment.
 ///
 /// # Errors
-/// A variable that means nothing seems to be a token's or that of TLS.
+/// A variable without a meaning looks like one for tokens or TLS.
 pub(crate) fn check_for_server() -> Result<()> {
     check(&unknown())
 }
@@ -90,7 +90,7 @@ fn check(unknown: &[Unknown]) -> Result<()> {
 fn unknown_among(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Unknown> {
     let known = known();
     let mut unknown: Vec<Unknown> = variables
-        // A shell says by an empty variable that it is not set.
+        // An empty variable counts as one that is not set, as in a shell.
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
         .filter(|(name, _)| name.to_ascii_uppercase().starts_with(PREFIX))
@@ -116,9 +116,10 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|subcommand| collect(subcommand, known));
 }
 
-/// Whether Kubernetes (or a Docker link) sets this variable for a service that is called `tickwheel` or `tickwheel-...`.
+/// Whether Kubernetes (or a Docker link) sets this variable for a service with the name `tickwheel` or `tickwheel-...`.
 ///
-/// `TICKWHEEL_PORT` is one if its value is a URL such as `tcp://127.0.0.1:8463`. A mere number is what a person would write.
+/// `TICKWHEEL_PORT` counts only if its value is a URL such as `tcp://127.0.0.1:8463`. A mere number is more likely from
+/// a person.
 fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
     let has_url = || {
         let value = value.to_string_lossy();
@@ -131,7 +132,7 @@ fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
         || is_of_one_port(name)
 }
 
-/// `TICKWHEEL_PORT_8463_TCP`, and the same with `_PROTO`, `_PORT` or `_ADDR` behind it.
+/// Matches `TICKWHEEL_PORT_8463_TCP`, also with `_PROTO`, `_PORT` or `_ADDR` behind it.
 fn is_of_one_port(name: &str) -> bool {
     let ports = name.match_indices("_PORT_").map(|(at, found)| &name[at + found.len()..]);
     ports.into_iter().any(|rest| {
@@ -146,7 +147,7 @@ fn is_of_one_port(name: &str) -> bool {
 fn judge(name: String, known: &BTreeSet<String>) -> Unknown {
     let upper = name.to_ascii_uppercase();
     let (nearest, is_near) = nearest(&upper, known);
-    // A name that is near to none may be anything, such as TICKWHEEL_HOME.
+    // A name that is not near to any known one may mean anything, such as TICKWHEEL_HOME.
     let is_of_access = of_access(&upper) || is_near && of_access(&nearest);
     Unknown { name, nearest, is_of_access }
 }
@@ -155,7 +156,8 @@ fn of_access(name: &str) -> bool {
     name.split('_').any(|word| OF_ACCESS.contains(&word))
 }
 
-/// The known name that needs the fewest changes, and whether it is near: it needs two at most, or one of both has all words of the other.
+/// The known name with the fewest changes, and whether it is near: at most two changes, or all words of one name are in
+/// the other.
 fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     let own = name.strip_prefix(PREFIX).unwrap_or(name);
     if let Some((_, meant)) = OTHER_WORDS.iter().find(|(word, _)| *word == own) {
@@ -172,7 +174,7 @@ fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     (nearest.clone(), !is_far)
 }
 
-/// How many bytes are to be put in, left out, replaced, or exchanged with their neighbour.
+/// The number of bytes to insert, remove, replace, or exchange with their neighbour (edit distance).
 fn changes(from: &[u8], to: &[u8]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for (i, a) in from.iter().enumerate() {
@@ -247,7 +249,8 @@ mod tests {
         );
     }
 
-    /// The story: of all names TICKWHEEL_TOKEN was the nearest to TICKWHEEL_HOME, so a server with that variable did not start.
+    /// Regression: TICKWHEEL_TOKEN is the nearest of all names to TICKWHEEL_HOME, so a server with that variable did
+    /// not start.
     #[test]
     fn a_variable_that_is_far_from_all_names_does_not_keep_a_server_from_starting() {
         for name in [
@@ -260,7 +263,7 @@ mod tests {
         }
     }
 
-    /// What a pod sees of a service `tickwheel` and of one `tickwheel-tls` in its namespace.
+    /// The variables that a pod sees for a service `tickwheel` and for one `tickwheel-tls` in its namespace.
     const OF_KUBERNETES: [(&str, &str); 12] = [
         ("TICKWHEEL_SERVICE_HOST", "127.0.0.1"),
         ("TICKWHEEL_SERVICE_PORT", "8463"),

@@ -1,10 +1,10 @@
-//! What a server says in `/metrics`, as far as people want to watch it.
+//! The part of `/metrics` that people watch.
 
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// What the server has done since it was started, or in a second.
+/// Counts of the server's work, since its start or per second.
 #[derive(Serialize, Clone, Copy, PartialEq, Debug, Default)]
 struct Done {
     scheduled: f64,
@@ -30,29 +30,29 @@ pub(crate) struct Figures {
     commits: Histogram,
 }
 
-/// How many were within a bound, by the bound in seconds, rising.
+/// Cumulative counts by the bound of their bucket (s), in rising order.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Histogram(Vec<(f64, f64)>);
 
-/// What happened in a second, and how late, between two looks.
+/// Rates per second and latenesses between two looks.
 #[derive(Serialize, Clone, PartialEq, Debug)]
 pub(crate) struct Rates {
     #[serde(flatten)]
     done: Done,
-    /// Half of the tasks that fired were no later, in seconds, or `"beyond"` all bounds; `None`: none fired.
+    /// The median lateness of fired tasks (s), or `"beyond"` all bounds; `None`: none fired.
     #[serde(serialize_with = "write_bound")]
     late_p50_s: Option<f64>,
-    /// 99 of 100 were no later.
+    /// The 99th percentile of the lateness (s).
     #[serde(serialize_with = "write_bound")]
     late_p99_s: Option<f64>,
-    /// 99 of 100 commits took no longer.
+    /// The 99th percentile of the duration of commits (s).
     #[serde(serialize_with = "write_bound")]
     commit_p99_s: Option<f64>,
 }
 
 impl Done {
     fn per_second(&self, before: &Self, passed: Duration) -> Self {
-        // A server that was started anew counts from 0 again.
+        // The counts of a restarted server begin at 0 again.
         let rate = |of: fn(&Self) -> f64| (of(self) - of(before)).max(0.0) / passed.as_secs_f64().max(0.001);
         Self {
             scheduled: rate(|done| done.scheduled),
@@ -68,7 +68,7 @@ impl Done {
 }
 
 impl Figures {
-    /// Reads them from a page of OpenMetrics; what is not there is 0.
+    /// Reads the figures from a page of OpenMetrics; a missing one is 0.
     pub(crate) fn read(page: &str) -> Self {
         let of = |name: &str| value(page, &format!("tickwheel_{name}"));
         let done = Done {
@@ -102,7 +102,7 @@ impl Figures {
         )
     }
 
-    /// What there is to say before a second look: how late the server has been since it was started.
+    /// The lines before the second look: the lateness since the server's start.
     pub(crate) fn first_lines(&self) -> [String; 2] {
         let since_start = Rates::between(&Self::default(), self, Duration::from_secs(1));
         let line = format!("since the server was started:  {}", self.line(&since_start));
@@ -140,7 +140,7 @@ impl Rates {
     }
 }
 
-/// JSON has no word for what is infinite.
+/// JSON has no infinite number, so such a bound is written as `"beyond"`.
 #[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
 fn write_bound<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
@@ -170,7 +170,7 @@ impl Histogram {
         )
     }
 
-    /// The least bound that this part of them is within; `None`: there are none.
+    /// The lowest bound that covers this part of all values; `None`: there are no values.
     fn quantile(&self, part: f64) -> Option<f64> {
         let all = self.0.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
         self.0.iter().find(|(_, count)| *count >= all * part).map(|(bound, _)| *bound)
@@ -184,7 +184,7 @@ fn value(page: &str, name: &str) -> f64 {
     found.unwrap_or_default()
 }
 
-/// A time as people read it.
+/// A time for people.
 fn shown(seconds: f64) -> String {
     match seconds {
         _ if seconds.is_infinite() => "beyond all bounds".to_owned(),

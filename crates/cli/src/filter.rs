@@ -1,11 +1,11 @@
-//! Which tasks of a queue are meant.
+//! The filter that selects tasks of a queue.
 
 use clap::{Args, ValueEnum};
 use tickwheel_api::{TaskFilter, TaskState};
 
 use crate::values;
 
-/// What tasks have to have.
+/// The conditions for tasks.
 #[derive(Args, Debug)]
 pub(crate) struct Filter {
     /// Only tasks in this state
@@ -31,12 +31,12 @@ enum State {
 }
 
 impl Filter {
-    /// Whether nothing is asked of a task.
+    /// Whether the filter has no condition.
     pub(crate) fn is_empty(&self) -> bool {
         self.state.is_none() && self.due_from.is_none() && self.due_to.is_none() && self.tag.is_none()
     }
 
-    /// As the server takes it.
+    /// The filter in the form that the server takes.
     pub(crate) fn wanted(self) -> TaskFilter {
         let state = self.state.map(|state| match state {
             State::Scheduled => TaskState::Scheduled,

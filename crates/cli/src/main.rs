@@ -1,7 +1,7 @@
 //! `tickwheel`: the server and its client in one binary.
 //!
-//! Data goes to stdout, talk to stderr. Exit code 0: it worked; 1: it did not; 2: the command line makes no sense. `salvage` has
-//! one more, 3: it worked, and something is lost.
+//! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: the command line is not valid.
+//! `salvage` has one more, 3: success with losses.
 
 mod cli;
 mod commands;

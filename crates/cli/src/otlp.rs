@@ -1,4 +1,4 @@
-//! Spans on their way to a collector, by the protocol of OpenTelemetry over HTTP.
+//! Export of spans to a collector, by the protocol of OpenTelemetry over HTTP.
 
 use std::time::Duration;
 
@@ -17,16 +17,17 @@ use tickwheel_api::TraceContext;
 use tickwheel_server::{Attribute, Span, SpanSink, events};
 use ureq::Agent;
 
-/// The longest time that a collector may take for some spans.
+/// The longest time that a collector may take for a batch of spans.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest time that the end of the server waits for the last spans.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What sends them, from a thread of its own, some at a time. Where the collector cannot keep up they are dropped: no work waits for its tracing.
+/// Sends spans in batches, from a thread of its own. If the collector cannot keep up, spans are dropped: no work waits
+/// for its tracing.
 pub(crate) struct Export(SdkTracerProvider);
 
 impl Export {
-    /// Sends the last ones.
+    /// Sends the remaining spans.
     pub(crate) fn close(self) {
         if let Err(error) = self.0.shutdown_with_timeout(CLOSE_TIME_MAX) {
             tracing::warn!(event = events::SPANS_LOST, %error, "failed to send the last trace spans to the collector");
@@ -34,10 +35,10 @@ impl Export {
     }
 }
 
-/// Whether this can be a collector's URL.
+/// Checks that this can be a collector's URL.
 ///
 /// # Errors
-/// It is none of HTTP, or it has credentials or a query in it. The text does not repeat a URL with credentials.
+/// The URL is not HTTP, or it has credentials or a query. The text does not repeat a URL with credentials.
 pub(crate) fn check(url: &str) -> Result<()> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -58,10 +59,11 @@ pub(crate) fn check(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. Whether it is there shows when there is something to send.
+/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. A missing collector shows only with
+/// the first spans.
 ///
 /// # Errors
-/// The URL is none of HTTP.
+/// The URL is not HTTP.
 pub(crate) fn open(url: &str) -> Result<(SpanSink, Export)> {
     check(url)?;
     let url = format!("{}/v1/traces", url.trim_end_matches('/').trim_end_matches("/v1/traces"));
@@ -113,7 +115,7 @@ fn attribute((name, value): &(&'static str, Attribute)) -> KeyValue {
     }
 }
 
-/// `00-TRACE-SPAN-FLAGS`, as the SDK has it.
+/// Converts `00-TRACE-SPAN-FLAGS` to the SDK's type.
 fn context(trace: &TraceContext) -> Option<SpanContext> {
     let mut parts = trace.traceparent.split('-').skip(1);
     let (id, span, flags) = (parts.next()?, parts.next()?, parts.next()?);
@@ -123,7 +125,7 @@ fn context(trace: &TraceContext) -> Option<SpanContext> {
     Some(SpanContext::new(TraceId::from_hex(id).ok()?, SpanId::from_hex(span).ok()?, flags, true, state))
 }
 
-/// Our HTTP client in the place of the many that could be there: the exporter calls it on a thread that may wait.
+/// An HTTP client for the exporter, which supports several. The exporter calls it on a thread that may block.
 #[derive(Debug)]
 struct Sender(Agent);
 

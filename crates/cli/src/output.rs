@@ -1,7 +1,7 @@
-//! What people and programs see: data on stdout as a table or as JSON, talk on stderr.
+//! Output for people and programs: data on stdout as a table or as JSON, messages on stderr.
 //!
-//! Text of a server, of a file or of another person passes [`printable`](crate::printable) here. What prints without this file is on
-//! the list of the test below.
+//! Text of a server, of a file or of another person passes [`printable`](crate::printable) here. Files that print
+//! without this module are on the list of the test below.
 
 use std::error::Error;
 use std::fmt;
@@ -36,12 +36,12 @@ pub(crate) trait Row {
     const HEADER: &'static [&'static str];
     /// One JSON object, without a line end.
     fn json(&self) -> Vec<u8>;
-    /// As many as [`HEADER`](Self::HEADER) has.
+    /// One cell for each name of [`HEADER`](Self::HEADER).
     fn cells(&self) -> Vec<String>;
 }
 
 impl Format {
-    /// Prints the rows; no rows as JSON are no lines.
+    /// Prints the rows. Without rows, JSON output is empty.
     ///
     /// # Errors
     /// Stdout cannot be written.
@@ -60,7 +60,7 @@ impl Format {
                 assert_eq!(cells.len(), R::HEADER.len(), "a row has a cell for each name");
                 table.add_row(cells.iter().map(|cell| one_line(cell)));
             }
-            // Nothing before the first column, so that lines begin where a person's eye does.
+            // The first column has no padding: lines begin at the left edge.
             for column in table.column_iter_mut() {
                 column.set_padding((0, 2));
             }
@@ -81,28 +81,28 @@ impl Format {
 /// Completes "failed to ...".
 pub(crate) const STDOUT: &str = "write to stdout";
 
-/// Stdout, locked and buffered. Flush it: a buffer that is dropped hides its error.
+/// Locks and buffers stdout. The caller must flush it: a dropped buffer hides its error.
 pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
-/// Talk: a line, or several. It is no failure if no one reads it.
+/// Writes a message of one or several lines to stderr. A failed write is ignored.
 pub(crate) fn say(text: &str) {
     let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));
 }
 
-/// A JSON object as a line of data: exact for a program, and harmless on a terminal.
+/// Makes a line of data of a JSON object: exact for a program, and harmless on a terminal.
 pub(crate) fn json_line(json: Vec<u8>) -> Vec<u8> {
     let mut line = match std::str::from_utf8(&json) {
         Ok(text) => printable::json(text).into_owned().into_bytes(),
-        // JSON is UTF-8, so this is none of ours.
+        // JSON is UTF-8, so this case does not come from a well-formed answer.
         Err(_) => json,
     };
     line.push(b'\n');
     line
 }
 
-/// An error and what to do about it.
+/// Prints an error and its hint.
 pub(crate) fn complain(error: &anyhow::Error) {
     let (told, hint) = match error.chain().find_map(|cause| cause.downcast_ref::<ClientError>()) {
         Some(ClientError::Problem(problem)) => (problem.detail.clone(), hint(problem)),
@@ -117,7 +117,7 @@ pub(crate) fn complain(error: &anyhow::Error) {
     }
 }
 
-/// What to do about a problem. Where the server speaks of HTTP, the words of the command line.
+/// The hint of a problem. If the server's hint speaks of HTTP, a hint in terms of the command line replaces it.
 fn hint(problem: &Problem) -> Option<&str> {
     let is = |kind: ProblemKind| problem.type_uri == kind.type_uri();
     if is(ProblemKind::Leased) {
@@ -139,7 +139,7 @@ fn hint(problem: &Problem) -> Option<&str> {
     }
 }
 
-/// The error of a program that has said already what went wrong.
+/// The error of a program that has already printed the reason.
 #[derive(Debug)]
 pub(crate) struct Told;
 
@@ -151,14 +151,14 @@ impl fmt::Display for Told {
 
 impl Error for Told {}
 
-/// The causes of an error in one line, without itself.
+/// The causes of an error in one line, without the error itself.
 pub(crate) fn causes(error: &anyhow::Error) -> String {
     let whole = chain(error);
     let rest = whole.strip_prefix(&error.to_string()).unwrap_or(&whole);
     rest.strip_prefix(": ").unwrap_or(rest).to_owned()
 }
 
-/// An error and its causes in one line. Many errors quote their cause; what has been said is not said again.
+/// An error and its causes in one line. A cause that the text quotes already is not repeated.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -169,7 +169,7 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether it failed because the reader of stdout has seen enough, as in `| head`.
+/// Whether the command failed because the reader of stdout closed it, as in `| head`.
 pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
@@ -177,7 +177,7 @@ pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     })
 }
 
-/// 60 characters of a payload show what it is and leave room for the rest of the line.
+/// At 60 characters a payload is recognizable, and the other columns still fit.
 const PAYLOAD_CHARS_MAX: usize = 60;
 
 /// A payload as a cell of a table.
@@ -193,7 +193,7 @@ pub(crate) fn payload_cell(payload: &PayloadBody) -> String {
 mod tests {
     use super::*;
 
-    /// The files that write to a terminal by themselves, and what they write.
+    /// Files that write to a terminal without this module, and the text that each writes.
     const PRINT: [(&str, &str); 15] = [
         ("output.rs", "everything else, by the functions of this file"),
         ("commands/completions.rs", "a script of our own"),
@@ -215,7 +215,7 @@ mod tests {
         ("salvage/report.rs", "lines that passed `one_line`, and JSON that passed `json_line`"),
     ];
 
-    /// A file that prints by itself is listed here, with the reason why that is harmless.
+    /// Each file that prints by itself must be listed here, with the reason why its output is harmless.
     #[test]
     fn nothing_is_printed_past_this_file_unless_it_is_listed() {
         let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,10 +1,11 @@
-//! Text of others on a terminal: what could drive it, turn the reading direction, or hide is written out.
+//! Text of other sources on a terminal. A character that could drive the terminal, turn the reading direction or hide
+//! is escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character is not shown as itself. A terminal obeys control characters (C0, DEL and C1). Marks of direction show a text in
-/// another order than it has, and characters without a width hide in it.
+/// Whether a character must be escaped. A terminal obeys control characters (C0, DEL and C1). Marks of direction show a
+/// text in another order than it has, and characters without a width hide in it.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -19,18 +20,18 @@ pub(crate) fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line: `\u{202e}` stands for that character, `\n` for a line end.
+/// The text on one line: hidden characters stand as `\u{202e}`, a line end as `\n`.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// The same for text that may have several lines.
+/// Escapes hidden characters in a text that may have several lines.
 pub(crate) fn lines(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
-/// JSON with the same meaning: what [`is_hidden`] names stands as `\u202e` in it. Such characters occur in strings only, where JSON
-/// has this form for them. Its own spaces and line ends stay.
+/// Escapes the characters of [`is_hidden`] in JSON as `\u202e`; the meaning stays the same. Such characters occur in
+/// strings only, where JSON has this form for them. Spaces and line ends between values stay.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
     if !text.contains(is_hidden) {
@@ -53,7 +54,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// One of each range, and both ends of those of direction marks.
+    /// One character of each range, and both ends of the ranges of direction marks.
     const HIDDEN: [char; 19] = [
         '\0',
         '\u{7}',

@@ -11,7 +11,7 @@ use tickwheel_server::HASHED;
 
 use crate::portable::way_on::Words;
 
-/// Which server.
+/// Options that choose the server.
 #[derive(Args, Debug)]
 pub(crate) struct Remote {
     /// The server's URL, or `unix:PATH` for one that listens at a path of this machine
@@ -28,16 +28,16 @@ pub(crate) struct Remote {
     retries: u32,
 }
 
-/// The variable with the token. It is no option, because every user of a machine can read command lines.
+/// The variable with the token. There is no option for it, because every user of a machine can read command lines.
 pub(crate) const TOKEN_VARIABLE: &str = "TICKWHEEL_TOKEN";
 
 impl Remote {
-    /// A client of it. Nothing is sent yet.
+    /// Makes a client of the server. Nothing is sent yet.
     ///
     /// # Errors
-    /// The URL is not one of a server.
+    /// The URL is not that of a server.
     pub(crate) fn client(&self) -> Result<Client> {
-        // An empty variable is how a shell says that it is not set.
+        // An empty variable counts as one that is not set, as in a shell.
         let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
         let retries = Retries { calls: self.retries.saturating_add(1), ..Retries::default() };
         let mut client = Client::new(url)?.with_retries(retries);
@@ -59,7 +59,8 @@ impl Remote {
         })
     }
 
-    /// Adds what was given, so that a command that is printed goes to the same server. A token is never among it, only the name of its file.
+    /// Adds the given options, so that a printed command goes to the same server. Only the name of a token's file is
+    /// added, not a token.
     pub(crate) fn add_to(&self, words: &mut Words) {
         if !self.server.is_empty() && self.server != SERVER_URL_DEFAULT {
             words.option("--server", &self.server);
@@ -97,7 +98,7 @@ impl Remote {
     }
 }
 
-/// Whether it stands for a token, as in a server's file, and is none.
+/// Whether the word is the hash of a token, as in a server's file, and not the token.
 fn is_hash(word: &str) -> bool {
     word.get(..HASHED.len()).is_some_and(|start| start.eq_ignore_ascii_case(HASHED))
 }

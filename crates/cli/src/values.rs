@@ -7,12 +7,12 @@ use tickwheel_api::{
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
 
-/// `30m`: how long until the task is due, in ms.
+/// `30m`: the time until the task is due (ms).
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
     duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
-/// `-1h`: how much later, or earlier, in ms.
+/// `-1h`: how much later or earlier (ms).
 pub(crate) fn shift(text: &str) -> Result<i64, String> {
     match duration::parse_signed(text) {
         Ok(0) => Err("moves nothing; write 1h for an hour later, -1h for an hour earlier".to_owned()),
@@ -21,22 +21,22 @@ pub(crate) fn shift(text: &str) -> Result<i64, String> {
     }
 }
 
-/// `127.0.0.1:8463` or `unix:/run/tickwheel.sock`: where to listen.
+/// `127.0.0.1:8463` or `unix:/run/tickwheel.sock`: the address to listen on.
 pub(crate) fn listen(text: &str) -> Result<ListenAt, String> {
     text.parse().map_err(|error: ListenAtError| error.to_string())
 }
 
-/// How many of something there may be at one time.
+/// A limit for things that exist at one time.
 pub(crate) fn places(text: &str) -> Result<usize, String> {
     count(text, 1_000_000)
 }
 
-/// Memory for watched tubes, 4 KiB to 1 TiB.
+/// Memory for watched tubes (4 KiB to 1 TiB).
 pub(crate) fn watched_bytes(text: &str) -> Result<usize, String> {
     number(text, 4 << 10, 1 << 40).and_then(|bytes| usize::try_from(bytes).map_err(|error| error.to_string()))
 }
 
-/// A lease, in ms, within the server's limits.
+/// A lease within the server's limits (ms).
 pub(crate) fn lease(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (LEASE_MS_MIN..=LEASE_MS_MAX).contains(&ms) {
@@ -46,7 +46,7 @@ pub(crate) fn lease(text: &str) -> Result<u64, String> {
     Err(format!("a lease lasts {min} to {max}; work that takes longer extends it"))
 }
 
-/// A wait, in ms, within the server's limit.
+/// A wait within the server's limit (ms).
 pub(crate) fn wait(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if ms <= WAIT_MS_MAX {
@@ -55,25 +55,25 @@ pub(crate) fn wait(text: &str) -> Result<u64, String> {
     Err(format!("a call waits at most {}; to wait longer, call again", duration::format(WAIT_MS_MAX)))
 }
 
-/// How often something is looked at, in ms.
+/// The time between two looks (ms).
 pub(crate) fn every(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("look every 100ms to 1h".to_owned()) }
 }
 
-/// From when on a commit is slow, in ms.
+/// The duration from which on a commit is slow (ms).
 pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("a commit is slow from 1ms to 1h on".to_owned()) }
 }
 
-/// How often a backup is made, in ms.
+/// The time between two backups (ms).
 pub(crate) fn backup_every(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (1_000..=366 * 86_400_000).contains(&ms) { Ok(ms) } else { Err("it takes 1s to 366d".to_owned()) }
 }
 
-/// An instant, in ms since 1970: RFC 3339, or milliseconds since 1970 as a bare number.
+/// An instant (ms since 1970): RFC 3339, or a bare number.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !digits {
@@ -122,7 +122,7 @@ pub(crate) fn token(text: &str) -> Result<String, String> {
     ))
 }
 
-/// How many tasks one lease takes.
+/// The number of tasks that one lease takes.
 pub(crate) fn lease_max(text: &str) -> Result<usize, String> {
     count(text, LEASE_TASKS_MAX)
 }
@@ -136,9 +136,9 @@ fn count(text: &str, max: u64) -> Result<usize, String> {
         .ok_or_else(|| format!("it takes a number from 1 to {max}"))
 }
 
-/// A count of lines to show, at least 1.
+/// A number of lines to show, at least 1.
 pub(crate) fn limit(text: &str) -> Result<usize, String> {
-    // A page at a time is read, so there is no real bound; this one keeps the number exact everywhere.
+    // Lines are read a page at a time, so memory sets no bound. This one keeps the number exact in JSON.
     count(text, 1 << 53)
 }
 
@@ -149,16 +149,16 @@ pub(crate) fn version(text: &str) -> Result<u64, String> {
         .map_err(|_| "a version is the number that `put` and `get` print, such as 41".to_owned())
 }
 
-/// The door for clients of beanstalkd.
+/// The setting of the beanstalkd door.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Beanstalk {
-    /// There is none.
+    /// The door is closed.
     Off,
-    /// It is here.
+    /// The door listens here.
     At(ListenAt),
 }
 
-/// Where `serve --beanstalk` listens.
+/// The address of `serve --beanstalk`.
 pub(crate) fn beanstalk(text: &str) -> Result<Beanstalk, String> {
     if text == "off" {
         return Ok(Beanstalk::Off);
@@ -187,7 +187,7 @@ pub(crate) fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
-/// How many bytes a job of that door may have.
+/// The maximal size of a job in the beanstalkd door (bytes).
 pub(crate) fn job_bytes(text: &str) -> Result<u32, String> {
     let bytes = text.parse().ok().filter(|bytes| (1..=JOB_BYTES_MAX).contains(bytes));
     bytes.ok_or_else(|| format!("it takes a number of bytes from 1 to {JOB_BYTES_MAX}"))
@@ -201,7 +201,7 @@ pub(crate) enum Setting<T> {
 }
 
 impl<T> Setting<T> {
-    /// The value, if it is one.
+    /// The value; `None` for the default.
     pub(crate) fn value(self) -> Option<T> {
         match self {
             Self::To(value) => Some(value),
@@ -210,7 +210,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// `none`, or what `read` makes of it.
+/// `none`, or the result of `read`.
 pub(crate) fn setting<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Setting<T>, String> {
     match text {
         "none" => Ok(Setting::Default),
@@ -224,20 +224,20 @@ pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, String> {
     number.ok_or_else(|| format!("it takes a number from {min} to {max}"))
 }
 
-/// How long ended tasks are remembered, in ms.
+/// The time for which ended tasks are remembered (ms).
 pub(crate) fn history(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     let max = HISTORY_KEEP_MS_MAX;
     if ms <= max { Ok(ms) } else { Err(format!("it takes at most {}", duration::format(max))) }
 }
 
-/// After how many attempts a task is dead.
+/// The number of attempts after which a task is dead.
 pub(crate) fn attempts(text: &str) -> Result<u32, String> {
     let attempts = number(text, 1, u64::from(ATTEMPTS_MAX))?;
     Ok(u32::try_from(attempts).expect("it is within the limit"))
 }
 
-/// How long a pause lasts, in ms.
+/// The duration of a pause (ms).
 pub(crate) fn pause(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (1..=PAUSE_MS_MAX).contains(&ms) {
@@ -251,7 +251,7 @@ pub(crate) fn schedule(text: &str) -> Result<String, String> {
     ScheduleName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// How long from one occurrence of a schedule to the next, in ms.
+/// The time from one occurrence of a schedule to the next (ms).
 pub(crate) fn cadence(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (CADENCE_MS_MIN..=CADENCE_MS_MAX).contains(&ms) {
