@@ -12,7 +12,7 @@ use tickwheel_client::blocking::Client;
 use crate::conversation::{PATIENCE, lead};
 use crate::door::Door;
 
-/// Looks again until it is so.
+/// Polls until the condition is true.
 #[track_caller]
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -22,7 +22,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Leads a conversation of one client, and gives what it heard last.
+/// Runs one client's script, and returns the last answer.
 fn say(door: &Door, said: &[&str]) -> String {
     let script: String = said.iter().map(|said| format!("A> {said}\nA<\n")).collect();
     let heard = lead(&door.address, &script);
@@ -34,7 +34,7 @@ fn say(door: &Door, said: &[&str]) -> String {
 fn what_comes_in_by_one_door_goes_out_by_the_other() {
     let door = Door::ours(&["--memory"]);
     let http = Client::new(&door.http).expect("a client");
-    // A job has its id for a key.
+    // A job's key is its id.
     assert_eq!(say(&door, &["use close", "put 7 0 45 5\\r\\n12345"]), "A< INSERTED 1");
     let task = http.get("close", "1").expect("it is a task");
     assert_eq!((task.id, task.priority, task.state), (1, 7, TaskState::Ready));
@@ -45,17 +45,17 @@ fn what_comes_in_by_one_door_goes_out_by_the_other() {
     assert_eq!(say(&door, &["reserve-job 1"]), "A< NOT_FOUND", "it is in a worker's hands");
     http.ack("close", vec![leased[0].token.clone()]).expect("acked");
     assert_eq!(say(&door, &["peek 1"]), "A< NOT_FOUND");
-    // A task has an id, and the lease of its queue for a ttr.
+    // A task has an id, and its queue's lease duration as its ttr.
     let body = PutBody { payload: PayloadBody::json(b"{}".to_vec()), ..PutBody::default() };
     let put = http.put("close", "order:2", &body, PutQuery::default(), None).expect("put");
     let id = put.task.id;
     let watched = ["watch close", "ignore default", "reserve"];
     assert_eq!(say(&door, &watched), format!("A< RESERVED {id} 2 {{}}"));
-    // Its worker was gone with its connection, which the server sees a moment later.
+    // The worker was gone with its connection; the server notices a moment later.
     let task = || http.get("close", "order:2").expect("it is there");
     until("it is ready again", || task().state == TaskState::Ready);
     assert_eq!(task().attempt, 1);
-    // Buried here, dead there.
+    // A buried job is a dead task.
     let bury = format!("bury {id} 3");
     assert_eq!(say(&door, &["watch close", "ignore default", "reserve", &bury]), "A< BURIED");
     let dead = http.dead("close", &ListQuery::default()).expect("a page").tasks;
@@ -83,7 +83,7 @@ fn a_door_of_one_namespace_shows_nothing_of_the_others() {
     assert!(say(&door, &["stats-tube close"]).contains("name: close\n"));
     say(&door, &["use mail", "put 0 0 60 1\\r\\nx"]);
     assert_eq!(http.queue("shop/mail").expect("a queue").counts.ready, 1);
-    // With its namespace a name may be no longer than a queue's.
+    // The namespace and the name together may not be longer than a queue's name.
     assert_eq!(say(&door, &["use \\{196*t}"]), "A< BAD_FORMAT");
     assert!(say(&door, &["use \\{195*t}"]).starts_with("A< USING ttt"));
 }

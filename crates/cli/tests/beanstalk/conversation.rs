@@ -1,8 +1,9 @@
-//! Conversations: what clients say and what they have to hear, as text.
+//! Conversations: the lines that clients send and the answers that they must get, as text.
 //!
-//! `A> put 0 0 10 2\r\nhi` is said by client A, with CR LF behind it; `A>> ` without. `A< INSERTED 1` is what it hears next. `A|` goes on with a
-//! line of figures. `A. close` leaves, `A. end` says that it sends nothing more, and `A< (closed)` is the end of what it hears. `#` begins a
-//! remark. A star stands for what is another each time.
+//! Client A sends `A> put 0 0 10 2\r\nhi` with CR LF behind it, and `A>> ` without. `A< INSERTED 1` is its next answer.
+//! `A|` is a further line of figures in the same answer. `A. close` closes the connection, `A. end` closes its sending
+//! side, and `A< (closed)` is the end of the answers. `#` begins a remark. A star stands for a value that differs from
+//! run to run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +11,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// Whoever hears nothing for so long would never hear anything.
+/// The time limit of a test: an answer that takes longer counts as missing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Figures that are others each time, or of another server.
+/// Figures that differ from run to run or from server to server.
 const VOLATILE: [&str; 20] = [
     "age",
     "time-left",
@@ -37,7 +38,7 @@ const VOLATILE: [&str; 20] = [
     "cmd-stats",
 ];
 
-/// A client, one command after the other.
+/// A client that sends one command after the other.
 pub(crate) struct Client {
     writer: TcpStream,
     reader: BufReader<TcpStream>,
@@ -52,7 +53,8 @@ impl Client {
         Self { writer, reader }
     }
 
-    /// Says a command and hears its answer, of a job or of figures without what follows; `None`: the server is gone.
+    /// Sends a command and returns the first line of its answer, without the body of a job or of figures; `None`: the
+    /// server is gone.
     pub(crate) fn ask(&mut self, text: &str) -> Option<String> {
         self.writer.write_all(format!("{text}\r\n").as_bytes()).ok()?;
         let mut line = String::new();
@@ -65,7 +67,7 @@ impl Client {
         Some(line)
     }
 
-    /// The next answer, as it stands in a conversation.
+    /// The next answer in the form of a conversation.
     fn hear(&mut self, name: &str) -> String {
         let mut line = Vec::new();
         let read = self.reader.read_until(b'\n', &mut line);
@@ -95,7 +97,7 @@ impl Client {
         let mut lines: Vec<&str> =
             text.strip_suffix('\n').expect("figures end with a line end").split('\n').collect();
         if lines.iter().skip(1).all(|line| line.starts_with("- ")) {
-            // Beanstalkd lists tubes in the order in which they were made, ours by name.
+            // Beanstalkd lists tubes in the order of their making, this server by name.
             lines[1..].sort_unstable();
         }
         for line in lines {
@@ -110,7 +112,7 @@ impl Client {
     }
 }
 
-/// Leads a conversation with a server, and writes down what was heard in place of what was to be.
+/// Runs a conversation with a server, and writes the actual answers in place of the expected ones.
 pub(crate) fn lead(address: &str, script: &str) -> String {
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut transcript = String::new();
@@ -123,7 +125,7 @@ pub(crate) fn lead(address: &str, script: &str) -> String {
         let (name, rest) = line.split_at(ends);
         let client = clients.entry(name.to_owned()).or_insert_with(|| Client::open(address));
         if rest.starts_with('|') {
-            // It was heard with the line before.
+            // The answer was read with the line before.
             continue;
         }
         if let Some(said) = rest.strip_prefix(">>") {
@@ -158,7 +160,7 @@ fn escape(bytes: &[u8]) -> String {
             _ => write!(text, "\\x{byte:02x}").expect("memory takes all"),
         }
     }
-    // A long run of one byte is written short, as it may be said.
+    // A long run of one byte is written in short form, as in a command.
     match text.chars().next() {
         Some(first) if text.len() > 100 && text.chars().all(|c| c == first) => {
             format!("\\{{{}*{first}}}", text.len())

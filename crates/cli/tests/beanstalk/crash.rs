@@ -1,4 +1,4 @@
-//! Killed under load: what was answered holds.
+//! A server that is killed under load keeps everything that it answered.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -10,13 +10,13 @@ use crate::door::Door;
 const LIVES: u64 = 6;
 const WORKERS: u64 = 4;
 
-/// What one client knows for certain, and what it cannot know.
+/// The jobs whose state a client knows, and those that it cannot know.
 #[derive(Default)]
 struct Known {
     put: BTreeSet<u64>,
     deleted: BTreeSet<u64>,
     buried: BTreeSet<u64>,
-    /// Asked to be deleted or buried, and not answered.
+    /// Jobs with a delete or bury that was not answered.
     unsure: BTreeSet<u64>,
 }
 
@@ -24,7 +24,7 @@ fn id_of(line: &str) -> u64 {
     line.split(' ').nth(1).and_then(|id| id.parse().ok()).expect("an id")
 }
 
-/// Puts, works, deletes and buries until the server is gone.
+/// Puts, reserves, deletes and buries until the server is gone.
 fn live(address: &str, seed: u64) -> Known {
     let (mut client, mut known) = (Client::open(address), Known::default());
     for n in seed.. {
@@ -67,7 +67,7 @@ fn no_answered_put_is_lost_and_no_deleted_job_comes_back() {
                 thread::spawn(move || live(&address, worker * 1_000 + life))
             })
             .collect();
-        // Killed once enough has been done, whenever that is.
+        // The kill comes once enough was done, independent of the time.
         let mut watch = Client::open(&address);
         let begun = Instant::now();
         while watch.ask("peek-buried").expect("it runs") == "NOT_FOUND" {

@@ -1,4 +1,4 @@
-//! Servers for the tests: ours, and beanstalkd.
+//! Servers for the tests: this one, and beanstalkd.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 /// A server that is killed when it is dropped.
 pub(crate) struct Door {
     child: Child,
-    /// Where clients of beanstalkd find it.
+    /// The address of the beanstalkd door.
     pub(crate) address: String,
-    /// Where the others do.
+    /// The address of the HTTP door.
     pub(crate) http: String,
 }
 
 impl Door {
-    /// Our server, with these options beside those that say where it is.
+    /// Starts this server with further options beside its addresses.
     pub(crate) fn ours(options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
         for (name, _) in std::env::vars_os() {
@@ -36,15 +36,15 @@ impl Door {
         Self { child, address, http }
     }
 
-    /// Our server, with its jobs in a directory.
+    /// Starts this server with its jobs in a directory.
     pub(crate) fn durable(directory: &Path) -> Self {
         Self::ours(&["--data", directory.to_str().expect("a path of text")])
     }
 
-    /// Beanstalkd, if it is installed. Where all components have to be there it is a failure if it is not.
+    /// Starts beanstalkd, if it is installed. If the test run requires all components, a missing one is a failure.
     #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn beanstalkd() -> Option<Self> {
-        // Nobody else takes the port in the moment between.
+        // The port is free: another program is not expected to take it in the meantime.
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
         let command = Command::new("beanstalkd")
             .args(["-l", "127.0.0.1", "-p", &free.port().to_string()])
@@ -68,13 +68,13 @@ impl Door {
         Some(door)
     }
 
-    /// Ends it at once, as a crash does.
+    /// Kills the server at once, as a crash does.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
-    /// Its number among the processes.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -82,7 +82,7 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ended = self.child.kill();
         let _ended = self.child.wait();
     }

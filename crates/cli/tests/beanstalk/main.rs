@@ -1,4 +1,4 @@
-//! The door for clients of beanstalkd, beside beanstalkd itself where it is installed.
+//! The beanstalkd door, compared with beanstalkd itself where it is installed.
 
 mod both;
 mod conversation;

@@ -1,11 +1,11 @@
-//! The conversations are those of beanstalkd 1.12, word for word, and ours are the same.
+//! The conversations were recorded with beanstalkd 1.12, and this server answers the same, word for word.
 
 use std::path::{Path, PathBuf};
 
 use crate::conversation::lead;
 use crate::door::Door;
 
-/// Its conversations, by name.
+/// The recorded conversations, by name.
 fn scripts() -> Vec<(String, PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beanstalk/conversations");
     let mut scripts: Vec<_> = std::fs::read_dir(&folder)
@@ -49,7 +49,7 @@ fn the_reference_leads_them_so() {
     }
 }
 
-/// Writes down what beanstalkd says.
+/// Records the answers of beanstalkd.
 #[test]
 #[ignore = "it writes the conversations anew, and takes beanstalkd"]
 fn record() {

@@ -1,12 +1,12 @@
-//! Holders that say nothing: their jobs come back all the same.
+//! Workers that send nothing: their jobs come back all the same.
 
 use std::time::{Duration, Instant};
 
 use crate::conversation::Client;
 use crate::door::Door;
 
-/// Eight workers take a job each and fall silent: each job is ready again when its second is over, whatever anybody does. Beanstalkd forgets some
-/// of them until their holders speak.
+/// Eight workers reserve a job each and send nothing more. Each job is ready again after its ttr (1 s), independent of
+/// any client. Beanstalkd forgets some of these jobs until their workers send something.
 #[test]
 fn every_job_of_a_silent_holder_comes_back_in_time() {
     let door = Door::ours(&["--memory"]);
@@ -27,6 +27,6 @@ fn every_job_of_a_silent_holder_comes_back_in_time() {
     }
     let took = taken.elapsed();
     assert!(took >= Duration::from_millis(900), "not before their time, but after {took:?}");
-    // Beanstalkd may take as long as a holder is silent, which here is for ever.
+    // Beanstalkd may take as long as a worker is silent, which here is for ever.
     assert!(took < Duration::from_secs(5), "{took:?}");
 }

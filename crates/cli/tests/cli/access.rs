@@ -1,4 +1,4 @@
-//! Directories that others may write to, and links in the place of files.
+//! Directories that other users may write to, and links in the place of files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,14 +10,14 @@ use rustix::process::Signal;
 use crate::run::run;
 use crate::server::{Server, tickwheel};
 
-/// A data directory with one task, whose server is gone.
+/// Makes a data directory with one task, whose server has stopped.
 fn filled(data: &Path) {
     let server = Server::start(&["--data", data.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"]);
     assert_eq!(run(&["put", "close", "a", "--in", "1h", "--server", &server.url]).code, 0);
     assert!(server.stop(Signal::TERM).success());
 }
 
-/// What a server logs that starts on this directory and is stopped once it is ready.
+/// The log of a server that starts on this directory and is stopped once it is ready.
 fn log_of_start(data: &Path) -> String {
     let log = data.with_extension("log");
     let file = fs::File::create(&log).expect("a log");
@@ -89,7 +89,7 @@ fn a_link_in_the_place_of_a_file_or_folder_is_refused_by_each_command() {
             assert!(ran.err.contains(&name) && ran.err.contains(what), "{words:?} of {name}: {}", ran.err);
         }
         let doctor = run(&["doctor", text, "-o", "json"]);
-        // The lock is not read by it.
+        // The doctor does not read the lock.
         assert_eq!(doctor.code, i32::from(name != "lock"), "{name}: {}", doctor.out);
         fs::remove_file(&path).expect("removed");
         fs::rename(&away, &path).expect("moved back");

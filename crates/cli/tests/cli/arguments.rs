@@ -1,4 +1,4 @@
-//! Bad arguments: exit code 2, nothing on stdout, and on stderr what is wrong, where, and what to write instead.
+//! Bad arguments: the exit code is 2, stdout is empty, and stderr names the error, its place, and a correction.
 
 use crate::run::run;
 
@@ -88,7 +88,7 @@ fn bad_payloads_and_servers_are_errors_with_a_place() {
 
 #[test]
 fn a_refused_connection_names_the_address_and_a_way_out() {
-    // A port that was free a moment ago: nobody listens.
+    // This port was free a moment ago, so no server listens on it.
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let url = format!("http://{free}");

@@ -1,4 +1,4 @@
-//! A running server is asked for a backup, and the backup is proved by the way back.
+//! Backups of a running server, each proved by a restore.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// A server with two tasks and a place for backups.
+/// Starts a server with two tasks and a directory for backups.
 fn shop(place: &Path) -> Server {
     let (data, backups) = (place.join("data"), place.join("backups"));
     let words = ["--data", text(&data), "--backup-dir", text(&backups), "--listen", "127.0.0.1:0"];
@@ -53,7 +53,7 @@ fn a_running_server_is_backed_up_and_restored() {
     assert_eq!(run(&["get", "close", "order:2", "--server", &again.url]).code, 0);
     assert!(again.stop(Signal::TERM).success() && server.stop(Signal::TERM).success());
 
-    // One byte behind the last frame of its log, which no opening reads.
+    // This byte is behind the last frame of the log, so no opening reads it.
     let shard = from.join("shard-0000");
     let log = std::fs::read_dir(&shard).expect("the shard").map(|entry| entry.expect("an entry").path());
     let log = log.into_iter().find(|path| text(path).contains("/log-")).expect("a log file");
@@ -78,7 +78,7 @@ fn a_backup_is_begun_without_waiting_listed_and_stopped() {
     let server = shop(place.path());
     let none = run(&["backup", "--list", "--server", &server.url]);
     assert!(none.code == 0 && none.err.contains("there are no backups"), "{}", none.err);
-    // So much that it is still copied when the next command comes.
+    // The copy of these tasks (14 MB) still runs when the next command comes.
     let client = Client::new(&server.url).expect("the server's own URL");
     for n in 0..16 {
         let payload = PayloadBody::json(format!("\"{}\"", "x".repeat(900_000)).into_bytes());

@@ -1,4 +1,4 @@
-//! The commands that change a task that is there: `patch`, `move` and `run`, beside a `put` of its key.
+//! The commands that change an existing task: `patch`, `move` and `run`, compared with a `put` of its key.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,8 @@ fn task(world: &World) -> Value {
     serde_json::from_str(&got.out).unwrap_or_else(|error| panic!("{error}: {} {}", got.out, got.err))
 }
 
-/// A put of a live key once claimed to move the task, and took its payload, tags and priority away.
+/// Regression: the help said that a put of a live key moves the task, but it also dropped its payload, tags and
+/// priority.
 #[test]
 fn a_put_of_a_live_key_says_that_it_replaces() {
     let world = World::new();

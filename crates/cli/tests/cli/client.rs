@@ -1,4 +1,4 @@
-//! The client commands, against a server whose clock stands still.
+//! The client commands, against a server with a virtual clock.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ impl World {
     }
 }
 
-/// The text of a member of a line of JSON, as far as the next quote.
+/// The text of a member in a line of JSON, up to the next quote.
 pub(crate) fn member<'a>(line: &'a str, name: &str) -> &'a str {
     let from = line.find(&format!("\"{name}\":\"")).unwrap_or_else(|| panic!("no {name} in {line}"))
         + name.len()
@@ -189,7 +189,7 @@ fn jobs_are_shown_and_stopped() {
     assert_eq!((none.code, none.err.contains("no job `7`")), (1, true), "{}", none.err);
 }
 
-/// `tickwheel ls | head -1`: the reader leaves, and nobody complains.
+/// `tickwheel ls | head -1`: the reader leaves, and no error is printed.
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let world = World::new();

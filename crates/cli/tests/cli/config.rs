@@ -93,7 +93,7 @@ fn a_start_that_fails_is_told_as_the_log_is_written() {
         let last = refused.err.lines().last().expect("a line");
         serde_json::from_str::<serde_json::Value>(last).expect(last)
     };
-    // Whatever is left out of the log, this is not.
+    // This line is written under every filter of the log.
     for filter in ["warn", "off", "tickwheel_server=debug"] {
         let told = told(&["--listen", "0.0.0.0:0", "--log", filter]);
         assert_eq!((&told["message"], &told["level"]), (&"failed to start".into(), &"ERROR".into()));

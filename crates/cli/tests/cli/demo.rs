@@ -1,4 +1,4 @@
-//! `demo`: it keeps its promises, in time, and leaves nothing behind.
+//! `demo`: it keeps its promises in time, and leaves nothing behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::server::tickwheel;
 
-/// 20 seconds are promised; a test may run beside others on a small machine, so it allows twice that.
+/// The demo promises 20 s. The test may run beside others on a small computer, so it allows twice that.
 const TIME_MAX: Duration = Duration::from_secs(40);
 
 #[test]

@@ -1,4 +1,4 @@
-//! A data directory is looked at, copied, and made again of its copy.
+//! A data directory is examined, copied, and restored from its copy.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::run::run;
 use crate::server::Server;
 
-/// The directory of a server that had three tasks, one of them cancelled, and was stopped.
+/// Makes the directory of a stopped server that had three tasks, one of them cancelled.
 fn shop(data: &Path) {
     let data = text(data);
     let server = Server::start(&["--data", data, "--listen", "127.0.0.1:0"]);

@@ -1,4 +1,4 @@
-//! What variables say: tokens, and names that mean nothing.
+//! Variables of the environment: tokens, and names without a meaning.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
@@ -24,12 +24,12 @@ impl Serving {
         Self { child, first_line }
     }
 
-    /// Its URL; empty if it did not start.
+    /// The URL of the server; empty if it did not start.
     fn url(&self) -> &str {
         self.first_line.trim_end().strip_prefix("listening ").unwrap_or_default()
     }
 
-    /// Ends it, and gives what it logged.
+    /// Kills the server and returns its log.
     fn logged(mut self) -> String {
         self.child.kill().expect("kill the server");
         let mut log = String::new();
@@ -50,7 +50,8 @@ fn ran(words: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
 }
 
-/// The story: `TICKWHEEL_TOKEN=$(openssl rand -hex 32)` was refused, and its hint led to a server that lets nobody in.
+/// Regression: `TICKWHEEL_TOKEN=$(openssl rand -hex 32)` was refused, and the hint led to a server that accepted no
+/// token.
 #[test]
 fn sixty_four_hex_digits_in_the_environment_are_a_token() {
     let server = Serving::with(&[("TICKWHEEL_TOKEN", DIGITS)]);
@@ -68,7 +69,7 @@ fn sixty_four_hex_digits_in_the_environment_are_a_token() {
 
 #[test]
 fn a_hash_in_the_environment_is_marked_and_does_not_let_its_reader_in() {
-    // printf secret | sha256sum
+    // The digits are the output of `printf secret | sha256sum`.
     let digits = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
     let server = Serving::with(&[("TICKWHEEL_TOKEN", &format!("sha256:{digits}"))]);
     let with = |token| ran(&["queues", "--server", server.url()], &[("TICKWHEEL_TOKEN", token)]).0;

@@ -1,4 +1,4 @@
-//! The log of a server: its lines, what is in none of them, and the page about it.
+//! The log of a server: its lines, the data that must not be in it, and the page about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ struct Logged {
 }
 
 impl Logged {
-    /// With these options, over a directory that is its own.
+    /// Starts a server with these options, in a directory of its own.
     fn start(options: &[&str], variables: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
@@ -50,7 +50,7 @@ impl Logged {
         Self { child, address, log, _directory: directory }
     }
 
-    /// One call, and its status.
+    /// Makes one call and returns its status.
     fn call(&self, method: &str, target: &str, token: Option<&str>, body: &str) -> u16 {
         let mut socket = TcpStream::connect(&self.address).expect("connected");
         let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
@@ -69,7 +69,7 @@ impl Logged {
         fs::read_to_string(&self.log).expect("a log")
     }
 
-    /// Waits until there is a line with all of these.
+    /// Waits until a line has all of these parts.
     fn wait_for(&self, parts: &[&str]) -> String {
         let ends = Instant::now() + Duration::from_secs(30);
         loop {
@@ -82,7 +82,7 @@ impl Logged {
         }
     }
 
-    /// Stops it gracefully; the whole log.
+    /// Stops the server gracefully and returns the whole log.
     fn stop(mut self) -> String {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, Signal::TERM).expect("sent");
@@ -155,7 +155,7 @@ fn a_start_and_a_stop_are_told_with_what_was_found() {
     assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
 }
 
-/// The same names in text, and nothing but these lines in a life in which nothing happens but work.
+/// The text form has the same names. A server that only works writes no other lines.
 #[test]
 fn work_writes_no_lines() {
     let server = Logged::start(&[], &[]);
@@ -177,7 +177,7 @@ fn work_writes_no_lines() {
 const ADMIN: &str = "marker-admin-token-0123456789";
 const WORKER: &str = "marker-worker-token-0123456789";
 
-/// A server with two tokens, one of them with a name.
+/// Starts a server with two tokens, one of them with a name.
 fn with_tokens(options: &[&str]) -> Logged {
     let directory = tempfile::tempdir().expect("a directory");
     let tokens = directory.path().join("tokens");
@@ -198,7 +198,7 @@ fn acts_of_administrators_and_refusals_are_audited_by_the_name_of_the_token() {
     assert_eq!(server.call("PUT", "/v1/queues/q/schedules/hourly", Some(ADMIN), schedule), 201);
     assert_eq!(server.call("POST", "/v1/queues/q/cancel", Some(ADMIN), r#"{"filter":{}}"#), 200);
     assert_eq!(server.call("POST", "/v1/drain", Some(ADMIN), ""), 200);
-    // Looks are no acts.
+    // Reading calls are not audited.
     assert_eq!(server.call("GET", "/v1/queues/q", Some(ADMIN), ""), 200);
     assert_eq!(server.call("GET", "/v1/queues", None, ""), 401);
     assert_eq!(server.call("GET", "/v1/queues", Some("marker-wrong-token-0123456789"), ""), 401);
@@ -293,7 +293,7 @@ fn a_start_that_fails_is_an_event_too() {
     assert!(lines[0]["error"].as_str().is_some_and(|why| why.contains("--insecure")), "{lines:?}");
 }
 
-/// Refusals are counted; an act that was carried out has its line, however often it comes.
+/// Refusals are counted. An act that was carried out has its line, however often it comes.
 #[test]
 fn a_flood_of_refusals_is_counted_and_acts_are_not() {
     let server = with_tokens(&[]);
@@ -316,7 +316,8 @@ fn a_flood_of_refusals_is_counted_and_acts_are_not() {
     assert!(about.contains("address=\"127.0.0.1\"") && about.contains("status=401"), "{about}");
 }
 
-/// The story: a token that may do little made up names until the table of kinds was full, and the acts of all others were only counted.
+/// Regression: a token with few rights invented names until the table of kinds was full, and the acts of all others
+/// were only counted.
 #[test]
 fn a_flood_of_one_token_hides_no_act_of_another() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -351,7 +352,7 @@ fn a_flood_of_one_token_hides_no_act_of_another() {
     );
 }
 
-/// A job that a call has begun is named in its act.
+/// The audit line of an act names the job that it began.
 #[test]
 fn an_act_that_begins_a_job_names_it() {
     let server = Logged::start(&["--log-format", "json"], &[]);
@@ -363,7 +364,8 @@ fn an_act_that_begins_a_job_names_it() {
     assert_eq!((&act["result"], &act["name"]), (&"begun".into(), &id.into()), "{act}");
 }
 
-/// The story: the log's last word was that puts are taken again, while the server drained for the second time in a minute.
+/// Regression: the last line said that puts are accepted again, although the server drained for the second time within
+/// a minute.
 #[test]
 fn each_change_of_state_has_its_line() {
     let server =
@@ -412,7 +414,7 @@ fn the_access_log_has_a_line_for_each_call_even_if_the_log_is_quiet() {
     assert!(!text.contains("marker"), "{text}");
 }
 
-/// Everything that has a secret, a payload or a key in it, good and bad, with all that the log can say.
+/// Calls with a secret, a payload or a key in each part, good and bad, at every level of the log.
 #[test]
 fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
     let server = with_tokens(&["--access-log", "--log", "trace", "--slow-commit", "1ms"]);
@@ -462,7 +464,7 @@ fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
     }
 }
 
-/// The story: at `trace` the HTTP client writes out each request that it sends, and so the credentials of the collector.
+/// Regression: at `trace` the HTTP client writes each request that it sends, and so the credentials of the collector.
 #[test]
 fn the_credentials_of_a_collector_are_in_no_line() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -495,7 +497,8 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Pauses and redrives are an administrator's over HTTP, so they have audit lines at the other door, too; no secret is in them at `trace`.
+/// Over HTTP, pauses and redrives need `admin`. So they have audit lines in the beanstalkd door, too, without any
+/// secret even at `trace`.
 #[test]
 fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
     let server = Logged::start(
@@ -536,7 +539,8 @@ fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
     assert!(!text.contains("marker"), "{text}");
 }
 
-/// The story: the reader of the log stood still, its pipe was full, and each thread that logged waited for it: the server with them.
+/// Regression: the reader of the log stalled, its pipe was full, and each thread that logged waited for it, and so did
+/// the server.
 #[test]
 fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     const CALLS: usize = 6_000;
@@ -553,19 +557,19 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     socket.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
     let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
     let mut call = |method: &str, target: &str| {
-        // In one piece: a second one would wait until the first is confirmed.
+        // The request goes out in one piece: a second one would wait until the first is confirmed.
         let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
         socket.write_all(request.as_bytes()).expect("sent");
         status_of(&mut answers)
     };
-    // No call is answered later than its line is handed over, so a log that waits stops at one of these.
+    // An answer comes only after its line was handed over, so a log that blocks would stop one of these calls.
     for n in 0..CALLS {
         assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
     }
     assert_eq!(call("PUT", "/v1/queues/q"), 400, "an act, behind all these");
     assert_eq!(call("POST", "/v1/queues/q/pause"), 200);
 
-    // The reader goes on.
+    // The reader reads again.
     let mut log = BufReader::new(child.stderr.take().expect("piped"));
     let mut lines = Vec::new();
     let mut read_until = |event: &str| loop {
@@ -590,7 +594,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     assert_eq!(acts, 2, "acts are written although calls are left out");
     assert!(!told.iter().any(|line| line["target"] == "audit" && line["event"] == "lines_lost"));
 
-    // It stands still again, and the server ends all the same.
+    // The reader stalls again, and the server ends all the same.
     for n in 0..CALLS {
         assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
     }
@@ -599,7 +603,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     assert!(child.wait().expect("its end").success());
 }
 
-/// The status of an answer of a connection that stays open.
+/// The status of an answer on a connection that stays open.
 fn status_of(answers: &mut impl BufRead) -> u16 {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -613,7 +617,7 @@ fn status_of(answers: &mut impl BufRead) -> u16 {
     head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{head}"))
 }
 
-/// The story: somebody tidied up the data directory, and the lock with it.
+/// Regression: an operator tidied up the data directory and removed its lock.
 #[test]
 fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
     let server = Logged::start(&[], &[]);
@@ -640,7 +644,7 @@ fn the_page_has_each_event_and_no_other() {
     assert_eq!(all.len(), events::ALL.len(), "a name is given twice");
 }
 
-/// What is written at `info` and above says which event it is.
+/// Each log statement at `info` and above names its event.
 #[test]
 fn each_line_of_the_sources_names_its_event() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -655,7 +659,7 @@ fn each_line_of_the_sources_names_its_event() {
                 continue;
             }
             let text = fs::read_to_string(&path).expect("a source");
-            // What stands in tests is no line of the product.
+            // Log statements in tests are not part of the product.
             let text = text.split("#[cfg(test)]\nmod tests").next().expect("a first part");
             for level in ["info", "warn", "error"] {
                 for (at, start) in text.match_indices(&format!("tracing::{level}!(")) {

@@ -1,4 +1,4 @@
-//! The `tickwheel` program from outside: what a person types, what it prints, how it ends.
+//! The `tickwheel` program from outside: its command line, its output, its exit code.
 
 mod access;
 mod arguments;

@@ -1,4 +1,4 @@
-//! Every command of `docs/operations.md`, against a real server whose trouble is prepared where a test can prepare it.
+//! Every command of `docs/operations.md` runs against a real server, with each trouble that a test can prepare.
 
 use std::io::Write;
 
@@ -8,13 +8,13 @@ use crate::unit::{Unit, both, flip};
 #[derive(Debug)]
 struct Block {
     section: String,
-    /// Its first line on the page.
+    /// The number of its first line on the page.
     line: usize,
-    /// It is typed in the place of the block before it, and not after it.
+    /// This block replaces the block before it, and does not follow it.
     instead: bool,
-    /// How it ends.
+    /// The expected exit code.
     exit: i32,
-    /// What it prints, among other things.
+    /// Texts that the output must have.
     shows: Vec<String>,
     script: String,
 }
@@ -24,8 +24,8 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// The blocks of the page. The comment before a block says whether it is another way than the block before, how it ends, if not well, and what
-/// it shows: `<!-- instead | exit: 1 | shows: "a" | "b" -->`.
+/// The blocks of the page. The comment before a block gives its attributes: whether it replaces the block before, its
+/// exit code if not 0, and texts of its output: `<!-- instead | exit: 1 | shows: "a" | "b" -->`.
 fn blocks() -> Vec<Block> {
     let text = page();
     let (mut blocks, mut section, mut before) = (Vec::new(), "", "");
@@ -71,7 +71,8 @@ fn expected(comment: &str) -> (bool, i32, Vec<String>) {
     (instead, exit, shows)
 }
 
-/// What every section finds: tasks that are due and nobody takes, one that is far, a backup, and one that a crash left unfinished.
+/// The state that every section starts from: due tasks that no worker takes, one far task, a whole backup, and one that
+/// a crash left unfinished.
 fn prepare(unit: &Unit) {
     unit.does(
         "for n in 1 2 3; do tickwheel put mail \"hello:$n\"; done
@@ -83,14 +84,14 @@ fn prepare(unit: &Unit) {
     );
 }
 
-/// The trouble that a section is about. `false`: this machine does not let us make it.
+/// Makes the trouble of a section. `false`: this computer does not allow it.
 fn trouble(section: &str, unit: &mut Unit) -> bool {
     match section {
         "Down" => {
             unit.does("kill -9 $(cat pid); while systemctl is-active tickwheel; do sleep 0.02; done");
         }
         "Restarts" => {
-            // It was started twice already, before and after the backup.
+            // The server was started twice already, before and after the backup.
             unit.does(
                 "for n in 1 2 3; do
                      kill -9 $(cat pid)
@@ -155,12 +156,12 @@ fn every_command_of_the_page_does_what_the_page_says() {
     let blocks = blocks();
     assert!(blocks.len() >= 20, "{} blocks", blocks.len());
     for of_section in blocks.chunk_by(|a, b| a.section == b.section) {
-        // One way through the section, and one more for each block that stands for another way.
+        // One path runs through the section, and one more for each block that replaces another.
         ways(of_section).iter().for_each(|way| go(way));
     }
 }
 
-/// The blocks in the order in which somebody types them who takes one way.
+/// The sequences of blocks, one for each choice of a reader of the section.
 fn ways(of_section: &[Block]) -> Vec<Vec<&Block>> {
     let mut ways: Vec<Vec<&Block>> = vec![Vec::new()];
     for block in of_section {
@@ -175,7 +176,7 @@ fn ways(of_section: &[Block]) -> Vec<Vec<&Block>> {
     ways
 }
 
-/// Types these blocks of one section, on a machine that has its trouble.
+/// Runs these blocks of one section, on a unit with its trouble.
 fn go(way: &[&Block]) {
     let mut unit = Unit::started();
     prepare(&unit);
@@ -183,7 +184,7 @@ fn go(way: &[&Block]) {
         let skipped = format!("SKIPPED: section {}, for its trouble cannot be made here", way[0].section);
         let requires_all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
         assert!(!requires_all, "{skipped}");
-        // Not by `eprintln!`, which is not shown for a test that passes.
+        // `eprintln!` is not shown for a test that passes.
         writeln!(std::io::stderr(), "\n!!!! {skipped}\n").expect("write to stderr");
         return;
     }
@@ -198,17 +199,18 @@ fn go(way: &[&Block]) {
     }
 }
 
-/// Pieces of the text between two backticks, outside the blocks, in which there is a space or an option.
+/// Texts between two backticks outside the blocks, with a space or an option in them.
 fn commands_of_the_text(page: &str) -> Vec<&str> {
     let outside_blocks = page.split("\n```").step_by(2);
     let pieces = outside_blocks.flat_map(|text| text.split('`').skip(1).step_by(2));
     pieces.filter(|piece| piece.contains(' ') || piece.starts_with("--")).collect()
 }
 
-/// What the text and its tables say beside the blocks: our own commands are typed as they stand, and options are known to one of our commands.
+/// Commands in the text and its tables, outside the blocks: each `tickwheel` command runs as it is written, and each
+/// option must be known to a command of this program.
 #[test]
 fn every_command_in_the_text_and_its_tables_is_known() {
-    // Programs of other people, whose answers depend on the machine; and a line that we print.
+    // Commands of other programs, whose output depends on the computer, and a text that this program prints.
     const OTHERS: [&str; 3] = ["timedatectl timesync-status", "chronyc tracking", "kill -9"];
     let (page, unit) = (page(), Unit::started());
     prepare(&unit);
@@ -220,7 +222,7 @@ fn every_command_in_the_text_and_its_tables_is_known() {
         if piece.starts_with("tickwheel ") || piece.starts_with("systemctl ") {
             let command = piece.replace("QUEUE", "mail").replace("FILE", "/var/backups/tickwheel/file");
             let output = unit.run(&command);
-            // One that goes on with what was interrupted finds nothing here.
+            // A command that resumes an interrupted export finds none here.
             let may_fail = piece.contains("--resume") && output.status.code() != Some(2);
             assert!(output.status.success() || may_fail, "{command}\n{}", both(&output));
             typed += 1;
@@ -239,7 +241,7 @@ fn every_command_in_the_text_and_its_tables_is_known() {
     assert!(typed >= 3 && options >= 4, "{typed} commands, {options} options");
 }
 
-/// A block that promises nothing could print anything.
+/// A block without an expected output could print anything.
 #[test]
 fn the_blocks_say_what_they_show() {
     for Block { section, shows, script, .. } in blocks() {

@@ -1,7 +1,7 @@
-//! A shop's orders through `replay`, held against a computation of their own: straight from the rows, no engine.
+//! A shop's orders through `replay`, compared with a second computation: directly from the rows, without the engine.
 //!
-//! The real orders are data, not part of the project: name the file by `TICKWHEEL_ORDERS_CSV`. Generated ones of the same shape, with
-//! the edges in them, are always played.
+//! The real orders are data and not part of the project: `TICKWHEEL_ORDERS_CSV` names the file. Generated ones of the
+//! same shape, with all edges, are always played.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// One row: ms since 1970.
+/// One row; instants in ms since 1970.
 struct Order {
     id: String,
     bought: i64,
@@ -45,7 +45,7 @@ fn generated_orders_with_every_edge() {
     }
 }
 
-/// Plays the orders and compares every delivery, in order. What to tell of it.
+/// Plays the orders and compares every delivery, in order. Returns a summary.
 fn hold_against_replay(orders: &[Order]) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("operations.ndjson");
@@ -60,11 +60,11 @@ fn hold_against_replay(orders: &[Order]) -> String {
     format!("{} orders, {} deliveries, all as computed; {}", orders.len(), got.len(), ran.err.trim_end())
 }
 
-/// By instant; at one instant by row, and in a row in the order of the columns. This is the order of the operations, and
-/// that of the puts decides between deliveries at one instant.
+/// The order of the operations: by instant, then by row, then by column. The order of the puts decides between
+/// deliveries at one instant.
 type Place = (i64, usize, u8);
 
-/// The deliveries: an order is closed unless it was paid from its purchase on and before its 30 minutes were over.
+/// The expected deliveries: an order is closed unless it was paid between its purchase and the end of its 30 minutes.
 fn expected(orders: &[Order]) -> Vec<String> {
     let mut deliveries: BTreeMap<(i64, Place), String> = BTreeMap::new();
     for (row, order) in orders.iter().enumerate() {
@@ -131,7 +131,7 @@ fn rows(csv: &str) -> Vec<Order> {
     lines.filter(|line| !line.is_empty()).map(row).collect()
 }
 
-/// `2017-10-02 10:56:33`, UTC, as ms since 1970.
+/// `2017-10-02 10:56:33`, UTC, as an instant (ms since 1970).
 fn instant(text: &str) -> Option<i64> {
     if text.is_empty() {
         return None;
@@ -150,7 +150,7 @@ fn rfc3339(ms: i64) -> String {
     format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// Days since 1970 of a date of the Gregorian calendar: years counted from March, so that the leap day is the last.
+/// Days since 1970 of a date in the Gregorian calendar. Years count from March, so that the leap day is the last.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -159,7 +159,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // A search instead of a formula: it is the inverse of the function above by construction.
+    // A search, not a formula, so that it is the inverse of the function above by construction.
     let mut year = 1970 + days / 366;
     while days_from_civil(year + 1, 1, 1) <= days {
         year += 1;
@@ -171,7 +171,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, days - days_from_civil(year, month, 1) + 1)
 }
 
-/// Rows in no order: most paid in time, some late, some never, and each edge many times.
+/// Rows in random order: most paid in time, some late, some never, and each edge many times.
 fn generated(count: usize, seed: u64) -> String {
     let mut state = seed;
     let mut below = |bound: i64| {
@@ -185,7 +185,7 @@ fn generated(count: usize, seed: u64) -> String {
     );
     let spelt = |ms: Option<i64>| ms.map_or_else(String::new, |ms| rfc3339(ms)[..19].replace('T', " "));
     for number in 0..count {
-        // Few seconds for many orders: ties between purchases, approvals and what fires.
+        // Many orders fall into few seconds: purchases, approvals and deliveries coincide.
         let bought = start + below(4_000) * SECOND;
         let paid = match below(10) {
             0..5 => Some(bought + edges[number % edges.len()]),

@@ -13,7 +13,7 @@ use tickwheel_client::blocking::Client;
 
 use crate::server::{Server, tickwheel};
 
-/// A server with its directory in a folder of the test.
+/// Starts a server on this directory.
 fn serve(data: &Path) -> Server {
     Server::start(&["--listen", "127.0.0.1:0", "--data", data.to_str().expect("UTF-8")])
 }
@@ -56,13 +56,13 @@ fn fill(server: &Server, tasks: usize, bytes: usize) {
     client.configure("close", &settings).expect("configured");
 }
 
-/// The words of the command that an import prints, behind the name of the program.
+/// The arguments of the command that an import prints to resume it.
 fn way_on(told: &str) -> Vec<String> {
     let command = told.split("go on with `tickwheel ").nth(1).and_then(|rest| rest.split('`').next());
     command.expect("a command").split(' ').map(str::to_owned).collect()
 }
 
-/// The lines without the header and the cursors, in an order of their own.
+/// The lines without the header and the cursors, in sorted order.
 fn plain(path: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(path).expect("a file");
     let lines =
@@ -102,11 +102,11 @@ fn what_goes_out_comes_in_over_http_and_offline_and_crosswise() {
         told(&output)
     );
     assert!(fails(&["export", "--data", &source]).contains("lock"), "a server runs on it");
-    // To stdout it is the same.
+    // The export to stdout is the same.
     let stdout = succeeds(&["export", "--server", &server.url]).stdout;
     let stdout = String::from_utf8(stdout).expect("UTF-8");
     let in_file = fs::read_to_string(&a).expect("a file");
-    // Header and cursors say when an export began.
+    // Header and cursors depend on the start of the export.
     let lines = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("{\"cursor\""));
         lines.skip(1).map(str::to_owned).collect()
@@ -128,7 +128,7 @@ fn what_goes_out_comes_in_over_http_and_offline_and_crosswise() {
     succeeds(&["export", "--data", &offline, "-o", &d]);
     assert_eq!(plain(Path::new(&c)), plain(Path::new(&a)));
     assert_eq!(plain(Path::new(&d)), plain(Path::new(&a)));
-    // A second time: each choice.
+    // The same file again, with each choice for existing tasks.
     let refused = fails(&["import", &a, "--server", &target.url, "--from-line", "4"]);
     assert!(refused.contains("line 4: queue `close` has a live task with the key `k0`"), "{refused}");
     let way_on = format!("go on with `tickwheel import {a} --server {} --from-line 4`", target.url);
@@ -177,7 +177,7 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         assert!(refused.contains("line 501: the body: is not JSON"), "{refused}");
         assert!(refused.contains("all lines before line 501 are in, and none after"), "{refused}");
         assert!(refused.contains("498 added"), "{refused}");
-        // The way on that is printed goes to the same place; the bad line was mended meanwhile.
+        // The printed command leads to the same place; the bad line was mended meanwhile.
         fs::write(&bad, &text).expect("written");
         let done = succeeds(&way_on(&refused).iter().map(String::as_str).collect::<Vec<_>>());
         assert!(told(&done).contains("203 added"), "{}", told(&done));
@@ -204,7 +204,7 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
     assert!(!folder.path("t3").exists(), "nothing is made of what is no export");
 }
 
-/// Each option that decides what goes where is in the command that goes on, and a token is in none.
+/// The resume command has each option that decides source and target, and never a token.
 #[test]
 fn the_way_on_has_all_that_was_given() {
     let folder = Folder::new();
@@ -270,7 +270,7 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
         assert!(fs::read(&other).expect("a file") == text, "cut at {part} eighths");
         fs::remove_file(&other).expect("removed");
     }
-    // A part of one server is not made whole with the rest of another.
+    // A part of one server's export is not completed from another server.
     let stranger = serve(&folder.path("stranger"));
     fs::write(&unfinished, &text[..text.len() / 2]).expect("written");
     let begun = fs::read(&unfinished).expect("a file");
@@ -278,21 +278,22 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
     assert!(told.contains("another server or data directory"), "{told}");
     assert!(!told.contains("going on behind"), "what is refused is not asked for again: {told}");
     assert!(!Path::new(&other).exists() && begun.starts_with(&fs::read(&unfinished).expect("a file")));
-    // An export that had nothing to write leaves nothing.
+    // An export that had nothing to write leaves no file.
     let nothing = folder.text("nothing.ndjson");
     let told = fails(&["export", "-o", &nothing, "--queue", "nosuch", "--server", &server.url]);
     assert!(told.contains("there is no queue `nosuch`"), "{told}");
     let told = fails(&["export", "-o", &nothing, "--server", "http://127.0.0.1:1"]);
     assert!(told.contains("no server answers") && !told.contains("--resume"), "{told}");
     assert!(!folder.path("nothing.ndjson.unfinished").exists());
-    // Without a server it goes on, too, from the same file.
+    // The same file is resumed without a server, too.
     fs::write(&unfinished, &text[..text.len() / 2]).expect("written");
     server.kill();
     succeeds(&["export", "-o", &other, "--resume", "--data", &source]);
     assert!(fs::read(&other).expect("a file") == text);
 }
 
-/// The server is killed in the midst of an import, and started again: with `skip` the import ends with all there is, once.
+/// The server is killed during an import and restarted: with `skip`, a second import leaves each task there exactly
+/// once.
 #[test]
 fn an_import_whose_server_was_killed_is_run_again_with_skip() {
     const TASKS: usize = 30_000;
@@ -337,7 +338,7 @@ fn peak_mib(told: &str) -> f64 {
     number.parse().expect("a number")
 }
 
-/// 240 MB of payloads pass through, and no side holds more than some pages of them.
+/// 240 MB of payloads pass through, and neither side holds more than some pages of them.
 #[test]
 fn neither_side_holds_what_passes_through() {
     let folder = Folder::new();
@@ -389,7 +390,7 @@ fn a_directory_keeps_its_clock() {
             .expect("JSON");
     assert_eq!(head["export"]["virtual_clock"], true);
     assert_eq!(plain(Path::new(&again)), plain(Path::new(&all)));
-    // A directory of the other clock is not changed, unless that is said.
+    // A directory of the other clock is not changed without `--other-clock`.
     let other = folder.text("other");
     drop(serve(Path::new(&other)));
     let told = fails(&["import", &all, "--data", &other]);

@@ -9,7 +9,7 @@ fn replay(lines: &[&str]) -> Ran {
     run_with(&["replay", "-"], &(lines.join("\n") + "\n"))
 }
 
-/// What fired: key, `fired_at`'s time of day, in order.
+/// The deliveries in order: the key and the time of day of `fired_at`.
 #[track_caller]
 fn fired(ran: &Ran) -> Vec<String> {
     let part = |line: &str, name: &str| {
@@ -82,7 +82,7 @@ fn a_put_moves_a_live_task_and_makes_a_new_one_after_it_fired() {
     assert_eq!(fired, ["a 10:15:00.000", "b 10:16:00.000", "b 10:17:00.000"]);
 }
 
-/// What is due at or before its own line fires right after that line: a cancel in the next line is too late.
+/// A task that is due at or before its own line fires right after that line: a cancel in the next line is too late.
 #[test]
 fn a_put_that_is_due_already_fires_before_the_next_line_of_its_instant() {
     let past = r#"{"at":"2017-10-02T10:00:00Z","op":"put","queue":"q","key":"past","due_at":"2016-01-01T00:00:00Z"}"#;
@@ -192,7 +192,7 @@ fn a_bad_line_ends_it_with_its_number() {
     assert!(directory.code == 1 && directory.err.contains("directory"), "{}", directory.err);
 }
 
-/// What fired before a bad line is written; of two bad lines the first is named, though the second is found earlier.
+/// Deliveries before a bad line are written. Of two bad lines the first is named, even if the second is found earlier.
 #[test]
 fn before_a_bad_line_everything_is_as_it_should_be() {
     let ran = replay(&[
@@ -206,7 +206,7 @@ fn before_a_bad_line_everything_is_as_it_should_be() {
     assert!(ran.out.contains("\"key\":\"a\"") && !ran.out.contains("\"key\":\"b\""), "{}", ran.out);
 }
 
-/// `tickwheel replay ... | head -1`: the reader leaves, and nobody complains. A full disk is another matter.
+/// `tickwheel replay ... | head -1`: the reader leaves, and no error is printed. A full disk is an error.
 #[test]
 fn stdout_that_takes_no_more_is_an_error_unless_its_reader_left() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -238,7 +238,7 @@ fn a_put_of_exactly_the_limit_is_taken_however_far_the_clock_had_to_go() {
     assert_eq!(fired, ["a 11:00:00.000"]);
 }
 
-/// A delivery is a line of JSON for any program, as an answer of a server is.
+/// A delivery is a line of JSON that any program reads, like a server's answer.
 #[test]
 fn a_payload_that_only_some_readers_take_is_bad_unless_it_is_asked_for() {
     for payload in ["1e999", r#"{"a":["\ud800"]}"#, r#"{"a":1,"a":2}"#] {

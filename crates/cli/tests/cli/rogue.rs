@@ -1,4 +1,4 @@
-//! A server that wants to drive the terminal of its callers: what it answers reaches nobody's screen as it is.
+//! A rogue server whose answers have terminal escapes: none of them reaches the terminal of its callers unescaped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,16 +8,17 @@ use serde_json::Value;
 use crate::run::{Ran, run};
 use crate::server::Server;
 
-/// A harmless text that the rogue replaces by [`ESCAPES`] in each answer. Both have as many bytes, so that no length changes.
+/// A harmless text that the rogue replaces by [`ESCAPES`] in each answer. Both have the same length (bytes).
 const MARKER: &str = "marker-of-what-a-rogue-replaces-by-evil";
-/// A clear screen, a mark that turns the direction, a C1 control, DEL, a character without width, and a byte order mark, as JSON writes them.
+/// A clear screen, a mark that turns the direction, a C1 control, DEL, a character without width, and a byte order
+/// mark, as JSON escapes.
 const ESCAPES: &str = "\\u001b[2J\\u202e\\u009b\\u007f\\u200b\\ufeff";
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{9b}\u{7f}\u{200b}\u{feff}";
 
 /// A text with the form of a token.
 const TOKEN: &str = "AAAAAAAAAAIAAAABAAAAAQ5tzN2gA-4h";
 
-/// A rogue in front of a real server. It ends with the test's process.
+/// Starts a rogue in front of a real server. It ends with the test's process.
 fn rogue(server: &Server) -> String {
     assert_eq!(MARKER.len(), ESCAPES.len());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -26,14 +27,14 @@ fn rogue(server: &Server) -> String {
     std::thread::spawn(move || {
         for caller in listener.incoming().flatten() {
             let real = real.clone();
-            // A caller that leaves early is no failure of the rogue.
+            // A caller may leave early; the rogue goes on.
             std::thread::spawn(move || answer(caller, &real).ok());
         }
     });
     url
 }
 
-/// Passes one request on, and its answer back with the evil in it.
+/// Passes one request on, and its answer back with the escapes in it.
 fn answer(mut caller: TcpStream, real: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(caller.try_clone()?);
     let (mut head, mut length) = (String::new(), 0);
@@ -58,7 +59,8 @@ fn answer(mut caller: TcpStream, real: &str) -> std::io::Result<()> {
     caller.write_all(String::from_utf8_lossy(&answer).replace(MARKER, ESCAPES).as_bytes())
 }
 
-/// Whether a terminal would not show it as itself, told in other words than the program's.
+/// Whether a terminal would not show the character as itself. This is a second implementation, independent of the
+/// program's.
 fn is_evil(c: char) -> bool {
     let code = u32::from(c);
     (code < 0x20 && c != '\n')
@@ -96,7 +98,7 @@ impl Caller {
     }
 }
 
-/// Whether a string in it has the evil, exactly.
+/// Whether a string in the value has exactly the escapes.
 fn has_evil(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(EVIL),
@@ -116,7 +118,7 @@ fn nothing_of_a_rogue_server_drives_a_terminal() {
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
         ran
     };
-    // What is in the answers of the real server.
+    // Tasks and settings that the real server's answers are made of.
     for key in [MARKER, "a", "b", "c"] {
         real(&["put", MARKER, key, "--in", "1h", "--payload", &payload, "--tag", MARKER, "--group", MARKER]);
     }
@@ -152,7 +154,7 @@ fn nothing_of_a_rogue_server_drives_a_terminal() {
         caller.both(words);
     }
     assert!(caller.shown >= 24, "the evil was in {} outputs only, so it was hardly looked for", caller.shown);
-    // A program that reads JSON gets what the server sent.
+    // A program that reads JSON gets the text that the server sent.
     real(&["put", MARKER, MARKER, "--in", "1h", "--payload", &payload]);
     let [_, json] = caller.both(&["get", MARKER, MARKER]);
     assert_eq!(json.code, 0, "{}", json.err);
@@ -164,7 +166,7 @@ fn nothing_of_a_rogue_server_drives_a_terminal() {
     assert!(has_evil(&serde_json::from_str(&top.out).expect("JSON")), "{}", top.out);
 }
 
-/// Each command hears a problem whose every member is evil, and answers that are no HTTP or no JSON.
+/// Each command gets a problem with escapes in every member, and answers that are no HTTP or no JSON.
 #[test]
 fn no_problem_of_a_rogue_server_drives_a_terminal() {
     let members = ["type", "title", "detail", "hint"].map(|name| format!("\"{name}\":\"{ESCAPES}\""));
@@ -192,7 +194,7 @@ fn no_problem_of_a_rogue_server_drives_a_terminal() {
             for mut caller in listener.incoming().flatten() {
                 let text = text.clone();
                 std::thread::spawn(move || {
-                    // The request is read first, or its caller would see a broken connection and no answer.
+                    // The request is read first: otherwise its caller would see a broken connection and no answer.
                     let mut request = [0; 65_536];
                     let _read = caller.read(&mut request);
                     let _gone = caller.write_all(text.as_bytes());

@@ -1,11 +1,11 @@
-//! Runs the program once.
+//! Runs of the program.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
 
 use crate::server::tickwheel;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -13,19 +13,19 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// Runs it with these words and nothing on stdin.
+/// Runs the program with these arguments and an empty stdin.
 pub(crate) fn run(words: &[&str]) -> Ran {
     ended(&tickwheel(words).output().expect("run tickwheel"))
 }
 
-/// Runs it with this on stdin.
+/// Runs the program with this text on stdin.
 pub(crate) fn run_with(words: &[&str], stdin: &str) -> Ran {
     let mut command = tickwheel(words);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("run tickwheel");
     let mut pipe = child.stdin.take().expect("piped");
     let text = stdin.to_owned();
-    // On a thread of its own: the program may print more than a pipe holds before it has read everything.
+    // The writer has its own thread: the program may fill the pipe of its output before it has read all input.
     let writer = std::thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
     let output = child.wait_with_output().expect("run tickwheel");
     writer.join().expect("the writer only writes");
@@ -41,7 +41,7 @@ fn ended(output: &Output) -> Ran {
 }
 
 impl Ran {
-    /// The lines of stdout, after a run that has to succeed.
+    /// The lines of stdout, after a run that must succeed.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<&str> {
         assert_eq!(self.code, 0, "{}", self.err);

@@ -12,7 +12,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// The directory of a server that had ten tasks and was stopped.
+/// Makes the directory of a stopped server that had ten tasks.
 fn shop(data: &Path) {
     let server = Server::start(&["--data", text(data), "--listen", "127.0.0.1:0"]);
     for n in 0..10 {
@@ -22,7 +22,7 @@ fn shop(data: &Path) {
     assert!(server.stop(Signal::TERM).success());
 }
 
-/// All files and what is in them.
+/// All files with their content.
 fn files(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for folder in [data.to_owned(), data.join("shard-0000")] {

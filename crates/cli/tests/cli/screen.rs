@@ -13,10 +13,10 @@ use rustix::termios::{Action, Winsize, tcflow, tcgetattr, tcsetwinsize};
 
 use crate::server::tickwheel;
 
-/// Back to the usual screen.
+/// Returns to the usual screen.
 pub(crate) const LEAVE: &str = "\x1b[?1049l";
 
-/// A program on a terminal of 24 lines and 160 columns, on which no line is broken in two. Dropping it kills the program.
+/// A program on a terminal of 24 lines and 160 columns, wide enough for every line. Dropping it kills the program.
 pub(crate) struct Screen {
     keyboard: File,
     /// The side of the program, which keeps the terminal and its settings alive after the program.
@@ -28,12 +28,12 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts `tickwheel` with these words. The terminal is that of its session, so that keys make signals.
+    /// Starts `tickwheel` with these arguments. The terminal belongs to its session, so that keys make signals.
     pub(crate) fn start(words: &[&str]) -> Self {
         Self::start_with(words, true)
     }
 
-    /// Starts it with nothing on stdin.
+    /// Starts `tickwheel` with an empty stdin.
     pub(crate) fn start_without_keys(words: &[&str]) -> Self {
         Self::start_with(words, false)
     }
@@ -48,7 +48,7 @@ impl Screen {
         let before = settings(&program);
         let copy = || Stdio::from(program.try_clone().expect("a copy"));
         let words = tickwheel(words);
-        // A program that is not the first of its session takes no terminal, and only a terminal that was taken makes signals.
+        // Only the first process of a session can take a terminal, and only a terminal that was taken makes signals.
         let mut command = Command::new("setsid");
         command.arg(if has_keys { "--ctty" } else { "--wait" });
         command.arg(words.get_program()).args(words.get_args());
@@ -78,12 +78,12 @@ impl Screen {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Makes the window higher or lower.
+    /// Changes the size of the window.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         resize(&self.keyboard, rows, columns);
     }
 
-    /// The terminal takes no more output.
+    /// Stops the output: the terminal takes no more.
     pub(crate) fn stop_output(&self) {
         tcflow(&self.program, Action::OOff).expect("it is a terminal");
     }
@@ -93,14 +93,15 @@ impl Screen {
         kill_process(pid, signal).expect("send the signal");
     }
 
-    /// Waits until the last picture is one like this, and returns it.
+    /// Waits until the last picture matches, and returns it.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, is_there: impl Fn(&str) -> bool) -> String {
-        // A picture begins at the corner at the top.
+        // A picture begins at the upper left corner.
         self.wait(|shown| shown.rsplit("\x1b[H").next().filter(|last| is_there(last)).map(str::to_owned))
     }
 
-    /// Waits for what the program writes after its last picture, and returns it. It begins with the return to the usual screen.
+    /// Waits for the text that the program writes after its last picture, behind the return to the usual screen, and
+    /// returns it.
     #[track_caller]
     pub(crate) fn wait_for_farewell(&mut self, is_whole: impl Fn(&str) -> bool) -> String {
         self.wait(|shown| {
@@ -121,7 +122,7 @@ impl Screen {
         }
     }
 
-    /// Waits for the end of the program, and gives its exit code.
+    /// Waits for the end of the program, and returns its exit code.
     pub(crate) fn end(&mut self) -> i32 {
         let status = self.child.wait().expect("wait for tickwheel");
         status.code().unwrap_or_else(|| panic!("ended by a signal: {status}"))
@@ -135,7 +136,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // It is gone already where the test saw its end.
+        // The process is gone already if the test saw its end.
         let _gone = self.child.kill();
         let _status = self.child.wait();
     }

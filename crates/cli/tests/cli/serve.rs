@@ -59,7 +59,7 @@ fn a_directory_of_a_virtual_clock_is_refused_by_a_normal_server() {
     assert!(normal.err.contains("virtual"), "{}", normal.err);
 }
 
-/// A kill needs no repair: the next server on the directory has what was acknowledged.
+/// A kill needs no repair: the next server on the directory has everything that was acknowledged.
 #[test]
 fn after_a_kill_tasks_are_there_again() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -72,7 +72,7 @@ fn after_a_kill_tasks_are_there_again() {
     assert_eq!(seen.lines().len(), 1);
 }
 
-/// Sends bytes and gives the whole answer; the server closes behind it.
+/// Sends a request and returns the whole answer; the server closes the connection after it.
 fn ask(mut socket: impl Read + Write, host: &str) -> String {
     let head = format!("GET /v1/queues HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     socket.write_all(head.as_bytes()).expect("sent");
@@ -110,7 +110,8 @@ fn a_path_of_the_file_system_is_listened_at() {
         "{}",
         with_roots.err
     );
-    // The socket of a server that was killed, a file that is none, a path at which there is nothing, and one too long for a socket.
+    // Cases: the socket of a killed server, a file that is no socket, a path without a file, and a path too long for a
+    // socket.
     let file = directory.path().join("file");
     std::fs::write(&file, "").expect("written");
     let long = format!("unix:/{}", "x".repeat(200));

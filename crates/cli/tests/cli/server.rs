@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The program, without what the environment of the test run would tell it.
+/// The program, without the variables of the test run's environment.
 pub(crate) fn tickwheel(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
     for (name, _) in std::env::vars_os() {
@@ -13,7 +13,7 @@ pub(crate) fn tickwheel(words: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    // Its usual port is one for all servers of this machine.
+    // Its usual port could serve only one server of this computer.
     command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
     command
 }
@@ -41,19 +41,19 @@ impl Server {
         Self { url: url.to_owned(), child }
     }
 
-    /// The `127.0.0.1:PORT` to start another one on.
+    /// The `127.0.0.1:PORT` on which another server can start.
     pub(crate) fn address(&self) -> &str {
         self.url.strip_prefix("http://").expect("checked at the start")
     }
 
-    /// The most memory that it has had so far.
+    /// The peak memory of the server so far (bytes).
     pub(crate) fn peak_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
         line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number") << 10
     }
 
-    /// SIGKILL, and the process is gone when this returns.
+    /// Kills with SIGKILL; the process is gone when this returns.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill the server");
         self.child.wait().expect("wait for the server");
@@ -69,7 +69,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Gone already after a kill or a stop.
+        // The process is gone already after a kill or a stop.
         let _gone = self.child.kill();
         let _status = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A server over TLS, and commands that trust it or do not.
+//! A server over TLS, and commands that trust it or refuse it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::run::run;
 use crate::server::Server;
 
-/// Writes a certificate for localhost that is its own root; gives it in PEM.
+/// Writes a self-signed certificate for localhost and returns it in PEM.
 fn renew(directory: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     std::fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).expect("written");

@@ -1,4 +1,4 @@
-//! `top` on a terminal: its keys, and that the terminal is afterwards what it was.
+//! `top` on a terminal: its keys, and the terminal's state afterwards.
 
 use rustix::process::Signal;
 use tickwheel_api::BatchLine;
@@ -8,7 +8,7 @@ use crate::client::World;
 use crate::run::run_with;
 use crate::screen::Screen;
 
-/// A server with the queues `q00` to `q29`, each with one task more than the one before.
+/// Starts a server with the queues `q00` to `q29`, each with one task more than the one before.
 fn thirty_queues() -> World {
     let world = World::new();
     let client = Client::new(&world.server.url).expect("a client");
@@ -21,12 +21,12 @@ fn thirty_queues() -> World {
     world
 }
 
-/// The names of queues in a picture, from above.
+/// The names of the queues in a picture, from the top.
 fn queues(picture: &str) -> Vec<&str> {
     picture.split("\r\n").filter_map(|row| row.strip_prefix("\x1b[Kq")?.get(..2)).collect()
 }
 
-/// Starts `top` with the greatest queue at the top.
+/// Starts `top` with the largest queue at the top.
 fn start(world: &World) -> Screen {
     let mut screen =
         Screen::start(&["top", "--every", "1h", "--sort", "scheduled", "--server", &world.server.url]);
@@ -90,7 +90,7 @@ fn signals_leave_the_terminal_as_it_was() {
     }
 }
 
-/// A person pressed Ctrl-S in another program, or the window hangs.
+/// A terminal takes no output after Ctrl-S in another program, or while its window hangs.
 #[test]
 fn a_terminal_that_takes_no_output_holds_no_signal_up() {
     let world = thirty_queues();
@@ -101,7 +101,7 @@ fn a_terminal_that_takes_no_output_holds_no_signal_up() {
     assert!(screen.is_as_before());
 }
 
-/// Its session has no shell that could go on with it, so it must not stop.
+/// The session has no shell that could continue the program, so it must not stop.
 #[test]
 fn ctrl_z_gives_the_terminal_back_and_takes_it_again() {
     let world = thirty_queues();

@@ -1,4 +1,4 @@
-//! A machine with a server as an operator has it: a unit that is started and stopped, its log, its directory, a place for backups.
+//! A server as an operator has it: a unit that is started and stopped, its log, its directory, a place for backups.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-/// The commands that a test puts in the place of systemd's. `@ROOT@` is the place of all files.
+/// A script in the place of systemd's commands. `@ROOT@` is the folder of all files.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 set -u
 root='@ROOT@'
@@ -47,16 +47,16 @@ esac
 "#;
 const JOURNALCTL: &str = "#!/bin/sh\ncat '@ROOT@/log'\n";
 
-/// The machine. Dropping it ends its server.
+/// A host with such a unit. Dropping it ends its server.
 pub(crate) struct Unit {
     root: tempfile::TempDir,
     url: String,
-    /// Its directory is a small file system of its own.
+    /// Whether the data directory is a small file system of its own.
     mounted: bool,
 }
 
 impl Unit {
-    /// A machine whose server runs.
+    /// Makes a host whose server runs.
     pub(crate) fn started() -> Self {
         let root = tempfile::tempdir().expect("a temporary directory");
         for folder in ["bin", "lib", "backups/tickwheel", "tmp"] {
@@ -85,7 +85,7 @@ impl Unit {
         self.path("lib/tickwheel")
     }
 
-    /// Runs what an operator types; the places of a real machine are those of this one.
+    /// Runs an operator's commands, with the paths of a real host replaced by this one's.
     pub(crate) fn run(&self, script: &str) -> Output {
         let at = |name: &str| self.path(name).to_str().expect("UTF-8").to_owned();
         let script = script
@@ -110,7 +110,7 @@ impl Unit {
         command.output().expect("a shell runs")
     }
 
-    /// Runs what has to go well; what it printed.
+    /// Runs commands that must succeed, and returns their output.
     #[track_caller]
     pub(crate) fn does(&self, script: &str) -> String {
         let output = self.run(script);
@@ -119,7 +119,7 @@ impl Unit {
         text
     }
 
-    /// The server gets an empty directory on a small file system. Whether this machine lets us mount one.
+    /// Gives the server an empty directory on a small file system. False if this computer does not allow the mount.
     pub(crate) fn on_a_small_disk(&mut self) -> bool {
         self.does("systemctl stop tickwheel; rm -r /var/lib/tickwheel; mkdir /var/lib/tickwheel");
         let mount = self.run("mount -t tmpfs -o size=96m,mode=0700 tmpfs /var/lib/tickwheel");
@@ -128,12 +128,12 @@ impl Unit {
         self.mounted
     }
 
-    /// Each sync takes 50 ms, which is slow to this server. Whether this machine lets us delay them.
+    /// Delays each sync by 50 ms, which is slow for this server. False if this computer does not allow it.
     pub(crate) fn with_slow_syncs(&self) -> bool {
         self.does("systemctl stop tickwheel; TICKWHEEL_SLOW_COMMIT=20ms systemctl start tickwheel");
         let pid = self.pid().expect("it runs");
         let trace = "strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=50000";
-        // It ends with the server.
+        // The tracer ends with the server.
         let attach = format!(
             "strace -V
              {trace} -p {} >strace 2>&1 & tracer=$!
@@ -146,7 +146,7 @@ impl Unit {
         self.run(&attach).status.success()
     }
 
-    /// The wall clock jumps an hour ahead, and the server doubts it. Whether this machine has a clock that we may move.
+    /// Moves the wall clock an hour ahead, which the server doubts. False if the library for it is missing.
     pub(crate) fn with_a_clock_that_jumps(&self) -> bool {
         let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
         let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
@@ -164,7 +164,7 @@ impl Unit {
         true
     }
 
-    /// No file of the server grows or is written any more.
+    /// From now on no file of the server can be written.
     pub(crate) fn end_writes(&self) {
         let limit = Rlimit { current: Some(0), maximum: None };
         prlimit(Some(self.pid().expect("it runs")), Resource::Fsize, limit).expect("limited");
@@ -176,7 +176,7 @@ impl Unit {
     }
 }
 
-/// What was printed, and what was said beside it.
+/// The text of stdout and stderr.
 pub(crate) fn both(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
@@ -190,7 +190,7 @@ pub(crate) fn flip(file: &Path, at: usize) {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        // It is gone already where the last block stopped it.
+        // The server is gone already if the last block stopped it.
         if self.run("systemctl is-active tickwheel").status.success() {
             self.run("systemctl stop tickwheel");
         }

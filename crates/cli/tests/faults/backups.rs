@@ -1,4 +1,5 @@
-//! Backups of a server under load, some of them cut short by SIGKILL, each whole one restored and held against what was acknowledged.
+//! Backups of a server under load, some of them interrupted by SIGKILL. Each whole one is restored and compared with
+//! everything that was acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,44 +22,44 @@ use crate::random::Random;
 use crate::server::{Home, Server};
 
 const QUEUE: &str = "backups";
-/// The queue of the tasks that are leased, acked and given up.
+/// The queue of tasks that are leased and then acked or given up.
 const WORKED: &str = "worked";
-/// Leases are longer than the test lives: a task that is kept stays leased until a kill.
+/// Leases last longer than the test: a task that is kept stays leased until a kill.
 const LEASE_MS: u64 = 12 * 3_600_000;
-/// Every so many tasks there, a schedule and a setting change.
+/// The number of tasks there between two changes of a schedule and a setting.
 const RULES_EVERY: u64 = 10;
-/// So many kills in a row may miss the half of a copy.
+/// The number of kills in a row that may miss the second half of a copy.
 const KILLS_MAX: u32 = 30;
 const WRITERS: u64 = 3;
-/// Tasks are due later than the test lives.
+/// Tasks are due after the end of the test.
 const FAR_MS: i64 = 86_400_000;
-/// Every so many tasks, one is cancelled again.
+/// One task of this number is cancelled again.
 const CANCEL_EVERY: u64 = 4;
-/// One of so many rounds is killed half way.
+/// One round of this number is killed half way.
 const KILL_EVERY: u64 = 5;
-/// Tasks of before the first round, and their bytes: a copy of them takes a while.
+/// The number of tasks before the first round, and their size (bytes): their copy takes a while.
 const BEFORE: u64 = 5_000;
 const LARGE: usize = 1_000;
-/// Bytes of a task that is put while a backup is made, and the pause of its client before the next: else the load of many rounds would make a
-/// directory whose copy takes minutes.
+/// The size of a task that is put during a backup (bytes), and the pause of its client before the next. Without the
+/// pause the load of many rounds would make a directory whose copy takes minutes.
 const SMALL: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// A backup of these directories takes some seconds; this long is for ever.
+/// The time limit: a backup of these directories takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a client was told, last, of each name: when, and what is true since then.
+/// The last answer about each name: its instant, and the fact that holds since then.
 type Told = BTreeMap<String, (i64, Fact)>;
 
-/// What is true of a task, a schedule or a setting once a call was answered.
+/// The fact about a task, a schedule or a setting after an answered call.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Fact {
     /// The task is live: scheduled, ready or leased.
     Live,
-    /// The task was given up, and is kept.
+    /// The task was given up, and is kept as dead.
     Dead,
     /// The task was cancelled or acked, or the schedule was deleted.
     Gone,
-    /// The schedule is there.
+    /// The schedule exists.
     Scheduled,
     /// The limit of the queue of this name.
     Limit(u64),
@@ -68,7 +69,7 @@ enum Fact {
 struct Totals {
     restored: u64,
     killed: u64,
-    /// Kills that came too early or too late to count, and were tried again.
+    /// Kills that came too early or too late to count, and were repeated.
     missed: u64,
     acknowledged: usize,
     checked: usize,
@@ -76,7 +77,8 @@ struct Totals {
     bytes: u64,
 }
 
-/// `TICKWHEEL_BACKUPS` says how many rounds (4 if it does not), `TICKWHEEL_FAULT_SEED` when backups begin and kills come (1).
+/// The number of rounds is `TICKWHEEL_BACKUPS` (4 by default); `TICKWHEEL_FAULT_SEED` decides when backups begin and
+/// kills come (1 by default).
 #[test]
 fn a_backup_under_load_has_everything_acknowledged_before_its_instant() {
     let rounds = number("TICKWHEEL_BACKUPS", 4);
@@ -90,7 +92,7 @@ fn a_backup_under_load_has_everything_acknowledged_before_its_instant() {
     let mut server = start(&home, &backups);
     fill(&server, &told);
     for round in 0..rounds {
-        // The last of each five, so that a small dose has one, too.
+        // The last of each five rounds, or the last of all if there are fewer.
         if round % KILL_EVERY == (KILL_EVERY - 1).min(rounds - 1) {
             server = kill_half_way(server, &home, &backups, &told, round, &mut totals);
         }
@@ -136,7 +138,7 @@ fn put(client: &Client, key: &str, bytes: usize) -> Result<(), ClientError> {
     client.put(QUEUE, key, &body, PutQuery::default(), None).map(drop)
 }
 
-/// So much that a copy takes a while.
+/// Puts tasks whose copy takes a while.
 fn fill(server: &Server, told: &Mutex<Told>) {
     thread::scope(|scope| {
         for part in 0..8 {
@@ -152,7 +154,7 @@ fn fill(server: &Server, told: &Mutex<Told>) {
     });
 }
 
-/// Does something while clients put and cancel, each key once, and write down what they were told and when.
+/// Runs `work` while clients put and cancel, each key once, and record each answer with its instant.
 fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -165,7 +167,7 @@ fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnO
                         break;
                     }
                     if n % CANCEL_EVERY == 0 {
-                        // Between the two answers nobody may say which it is.
+                        // Between the two answers the state is unknown.
                         if client.cancel(QUEUE, &key, Default::default(), None).is_err() {
                             break;
                         }
@@ -191,8 +193,9 @@ fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnO
     })
 }
 
-/// Puts a task that is due now, leases one, and acks it, gives it up, or keeps it; now and then a schedule and a setting change, too. One
-/// client does this, so a task that it leased is nobody else's, and what it was told last is true until its next call.
+/// Puts a task that is due now, leases one, and acks it, gives it up, or keeps it; at intervals a schedule and a
+/// setting change, too. One client does all of this, so no other leases its tasks, and its last answer holds until its
+/// next call.
 fn work_once(client: &Client, told: &Mutex<Told>, round: u64, n: u64) -> Result<(), ClientError> {
     let tell = |name: String, fact| {
         told.lock().expect("no panic").insert(name, (wall_ms(), fact));
@@ -243,8 +246,8 @@ fn whole(server: &Server) -> BackupBody {
     backup
 }
 
-/// SIGKILL in the middle of a copy: nothing that looks whole is left, and the next start removes the part. A kill counts if the part on the disk
-/// has at least half of the bytes and not all of them; else it is tried again.
+/// SIGKILL in the middle of a copy: no directory that looks whole is left, and the next start removes the part. A kill
+/// counts if the part on disk has at least half of the bytes and not all of them. Otherwise it is repeated.
 fn kill_half_way(
     mut server: Server,
     home: &Home,
@@ -278,7 +281,7 @@ fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     let url = server.url.clone();
     let backup = thread::scope(|scope| {
         let load = scope.spawn(move || {
-            // Keys of their own, of which nobody was told that they are there.
+            // These clients have keys of their own, without recorded answers.
             let client = Client::new(&url).expect("the server's own URL");
             (0..).take_while(|n| put(&client, &format!("killed-{round}-{n}"), SMALL).is_ok()).count()
         });
@@ -295,7 +298,7 @@ fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     let left: Vec<String> = names(backups).into_iter().filter(|name| !before.contains(name)).collect();
     let part = format!("{}.unfinished", backup.name);
     if !left.contains(&part) {
-        // It came too late. What is there is whole, as it says.
+        // The kill came too late. A backup that is there must be whole.
         assert!(left.iter().all(|name| *name == backup.name), "round {round}: {left:?} is neither");
         for name in left {
             std::fs::remove_dir_all(backups.join(name)).expect("removed");
@@ -307,7 +310,7 @@ fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     backup.bytes > 0 && copied * 2 >= backup.bytes && copied < backup.bytes
 }
 
-/// The bytes of all files in a directory and in its folders.
+/// The bytes of all files below a directory.
 fn bytes_below(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).expect("it is there").map(|entry| entry.expect("an entry"));
     let bytes = |entry: std::fs::DirEntry| match entry.metadata().expect("it is there") {
@@ -323,7 +326,8 @@ fn names(backups: &Path) -> Vec<String> {
     names.filter(|name| name != "lock").collect()
 }
 
-/// Restores a backup, starts a server on it, and holds its tasks against what was acknowledged before its instant.
+/// Restores a backup, starts a server on it, and compares its tasks with everything that was acknowledged before its
+/// instant.
 fn prove(place: &Path, backups: &Path, backup: &BackupBody, told: &Told, round: u64, totals: &mut Totals) {
     let from = backups.join(&backup.name);
     let back = Home { data: place.join("back"), log: place.join("back.log") };
@@ -355,7 +359,7 @@ fn prove(place: &Path, backups: &Path, backup: &BackupBody, told: &Told, round: 
     }
 }
 
-/// What a server has.
+/// The content of a server.
 struct Found {
     client: Client,
     live: BTreeSet<String>,

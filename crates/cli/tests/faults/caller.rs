@@ -1,4 +1,4 @@
-//! A client whose calls and answers are all written down.
+//! A client whose calls and answers are all recorded.
 
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, LeaseBody, LeasedTask, ListQuery,
@@ -11,7 +11,8 @@ use tickwheel_client::{ClientError, Outcome};
 use crate::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
 use crate::payload::{number_of, payload_of};
 
-/// The longest that a test leases for: no lease ends by itself, so that the end of one has one reason only.
+/// The duration of all leases (ms), longer than any test: no lease ends by itself, so the end of one has only one
+/// reason.
 const LEASE_MS: u64 = 3_600_000;
 
 /// A client of one server.
@@ -29,12 +30,12 @@ pub(crate) struct Leased {
     pub(crate) token: String,
 }
 
-/// There was no answer, or one that says that nobody knows.
+/// A call without a definite answer.
 #[derive(Debug)]
 pub(crate) enum Silence {
-    /// Nobody listens.
+    /// No server listens.
     Gone,
-    /// The server said so: the status of its problem.
+    /// The server answered with this status, which leaves the outcome open.
     Refused(u16),
 }
 
@@ -77,7 +78,7 @@ impl<'a> Caller<'a> {
         self.call(key, Call::Get, || Ok(self.live(&self.client.get(queue_of(key), key)?)))
     }
 
-    /// Lines about different keys of one queue.
+    /// Sends lines about different keys of one queue.
     pub(crate) fn batch(&self, lines: &[(Key, Call)]) -> Said<()> {
         let sent: Vec<BatchLine> = lines.iter().map(|(key, call)| line(key, *call)).collect();
         let open: Vec<_> = lines.iter().map(|(key, call)| self.history.open(key, *call)).collect();
@@ -106,7 +107,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Takes ready tasks.
+    /// Leases ready tasks.
     pub(crate) fn lease(&self, queue: &str, max: usize, wait_ms: u64) -> Said<Vec<Leased>> {
         let sent = self.history.now();
         let body = LeaseBody { max, lease_ms: Some(LEASE_MS), wait_ms };
@@ -122,7 +123,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Says that the work is done.
+    /// Acks tasks.
     pub(crate) fn ack(&self, queue: &str, leased: &[Leased]) -> Said<Vec<Answer>> {
         let open: Vec<_> =
             leased.iter().map(|one| self.history.open(&one.key, Call::Ack(one.delivery))).collect();
@@ -143,7 +144,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// All live tasks of a queue, page by page.
+    /// Lists all live tasks of a queue, page by page.
     pub(crate) fn list(&self, queue: &str) -> Said<Vec<(Key, Answer)>> {
         let mut listed = Vec::new();
         let mut query = ListQuery { limit: 1_000, ..ListQuery::default() };
@@ -217,7 +218,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Whether the server cannot have done anything: it was not reached, or it had no room and said so.
+/// Whether the call had no effect for certain: the server was not reached, or it answered that the disk is full.
 fn never_happened(error: &ClientError) -> bool {
     let full = |problem: &Problem| problem.kind() == Some(ProblemKind::StorageFull);
     error.outcome() == Outcome::NotSent || error.problem().is_some_and(full)
@@ -241,7 +242,7 @@ fn line(key: &Key, call: Call) -> BatchLine {
     BatchLine { key: key.to_string(), if_match: None, revoke: false, op }
 }
 
-/// The answer of a line; none if nobody knows whether it happened.
+/// The answer of a line; `None` if its outcome is unknown.
 fn of_line(call: Call, result: &BatchResult) -> Option<Answer> {
     match (call, result.status, result.version, result.result) {
         (_, 507, _, _) => Some(Answer::Refused),

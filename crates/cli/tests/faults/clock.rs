@@ -16,10 +16,10 @@ use crate::server::Server;
 use crate::stage::{HOUR_MS, Stage, key};
 
 const MINUTE_MS: i64 = 60_000;
-/// Where Debian's package has the library, after the machine's own folder.
+/// The path of the library in Debian's package, below the architecture's folder.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
-/// A server whose wall clock is ours to move.
+/// A server whose wall clock the test can move.
 struct Jumper {
     stage: Stage,
     offset: PathBuf,
@@ -48,18 +48,19 @@ impl Jumper {
         self.stage.home.start_as(&mut self.command())
     }
 
-    /// The clock shows so much more than ours from now on.
+    /// From now on the server's clock is ahead of the test's clock by this offset.
     fn show(&self, offset_ms: i64) {
-        // In one step: the server may read it at any moment.
+        // The file changes in one step: the server may read it at any moment.
         let next = self.offset.with_extension("next");
         fs::write(&next, format!("{:+.3}\n", offset_ms as f64 / 1_000.0)).expect("write the offset");
         fs::rename(next, &self.offset).expect("move the offset");
     }
 
-    /// The same, and the server has noticed, and believes it.
+    /// Moves the clock as [`Self::show`] does, and waits until the server noticed the step and believes it.
     fn jump(&self, server: &Server, offset_ms: i64) {
         let before = steps(server);
-        // What it believes is checked with the answer in hand: the later clock of the two while it moves.
+        // Delivery times are checked on receipt against the believed clock: during the step, against the later of the
+        // two.
         let believed = self.stage.history.wall_ms() - wall_ms();
         self.stage.history.set_wall_offset_ms(believed.max(offset_ms));
         self.show(offset_ms);
@@ -68,7 +69,7 @@ impl Jumper {
     }
 }
 
-/// As far as the tests' machine tells: the first folder that has it.
+/// The library's path: the first folder that has it.
 fn library() -> PathBuf {
     let folders = fs::read_dir("/usr/lib").expect("list the libraries");
     let found = folders.flatten().map(|folder| folder.path().join(LIBRARY)).find(|path| path.exists());
@@ -85,7 +86,7 @@ fn offset_ms(server: &Server) -> i64 {
     ready(&server.url).1["clock"]["offset_ms"].as_i64().expect("a number")
 }
 
-/// The keys that come within this time.
+/// The keys that are delivered within this time.
 fn come(caller: &Caller<'_>, wait_ms: u64) -> Vec<Key> {
     let mut leased = caller.lease("0", 100, wait_ms).expect("leases go on");
     leased.sort_by(|a, b| a.key.cmp(&b.key));
@@ -104,21 +105,22 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     caller.put(&key("ready"), wall_ms() - 1, 1).expect("put");
     caller.put(&key("soon"), wall_ms() + 1_500, 1).expect("put");
     jumper.jump(&server, -HOUR_MS);
-    // It became ready by the clock as it was.
+    // The task became ready by the clock before the step.
     jumper.stage.history.set_wall_offset_ms(0);
     assert_eq!(come(&caller, 0), [key("ready")], "what was ready stays ready");
     jumper.stage.history.set_wall_offset_ms(-HOUR_MS);
     caller.put(&key("after"), wall_ms() - HOUR_MS + 500, 1).expect("put");
     assert_eq!(come(&caller, 3_000), [key("after")]);
     assert_eq!(come(&caller, 2_000), Vec::<Key>::new(), "its time is an hour away again");
-    // Two minutes ahead are believed at once.
+    // A step of two minutes forward is believed at once.
     caller.put(&key("minute"), wall_ms() - HOUR_MS + MINUTE_MS, 1).expect("put");
     jumper.jump(&server, -HOUR_MS + 2 * MINUTE_MS);
     assert_eq!(come(&caller, 3_000), [key("minute")]);
     assert_eq!(offset_ms(&server), 0);
     wait_for("both steps in the log", || (jumper.stage.home.lines("clock_stepped").len() == 2).then_some(()));
     if is_long() {
-        // The way back is a step forward of nearly an hour, and has to stand: the clock was right for a shorter time than it was wrong.
+        // The way back is a step forward of nearly an hour, and has to stand: the clock was right for a shorter time
+        // than it was wrong.
         jumper.show(0);
         let begun = Instant::now();
         jumper.stage.history.set_wall_offset_ms(0);
@@ -132,14 +134,15 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     jumper.stage.restart_and_judge("a jump back");
 }
 
-/// An hour back and at once forward again. A step forward of an hour has to stand for a minute, but this one leads to where the clock was right.
+/// An hour back and at once forward again. A step forward of an hour has to stand for a minute, but this one returns to
+/// the right clock.
 #[test]
 fn a_glitch_back_makes_nothing_late() {
     let Some(mut jumper) = Jumper::new() else { return };
     let server = jumper.start();
     let caller = Caller::new(&server.url, &jumper.stage.history);
     caller.put(&key("before"), wall_ms() + 3_000, 1).expect("put");
-    // The clock is right for three seconds, so a glitch may last as long.
+    // The clock is right for three seconds, so a glitch may last that long.
     assert_eq!(come(&caller, 10_000), [key("before")]);
     caller.put(&key("soon"), wall_ms() + 1_000, 1).expect("put");
     jumper.jump(&server, -HOUR_MS);
@@ -182,14 +185,14 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
         assert_eq!(steps(&server), 2, "to believe it is no further step");
         assert!(lines("clock_believed").contains("by_ms="));
     } else {
-        // It goes away again, and nothing has come of it.
+        // The jump ends before it is believed, and has had no effect.
         jumper.show(0);
         wait_for("the clock to be right", || (offset_ms(&server) == 0).then_some(()));
         assert_eq!(come(&caller, 1_500), Vec::<Key>::new());
         assert!(lines("clock_gone_back").contains("by_ms="));
     }
     server.kill();
-    // After a restart there is nothing to hold the clock against: the due time alone decides.
+    // After a restart the server has no earlier clock to compare with: the due time alone decides.
     jumper.stage.ledger.crash();
     jumper.show(10 * MINUTE_MS);
     jumper.stage.history.set_wall_offset_ms(10 * MINUTE_MS);
@@ -198,7 +201,7 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
     assert!(!jumper.stage.ledger.is_live("0:in-5-min") || is_long(), "it was due, and came");
 }
 
-/// What comes first, within a good minute.
+/// The first delivery within a good minute.
 fn wait_for_a_minute(caller: &Caller<'_>) -> Vec<Key> {
     let begun = Instant::now();
     loop {
@@ -210,7 +213,7 @@ fn wait_for_a_minute(caller: &Caller<'_>) -> Vec<Key> {
     }
 }
 
-/// Frozen in the middle of a load, and let go.
+/// The server is frozen in the middle of a load, and then continued.
 #[test]
 fn a_frozen_server_goes_on_where_it_was() {
     let mut stage = Stage::new();
@@ -219,7 +222,7 @@ fn a_frozen_server_goes_on_where_it_was() {
     caller.put(&key("meanwhile"), wall_ms() + 400, 1).expect("put");
     thread::scope(|scope| {
         let frozen = scope.spawn(|| {
-            // The one wait for time: a freeze has a length.
+            // The freeze needs a length, so this is the test's only wait for a time.
             thread::sleep(Duration::from_millis(200));
             server.signal(Signal::STOP);
             thread::sleep(Duration::from_millis(1_200));

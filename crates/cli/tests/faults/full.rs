@@ -18,14 +18,16 @@ use crate::server::Starting;
 use crate::stage::{HOUR_MS, Stage, key};
 
 const MIB: usize = 1 << 20;
-/// Some log files, their reserve, and room to put tasks into.
+/// The disk holds some log files, their reserve, and the tasks of the test.
 const DISK: &str = "size=192m";
-/// So long after space is back puts are taken. The one wait for time: what is tested is that nothing else has to happen.
+/// The time within which puts are accepted after space is back. The test only waits for it: nothing else must be
+/// necessary.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
-/// What somebody else's file takes of it.
+/// The size of another program's file on the disk (bytes).
 const BALLAST: usize = 64 * MIB;
 
-/// Growth is refused, what is there goes on, nothing is lost, and when there is space again the server notices by itself.
+/// Growth is refused, everything else goes on, nothing is lost, and the server notices by itself when there is space
+/// again.
 #[test]
 fn a_full_disk_refuses_growth_and_nothing_else() {
     if !has("a full disk", &[Need::Program("mount"), Need::Mounting]) {
@@ -47,8 +49,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     }
     let mut batches = fill(&caller, 0);
 
-    // Now nothing is left at all, not even what the server keeps free for itself. A checkpoint that was under way may still let
-    // go of log files: those are prepared, or free for both of us, and so they are filled too.
+    // Now no space is left at all, not even the server's reserve. A checkpoint under way may still free log files:
+    // their space is prepared for the next ones or free for all, so it is filled too.
     let mut second = Ballast::of(&stage.home.data, "ballast-2", usize::MAX);
     let mut rounds = 1;
     wait_for("growth to be refused for good", || {
@@ -74,7 +76,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     assert_eq!((&said["ready"], &said["status"]), (&true.into(), &"degraded".into()), "{said}");
     assert!(said["why"].as_str().is_some_and(|why| why.contains("little space for new tasks")), "{said}");
 
-    // Space comes back, and the server learns of it without a put. It is asked nothing for a second; then the first put is taken.
+    // Space comes back, and the server notices without a put. No call is made for a second; then the first put is
+    // accepted.
     first.remove();
     second.remove();
     thread::sleep(ROOM_TIME_MAX);
@@ -86,12 +89,14 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
         (200, &"ok".into(), &serde_json::json!([])),
         "{said}"
     );
-    // A checkpoint that lets go of log files makes room between two rounds of filling; each such time is told once as well.
+    // A checkpoint that frees log files makes space between two rounds of filling; each such time is logged once as
+    // well.
     let (full, again) = (stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len());
     assert!((1..=rounds).contains(&full), "{full} lines of a full disk in {rounds} rounds");
     assert_eq!(full, again, "each full disk ended with a line");
 
-    // Full once more, and killed: it may refuse to start as long as there is no room, and then it has everything.
+    // The disk is filled once more, and the server killed. It may refuse to start without space; with space it has
+    // everything.
     let more = fill(&caller, batches);
     let third = Ballast::of(&stage.home.data, "ballast-3", usize::MAX);
     for one in &far[20..30] {
@@ -107,7 +112,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     ));
 }
 
-/// An import stops before the line that there is no room for: the lines before it are in and outlive a kill, and it goes on from there when there is room.
+/// An import stops before the line that does not fit: the lines before it are in and survive a kill, and the import
+/// resumes there when there is space.
 #[test]
 fn an_import_that_finds_the_disk_full_stops_before_a_line_and_goes_on_from_it() {
     if !has("a full disk in an import", &[Need::Program("mount"), Need::Mounting]) {
@@ -164,7 +170,7 @@ fn lines(from: u64, count: u64) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Puts a quarter of a megabyte at a time until growth is refused; how often.
+/// Puts batches of a quarter of a megabyte until growth is refused. Returns their number.
 fn fill(caller: &Caller<'_>, from: usize) -> usize {
     for batch in from..from + 4 * 192 {
         let put = |number| {
@@ -184,17 +190,17 @@ fn fill(caller: &Caller<'_>, from: usize) -> usize {
 struct Ballast(PathBuf);
 
 impl Ballast {
-    /// With so many bytes, or as many as there are.
+    /// Makes a file of this size, or as large as the disk allows.
     fn of(directory: &Path, name: &str, bytes: usize) -> Self {
         let mut ballast = Self(directory.join(name));
         ballast.grow(bytes);
         ballast
     }
 
-    /// By so many bytes, or as many as there are; says how many.
+    /// Grows the file by this size, or as far as the disk allows. Returns the growth (bytes).
     fn grow(&mut self, bytes: usize) -> usize {
         let mut file = File::options().create(true).append(true).open(&self.0).expect("make a file");
-        // The last bytes go one page at a time.
+        // The last bytes are written one page at a time.
         let mut piece = vec![1; MIB];
         let mut taken = 0;
         while taken < bytes && !piece.is_empty() {

@@ -1,5 +1,5 @@
-//! A disk that remembers: one file in a file system of our own, for a loop device. Each write and each flush is kept in its
-//! order, so that the disk can be had as it would be if the power had failed at any moment.
+//! A disk with a journal: one file in a FUSE file system of the test, for a loop device. Each write and each flush is
+//! recorded in order. So the test can make the disk as it would be after a power failure at any moment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use fuser::{
     ReplyWrite, Request, WriteFlags,
 };
 
-/// Bytes of the disk: a few log files and a checkpoint of tests.
+/// The size of the disk (bytes): a few log files and a checkpoint of tests.
 pub(crate) const DISK_BYTES: u64 = 192 << 20;
 pub(crate) const BLOCK: usize = 4_096;
 /// The name of the one file.
@@ -21,25 +21,25 @@ pub(crate) const FILE: &str = "disk";
 const FILE_INODE: INodeNo = INodeNo(2);
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
-/// What happened to the disk, in order.
+/// The events of the disk, in order.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Write {
         offset: u64,
         bytes: Arc<[u8]>,
     },
-    /// So many zeroes: most of what a log file is at first.
+    /// A write of zeroes of this length: most of a new log file.
     Zero {
         offset: u64,
         bytes: usize,
     },
-    /// Everything before it is on the disk for good.
+    /// A flush: everything before it is durable.
     Flush,
-    /// A client sent something, or got an answer.
+    /// A client sent a call, or got an answer.
     Mark,
 }
 
-/// What is on a disk, in blocks; one that is not there is zeroes.
+/// The content of a disk by blocks; a missing block is zeroes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
     pub(crate) blocks: BTreeMap<u64, Box<[u8]>>,
@@ -76,7 +76,7 @@ impl Image {
         }
     }
 
-    /// Applies a write, or only its sectors below `sectors`.
+    /// Applies a write, or only its first `sectors` sectors.
     pub(crate) fn apply(&mut self, entry: &Entry, sectors: usize) {
         let most = sectors.saturating_mul(512);
         match entry {
@@ -93,14 +93,14 @@ struct Memory {
     now: Image,
 }
 
-/// The journal of one disk; clones are of the same.
+/// The journal of one disk; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal {
     memory: Arc<Mutex<Memory>>,
 }
 
 impl Journal {
-    /// Notes that a client is about to send something or has just got an answer; its place.
+    /// Records that a client is about to send a call or has just got an answer. Returns the number of the event.
     pub(crate) fn mark(&self) -> u64 {
         let mut memory = self.lock();
         memory.entries.push(Entry::Mark);
@@ -111,7 +111,7 @@ impl Journal {
         self.lock().entries.clone()
     }
 
-    /// Shows the disk as a file below `directory`, until the session ends.
+    /// Mounts the disk as a file below `directory`, until the session ends.
     pub(crate) fn mount(&self, directory: &Path) -> BackgroundSession {
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("tickwheel-faults".to_owned()), MountOption::RW];
@@ -123,7 +123,7 @@ impl Journal {
     }
 }
 
-/// The file system that shows it.
+/// The file system with the disk's file.
 struct Shown(Journal);
 
 impl Shown {
@@ -163,7 +163,7 @@ impl Filesystem for Shown {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // Nothing is kept back between the loop device and us.
+        // No cache stands between the loop device and this file system.
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }
 
@@ -208,12 +208,12 @@ impl Filesystem for Shown {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // That of a closed descriptor; it promises nothing.
+        // The close of a descriptor; it promises nothing.
         reply.ok();
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        // How the flush of a loop device arrives.
+        // A flush of the loop device arrives as fsync.
         self.0.lock().entries.push(Entry::Flush);
         reply.ok();
     }

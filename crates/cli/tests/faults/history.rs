@@ -1,4 +1,4 @@
-//! What the clients sent and what came back, kept by the process that is not killed.
+//! The calls and answers of the clients, kept by the process that is not killed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use std::time::SystemTime;
 /// A task's key; its queue is part of it.
 pub(crate) type Key = Arc<str>;
 
-/// How a key ends that stands for every key of its queue: the one of a lease whose answer was lost.
+/// The end of a key that stands for every key of its queue: the one of a lease whose answer was lost.
 pub(crate) const ANY: &str = ":*";
 
-/// The queue of a key, which is what stands before its first colon.
+/// The queue of a key: its part before the first colon.
 pub(crate) fn queue_of(key: &str) -> &str {
     key.split_once(':').map_or(key, |(queue, _)| queue)
 }
@@ -20,7 +20,7 @@ pub(crate) fn any_of(queue: &str) -> String {
     format!("{queue}{ANY}")
 }
 
-/// What was asked about one key.
+/// A call about one key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     /// An upsert of the payload with this number.
@@ -28,20 +28,20 @@ pub(crate) enum Call {
         due_ms: i64,
         number: u32,
     },
-    /// A new instant for the same payload.
+    /// A patch to a new instant with the same payload.
     Patch {
         due_ms: i64,
     },
     Cancel,
-    /// The task of a delivery is done.
+    /// The ack of a delivery.
     Ack(Delivery),
-    /// A look, or a line of a list.
+    /// A get, or a line of a list.
     Get,
     /// The key's share of a lease call.
     Lease,
 }
 
-/// One task in a worker's hands: which of all deliveries it was, and what it carried.
+/// One delivery of a task to a worker: its number among all deliveries, and its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Delivery {
     pub(crate) serial: u64,
@@ -49,31 +49,31 @@ pub(crate) struct Delivery {
     pub(crate) number: u32,
 }
 
-/// What was answered about one key.
+/// An answer about one key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     Created {
         version: u64,
     },
-    /// A put or a patch of a live task.
+    /// The put or patch changed a live task.
     Changed {
         version: u64,
     },
     Cancelled,
-    /// A worker has it.
+    /// A worker has the task.
     Leased,
     NotFound,
     Done,
     Acked,
     Expired,
-    /// It is live, and this is what it looks like.
+    /// The task is live, with this content.
     Live {
         due_ms: i64,
         number: u32,
         version: u64,
     },
     Delivered(Delivery),
-    /// A definite refusal, or never sent: without any effect.
+    /// A definite refusal, or a call that was never sent: without any effect.
     Refused,
 }
 
@@ -83,26 +83,27 @@ pub(crate) struct Op {
     pub(crate) key: Key,
     pub(crate) call: Call,
     pub(crate) sent: u64,
-    /// When and what; none if nobody knows whether it happened.
+    /// The moment and the answer; `None` if the outcome is unknown.
     pub(crate) answer: Option<(u64, Answer)>,
 }
 
-/// Where an open call of a [`History`] stands.
+/// The index of an open call in a [`History`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open(usize);
 
-/// All calls since the last [`take`](History::take), with numbers that say what was before what. All clients write into it.
+/// All calls since the last [`take`](History::take), with numbers that give their order in time. All clients write into
+/// it.
 pub(crate) struct History {
     now: Box<dyn Fn() -> u64 + Send + Sync>,
     ops: Mutex<Vec<Op>>,
-    /// Broken promises that one answer alone shows.
+    /// Broken promises that one answer alone proves.
     broken: Mutex<Vec<String>>,
     deliveries: AtomicU64,
     in_flight: AtomicUsize,
     acknowledged: AtomicUsize,
     /// Cancels that were answered within 5 ms of the due time.
     close_cancels: AtomicUsize,
-    /// What the server's wall clock shows beyond ours, ms.
+    /// The offset of the server's wall clock to the test's (ms).
     wall_offset_ms: AtomicI64,
 }
 
@@ -114,7 +115,7 @@ impl Default for History {
 }
 
 impl History {
-    /// With numbers from `now`, which never gives one twice and never goes back.
+    /// Makes a history with numbers from `now`, which must rise with each call.
     pub(crate) fn new(now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self {
             now: Box::new(now),
@@ -132,21 +133,21 @@ impl History {
         (self.now)()
     }
 
-    /// Writes down what is about to be sent.
+    /// Records a call that is about to be sent.
     pub(crate) fn open(&self, key: &Key, call: Call) -> Open {
         let mut ops = self.ops();
         ops.push(Op { key: Arc::clone(key), call, sent: self.now(), answer: None });
         Open(ops.len() - 1)
     }
 
-    /// Writes down what came back.
+    /// Records the answer.
     pub(crate) fn close(&self, open: Open, answer: Answer) {
         self.acknowledged.fetch_add(usize::from(answer != Answer::Refused), Ordering::Relaxed);
         let at = self.now();
         self.ops()[open.0].answer = Some((at, answer));
     }
 
-    /// Writes down what is known only once it came back: a line of a list, a task of a lease.
+    /// Records a call that is known only by its answer: a line of a list, a task of a lease.
     pub(crate) fn saw(&self, key: &Key, call: Call, sent: u64, answer: Answer) {
         let at = self.now();
         self.ops().push(Op { key: Arc::clone(key), call, sent, answer: Some((at, answer)) });
@@ -160,7 +161,7 @@ impl History {
         self.deliveries.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts a call as under way as long as it is.
+    /// Counts a call as under way for its duration.
     pub(crate) fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let answer = call();
@@ -184,7 +185,7 @@ impl History {
         self.close_cancels.load(Ordering::Relaxed)
     }
 
-    /// The wall clock that the server goes by, ms since 1970.
+    /// The wall clock of the server (ms since 1970).
     pub(crate) fn wall_ms(&self) -> i64 {
         wall_ms() + self.wall_offset_ms.load(Ordering::SeqCst)
     }
@@ -193,7 +194,7 @@ impl History {
         self.wall_offset_ms.store(offset_ms, Ordering::SeqCst);
     }
 
-    /// Everything so far, and begins anew. No call may be under way.
+    /// Takes all calls so far, and begins anew. No call may be under way.
     pub(crate) fn take(&self) -> Vec<Op> {
         assert_eq!(self.in_flight(), 0, "calls are under way");
         std::mem::take(&mut self.ops())
@@ -218,7 +219,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Our wall clock, ms since 1970.
+/// The wall clock of the test (ms since 1970).
 pub(crate) fn wall_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is set");
     i64::try_from(since.as_millis()).expect("a sane clock")

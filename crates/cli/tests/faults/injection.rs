@@ -1,4 +1,4 @@
-//! System calls that fail, by strace: the kernel does not make them, and the server is told what we like.
+//! System calls that fail, by strace: the kernel does not execute them, and the server gets a chosen result.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::report::wait_for;
 
-/// The calls by which data gets to the disk.
+/// The calls by which data reaches the disk.
 const CALLS: &str = "trace=pwrite64,fdatasync,fsync,ftruncate,/^rename";
 
-/// strace beside a server that runs. Dropping it lets the server go, which then runs as if nothing had been.
+/// strace attached to a running server. Dropping it detaches, and the server then runs undisturbed.
 pub(crate) struct Injection {
     strace: Child,
     trace: PathBuf,
 }
 
 impl Injection {
-    /// Injects into a running server, such as `fdatasync:error=EIO:when=3`; it counts from now on, for each thread.
+    /// Injects into a running server, such as `fdatasync:error=EIO:when=3`; the count begins now, for each thread.
     pub(crate) fn into_running(server: Pid, inject: &str, directory: &Path) -> Self {
         wait_until_quiet(server);
         let trace = directory.join("trace");
@@ -30,19 +30,19 @@ impl Injection {
         let mut line = String::new();
         said.read_line(&mut line).expect("read what strace says");
         assert!(line.contains("attached"), "strace: {line}");
-        // It says more when threads come and go; nobody reads that, and it must not block.
+        // strace prints more when threads come and go. This thread reads it away, because strace must not block.
         std::thread::spawn(move || said.read_to_string(&mut String::new()));
         Self { strace, trace }
     }
 
-    /// Waits until the server has made such a call.
+    /// Waits until the server made such a call.
     pub(crate) fn wait_for_call(&self, name: &str) {
         wait_for(&format!("{name} to be called"), || {
             std::fs::read_to_string(&self.trace).ok()?.contains(name).then_some(())
         });
     }
 
-    /// Lets the server go and returns the calls that were seen, one a line.
+    /// Detaches from the server and returns the calls that were seen, one a line.
     pub(crate) fn end(mut self) -> String {
         self.let_go();
         std::fs::read_to_string(&self.trace).expect("read the trace")
@@ -50,7 +50,7 @@ impl Injection {
 
     fn let_go(&mut self) {
         let id = i32::try_from(self.strace.id()).ok().and_then(Pid::from_raw).expect("a process id");
-        // It has ended by itself if the server has.
+        // strace ended by itself if the server did.
         let _ended = kill_process(id, Signal::INT);
         let _status = self.strace.wait();
     }
@@ -62,12 +62,13 @@ impl Drop for Injection {
     }
 }
 
-/// The words in front of a server's command line that inject from its first call on. The server stays our own child.
+/// The words in front of a server's command line that inject from its first call on. The server stays a child of the
+/// test.
 pub(crate) fn from_the_start<'a>(inject: &'a str, trace: &'a str) -> [&'a str; 10] {
     ["strace", "-D", "-f", "-qq", "-e", CALLS, "-e", inject, "-o", trace]
 }
 
-/// Waits until a server that nobody calls has made its files ready.
+/// Waits until a server without callers has prepared its files.
 fn wait_until_quiet(server: Pid) {
     let mut last = (0, String::new());
     wait_for("the server to write nothing", || {

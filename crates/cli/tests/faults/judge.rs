@@ -1,24 +1,24 @@
-//! Whether there is an order of all calls that explains all answers.
+//! The judgement whether an order of all calls exists that explains all answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{ANY, Answer, Call, Key, Op, any_of, queue_of};
 use crate::world::{Held, World};
 
-/// What each key may be. A key that is not in it was never there or has ended.
+/// The possible states of each key. A key that is not in it never existed or has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     worlds: BTreeMap<Key, BTreeSet<World>>,
 }
 
 impl Ledger {
-    /// Takes in calls; one line for each key whose answers no order explains.
+    /// Takes calls in. Returns one line for each key whose answers no order explains.
     pub(crate) fn take_in(&mut self, ops: Vec<Op>) -> Vec<String> {
         let mut by_key: BTreeMap<Key, Vec<Op>> = BTreeMap::new();
         for op in ops {
             by_key.entry(op.key.clone()).or_default().push(op);
         }
-        // The leases whose answer was lost: the first of each queue stands for all.
+        // Leases whose answer was lost: the first of each queue stands for all.
         let lost: BTreeMap<Key, Op> = by_key
             .extract_if(.., |key, _| key.ends_with(ANY))
             .map(|(key, ops)| (key, ops[0].clone()))
@@ -40,20 +40,20 @@ impl Ledger {
         broken
     }
 
-    /// The server has died.
+    /// Applies the death of the server.
     pub(crate) fn crash(&mut self) {
         for worlds in self.worlds.values_mut() {
             *worlds = worlds.iter().map(|world| world.after_crash()).collect();
         }
     }
 
-    /// Keys that are live in some world.
+    /// Keys that are live in at least one world.
     pub(crate) fn maybe_live(&self) -> impl Iterator<Item = &Key> {
         let live = |worlds: &BTreeSet<World>| worlds.iter().any(|world| matches!(world, World::Live(_)));
         self.worlds.iter().filter(move |(_, worlds)| live(worlds)).map(|(key, _)| key)
     }
 
-    /// Keys that were due by `wall_ms` for certain and that no worker got, though workers took all there was.
+    /// Keys that were certainly due by `wall_ms` but that no worker got, although workers took all ready tasks.
     pub(crate) fn stuck(&self, wall_ms: i64) -> Vec<String> {
         let is_stuck = |world: &World| match world {
             World::Live(live) => live.held == Held::No && live.due_ms <= wall_ms,
@@ -72,7 +72,7 @@ impl Ledger {
         worlds.is_some_and(|worlds| worlds.iter().all(|world| matches!(world, World::Live(_))))
     }
 
-    /// Ended keys are not kept: one that comes back is as strange as one that never was.
+    /// Ended keys are not kept: one that comes back is as wrong as one that never existed.
     fn put(&mut self, key: Key, worlds: BTreeSet<World>) {
         if worlds.iter().any(|world| matches!(world, World::Live(_))) {
             self.worlds.insert(key, worlds);
@@ -84,8 +84,8 @@ fn ended() -> BTreeSet<World> {
     BTreeSet::from([World::Absent, World::Done])
 }
 
-/// All that the key may be after these calls, each at some moment between its sending and its answer, one without an answer
-/// at any later moment or never. Empty if no order explains the answers.
+/// All possible states of the key after these calls. Each call takes effect at some moment between its sending and its
+/// answer; one without an answer, at any later moment or never. The result is empty if no order explains the answers.
 fn explain(before: &BTreeSet<World>, ops: &[Op]) -> BTreeSet<World> {
     assert!(ops.len() <= 64, "{} calls about {}: too many to order", ops.len(), ops[0].key);
     let answered = (0..ops.len()).filter(|&i| ops[i].answer.is_some()).fold(0_u64, |all, i| all | 1 << i);
@@ -96,7 +96,7 @@ fn explain(before: &BTreeSet<World>, ops: &[Op]) -> BTreeSet<World> {
         if done & answered == answered {
             ends.insert(world);
         }
-        // The first answer among those to come: what was sent after it comes after it.
+        // The first of the remaining answers: a call that was sent after it comes after it.
         let left = |i: &usize| done & (1 << i) == 0;
         let first = (0..ops.len()).filter(left).filter_map(|i| ops[i].answer.map(|(at, _)| at)).min();
         for i in (0..ops.len()).filter(left) {
@@ -122,13 +122,13 @@ fn story(key: &Key, before: &BTreeSet<World>, ops: &[Op]) -> String {
     format!("UNEXPLAINED: {key}, before: {before:?}\n{}", lines.join("\n"))
 }
 
-/// The history as it was when `cut` was counted: later calls were not sent, later answers did not come.
+/// The history up to the number `cut`: later calls were not sent, later answers did not come.
 pub(crate) fn until(ops: &[Op], cut: u64) -> Vec<Op> {
     let mut kept: Vec<Op> = ops.iter().filter(|op| op.sent < cut).cloned().collect();
     for op in &mut kept {
         op.answer = op.answer.filter(|(at, _)| *at < cut);
     }
-    // A look without an answer says nothing.
+    // A get without an answer proves nothing.
     kept.retain(|op| op.answer.is_some() || op.call != Call::Get);
     kept
 }

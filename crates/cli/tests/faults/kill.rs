@@ -1,4 +1,4 @@
-//! SIGKILL under load, again and again, and again while the server recovers.
+//! SIGKILL under load, repeatedly, and also while the server recovers.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -16,12 +16,12 @@ use crate::random::Random;
 use crate::readback::{QUEUES, read_back};
 use crate::server::{Home, Starting};
 
-/// Between the begin of the load and the kill: anything from the first calls to many commits.
+/// The range of the time from the start of the load to the kill (ms): from the first calls to many commits.
 const LIFE_MS: (u64, u64) = (20, 330);
-/// Between a start and a kill that is to meet the recovery.
+/// The longest time from a start to a kill that is to meet the recovery (ms).
 const RECOVERY_MS: u64 = 80;
 const DEPTH: u64 = 3;
-/// So often a copy of the directory is recovered, too.
+/// One round of this number also recovers a copy of the directory.
 const TWIN_EVERY: u64 = 10;
 
 #[derive(Debug, Default)]
@@ -38,7 +38,8 @@ struct Totals {
     losses: usize,
 }
 
-/// `TICKWHEEL_KILLS` says how many rounds (20 if it does not), `TICKWHEEL_FAULT_SEED` which workload (1).
+/// The number of rounds is `TICKWHEEL_KILLS` (20 by default); `TICKWHEEL_FAULT_SEED` chooses the workload (1 by
+/// default).
 #[test]
 fn nothing_acknowledged_is_lost_by_kills() {
     let rounds = number("TICKWHEEL_KILLS", 20);
@@ -86,7 +87,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
             Load { seed, round, large: LARGE, live: &found.live, stop: &AtomicBool::new(false), kept: &kept };
         let life = Duration::from_millis(LIFE_MS.0 + random.below(LIFE_MS.1));
         load.run(&caller, |_| {
-            // The one wait for time: the moment of a kill is meant to be anywhere.
+            // A kill may come at any moment, so this is the test's only wait for a time.
             thread::sleep(life);
             totals.with_calls += u64::from(history.in_flight() > 0);
             totals.kills += 1;
@@ -108,12 +109,12 @@ fn nothing_acknowledged_is_lost_by_kills() {
     assert!(totals.close_cancels as u64 * 10 >= loaded, "too few cancels met their due time");
 }
 
-/// Kills it up to three times while it starts.
+/// Kills the server up to three times while it starts.
 fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
     let mut depth = 0;
     for _ in 0..random.below(DEPTH + 1) {
         let starting = Starting::of(&mut home.command(&[]));
-        // As many short waits as long ones: a recovery of little is over soon.
+        // Short waits are as likely as long ones: a recovery of little data is over soon.
         let longest = 1 << random.below(7);
         thread::sleep(Duration::from_millis(1 + random.below(longest.min(RECOVERY_MS))));
         totals.kills += 1;
@@ -125,7 +126,7 @@ fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
     totals.deepest = totals.deepest.max(depth);
 }
 
-/// What a recovery of a copy of `home` finds. The copy is made in `twin` and removed.
+/// The state that a recovery of a copy of `home` finds. The copy is made in `twin` and removed.
 fn state_of_copy(home: &Home, twin: &Home) -> Vec<(Key, Answer)> {
     run(&["cp", "-r", home.data.to_str().expect("UTF-8"), twin.data.to_str().expect("UTF-8")]);
     let server = twin.start();

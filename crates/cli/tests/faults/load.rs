@@ -13,9 +13,9 @@ use crate::readback::QUEUES;
 
 const WRITERS: u64 = 4;
 const WORKERS: u64 = 2;
-/// From here on tasks are cancelled in batches, so that a readback stays short.
+/// From this number of live tasks on, tasks are cancelled in batches, so that a readback stays short.
 const LIVE_MAX: usize = 2_500;
-/// Tasks due later than the test lives, on all sides of a minute, an hour and a day.
+/// Due times after the end of the test (ms), around a minute, an hour and a day.
 const FAR_MS: [i64; 10] = [
     61_000,
     120_000,
@@ -28,31 +28,31 @@ const FAR_MS: [i64; 10] = [
     400 * 86_400_000,
     9 * 365 * 86_400_000,
 ];
-/// How many of a hundred calls are large ones unless a test is about them.
+/// The percentage of large calls by default.
 pub(crate) const LARGE: u64 = 3;
-/// Keys that are used again and again.
+/// The number of keys that are used repeatedly.
 const SLOTS: u64 = 60;
-/// Keys of a round that all clients reach for, each client so often at most.
+/// The number of keys in a round that all clients use, and the limit of such calls for each client.
 const HOT: u64 = 6;
 const HOT_CALLS: usize = 24;
 
-/// One stretch of load.
+/// One period of load.
 pub(crate) struct Load<'a> {
     pub(crate) seed: u64,
     pub(crate) round: u64,
-    /// Of a hundred calls so many are large ones.
+    /// The percentage of large calls.
     pub(crate) large: u64,
-    /// Keys that are live at its begin.
+    /// Keys that are live at the start.
     pub(crate) live: &'a [Key],
-    /// Set when the clients are to end though the server lives.
+    /// Set to end the clients although the server lives.
     pub(crate) stop: &'a AtomicBool,
-    /// Tokens that were not acked: a worker tries some of them.
+    /// Leases without an ack: a worker tries some of their tokens.
     pub(crate) kept: &'a Mutex<Vec<Leased>>,
 }
 
 impl Load<'_> {
-    /// Runs until the server is gone, takes no more, or the load is stopped; `meanwhile` runs beside it and may ask whether all
-    /// who write have ended.
+    /// Runs until the server is gone or takes no more, or the load is stopped. `meanwhile` runs beside it and may ask
+    /// whether all writers have ended.
     pub(crate) fn run(&self, caller: &Caller<'_>, meanwhile: impl FnOnce(&dyn Fn() -> bool)) {
         thread::scope(|scope| {
             let mut writers = Vec::new();
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
         self.put(&key, due_ms)
     }
 
-    /// Half a second to a few seconds, which is rounds away, or far.
+    /// A due time soon (0.3 to 5.3 s, some rounds away) or far.
     fn due_ms(&mut self) -> i64 {
         let far = FAR_MS[usize::try_from(self.random.below(FAR_MS.len() as u64)).expect("small")];
         match self.random.below(3) {
@@ -164,7 +164,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Lines about keys that nobody else of this batch is about.
+    /// Sends a batch in which no two lines have the same key.
     fn batch(&mut self, lines: usize, call: impl Fn(&mut Self) -> Call) -> Said<()> {
         let queue = QUEUES[usize::try_from(self.random.below(3)).expect("small")];
         let mut batch: Vec<(Key, Call)> = Vec::new();
@@ -190,7 +190,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A quarter of a megabyte, so that files fill and checkpoints come; the third before it goes, and those of earlier rounds.
+    /// Puts a quarter of a megabyte, so that files fill and checkpoints come. Removes the third batch before it, and
+    /// some of earlier rounds.
     fn large(&mut self) -> Said<()> {
         let old = self.load.live.iter().filter(|key| key.contains(":b") && self.random.below(WRITERS) == 0);
         let mut old: Vec<Key> = old.take(40).cloned().collect();
@@ -223,13 +224,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A cancel within a few milliseconds of the due time.
+    /// Sends a cancel within a few milliseconds of the due time.
     fn cancel_when_due(&mut self) -> Said<()> {
         let key = self.new_key("c");
         let due_ms = wall_ms() + 8 + self.below(20);
         self.put(&key, due_ms)?;
         let until = due_ms - 3 + self.below(5);
-        // The one wait for time: the cancel is meant to meet the due time.
+        // The cancel is meant to meet the due time, so this is the load's only wait for a time.
         thread::sleep(Duration::from_millis(u64::try_from(until - wall_ms()).unwrap_or_default()));
         let answer = self.caller.cancel(&key)?;
         let definite = matches!(answer, Answer::Cancelled | Answer::Leased | Answer::Done);
@@ -239,7 +240,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A key that others reach for too.
+    /// Uses a key that other clients use, too.
     fn hot(&mut self) -> Said<()> {
         self.hot_calls += 1;
         if self.hot_calls > HOT_CALLS {
@@ -260,7 +261,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A key that was used in earlier rounds.
+    /// Uses a key of earlier rounds.
     fn slot(&mut self) -> Said<()> {
         let slot = self.random.below(SLOTS);
         let key = Key::from(format!("{}:s{slot}", slot % 3));
@@ -271,7 +272,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// No two puts of a round carry the same number, so that each is told from the others.
+    /// Puts a task. Each put of a round has its own number, so that payloads tell them apart.
     fn put(&mut self, key: &Key, due_ms: i64) -> Said<()> {
         self.made += 1;
         let number = u32::try_from(self.writer).expect("small") << 24 | self.made;

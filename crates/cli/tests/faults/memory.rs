@@ -1,4 +1,4 @@
-//! A ceiling for the memory of the server, by a control group of its own.
+//! A memory limit for the server, by a control group of its own.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -17,9 +17,9 @@ const MIB: u64 = 1 << 20;
 const PAYLOAD_BYTES: usize = 200;
 const BATCH: u64 = 500;
 
-/// Far tasks under a ceiling: the server takes them all, and the next one finds them all under the same ceiling.
+/// Far tasks under a memory limit: the server takes them all, and the next server finds them all under the same limit.
 ///
-/// With `TICKWHEEL_LONG=1` a million under 256 MiB: more than fits if each had its payload and its key in memory.
+/// With `TICKWHEEL_LONG=1` there are a million under 256 MiB: more than would fit with each payload and key in memory.
 #[test]
 fn far_tasks_fit_under_a_ceiling() {
     if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
@@ -54,7 +54,7 @@ fn far_tasks_fit_under_a_ceiling() {
     ));
 }
 
-/// The ceiling is one: a server that cannot fit under it is killed, and what it acknowledged is there.
+/// The limit works: a server that cannot fit under it is killed, and everything that it acknowledged is there.
 #[test]
 fn a_server_over_its_ceiling_is_killed_and_loses_nothing() {
     if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
@@ -67,7 +67,7 @@ fn a_server_over_its_ceiling_is_killed_and_loses_nothing() {
     let Ok(server) = Starting::of(&mut home.command(&group.wrapper())).ready() else {
         return;
     };
-    // Payloads of near tasks are in memory, so that there is an end to it.
+    // Payloads of near tasks are in memory, so the loop ends.
     let ended = loop {
         match fill(&server.url, acknowledged, acknowledged + BATCH) {
             Ok(()) => acknowledged += BATCH,
@@ -122,7 +122,7 @@ fn resident_kib(pid: i32) -> String {
     line.trim().trim_end_matches(" kB").to_owned()
 }
 
-/// A control group with a ceiling. Dropping it removes it.
+/// A control group with a memory limit. Dropping it removes the group.
 struct Group {
     directory: PathBuf,
 }
@@ -131,7 +131,7 @@ impl Group {
     const V1: &str = "/sys/fs/cgroup/memory";
     const V2: &str = "/sys/fs/cgroup";
 
-    /// Of either version of control groups.
+    /// The parent group, in either version of control groups.
     fn parent() -> &'static str {
         if Path::new(Self::V1).join("memory.limit_in_bytes").exists() { Self::V1 } else { Self::V2 }
     }
@@ -139,18 +139,18 @@ impl Group {
     fn new(name: &str, limit_bytes: u64) -> Self {
         let parent = Path::new(Self::parent());
         let limit = if Self::parent() == Self::V1 { "memory.limit_in_bytes" } else { "memory.max" };
-        // It may be switched on already, or not be ours to switch; then the limit cannot be written, below.
+        // The controller may be switched on already. If the test may not switch it on, writing the limit fails below.
         let _on = fs::write(parent.join("cgroup.subtree_control"), "+memory");
         let directory = parent.join(format!("{name}-{}", std::process::id()));
         fs::create_dir(&directory).expect("make a control group");
         let group = Self { directory };
         fs::write(group.directory.join(limit), limit_bytes.to_string()).expect("set the ceiling");
-        // Where there is no swap, there is no such file.
+        // Without swap this file does not exist.
         let _no_swap = fs::write(group.directory.join("memory.swap.max"), "0");
         group
     }
 
-    /// The words in front of a command line that is to run in it.
+    /// The words in front of a command line that runs it in the group.
     fn wrapper(&self) -> [&str; 4] {
         let directory = self.directory.to_str().expect("UTF-8");
         ["sh", "-c", "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"", directory]
@@ -159,7 +159,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The last process may be on its way out.
+        // The last process may still be ending.
         let begun = Instant::now();
         while fs::remove_dir(&self.directory).is_err() && begun.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(10));

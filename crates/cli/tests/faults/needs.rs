@@ -1,15 +1,15 @@
-//! What a test needs of the machine, and what is said when it is not there.
+//! Requirements of a test on the computer, and messages about missing ones.
 
 use std::process::{Command, Stdio};
 
-/// Tells what a campaign is doing.
+/// Reports the progress of a long run.
 #[expect(clippy::print_stderr, reason = "progress of a long run is for the person who waits for it")]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Whether all of it is there; else it says loudly what was not tested. With `TICKWHEEL_REQUIRE_ALL=1` a program that is not
-/// installed is a failure, and where the long tests are asked for so is a machine that cannot do it.
+/// Whether all needs are met; otherwise a clear message says what was not tested. A missing program is a failure with
+/// `TICKWHEEL_REQUIRE_ALL=1`. Any other missing need is a failure if the long tests are asked for.
 pub(crate) fn has(what: &str, needs: &[Need]) -> bool {
     let missing: Vec<&Need> = needs.iter().filter(|need| !need.is_there()).collect();
     if missing.is_empty() {
@@ -24,18 +24,18 @@ pub(crate) fn has(what: &str, needs: &[Need]) -> bool {
     false
 }
 
-/// Something of the machine.
+/// A need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need {
-    /// Installed, or not.
+    /// An installed program.
     Program(&'static str),
-    /// One process may hold another one's system calls.
+    /// The right to trace another process's system calls.
     Tracing,
-    /// The right to mount, which root has unless it is that of a container.
+    /// The right to mount, which root has outside of containers.
     Mounting,
     /// A device that can be opened.
     Device(&'static str),
-    /// A directory in which we may make others.
+    /// A control group in which the test may make others.
     Groups(&'static str),
 }
 
@@ -74,7 +74,7 @@ fn effective_capabilities() -> u64 {
     u64::from_str_radix(line.trim(), 16).unwrap_or_default()
 }
 
-/// Whether the program says that all is well; none if it is not there.
+/// Whether the program succeeds; `None` if it is not installed.
 fn command(name: &str, words: &[&str]) -> Option<bool> {
     let mut command = Command::new(name);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -87,7 +87,7 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
 
-/// Whether the tests that take minutes are asked for.
+/// Whether tests that take minutes are asked for.
 pub(crate) fn is_long() -> bool {
     std::env::var_os("TICKWHEEL_LONG").is_some_and(|value| value == "1")
 }

@@ -1,4 +1,4 @@
-//! Power cuts: a server's disk as it may be found after one, at any moment of a load, on ext4.
+//! Power cuts: the possible states of a server's disk after one, at any moment of a load, on ext4.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,27 +27,28 @@ const NEEDS: [Need; 5] = [
     Need::Program("losetup"),
     Need::Program("mkfs.ext4"),
 ];
-/// Of a hundred calls so many large ones, and how long: enough for a checkpoint, or a little of everything.
+/// The percentage of large calls, and the duration: enough for a checkpoint, or a little of everything.
 const HEAVY: (u64, Duration) = (25, Duration::from_secs(4));
 const LIGHT: (u64, Duration) = (LARGE, Duration::from_millis(800));
-/// States looked at for each load.
+/// The number of states that are checked for each load.
 const STATES_OF_A_LOAD: u64 = 20;
 
-/// A load that ran on a disk that remembers.
+/// A load that ran on a disk with a journal.
 struct Recording {
     entries: Vec<Entry>,
     ops: Vec<Op>,
-    /// From here on the server was ready.
+    /// The entry from which on the server was ready.
     from: u64,
-    /// Moments at which a file was half made: a checkpoint, say.
+    /// Moments at which a file was half made, such as a checkpoint.
     half_made: Vec<u64>,
-    /// 1 if a checkpoint came in it.
+    /// 1 if a checkpoint came during the load.
     checkpoints: u64,
 }
 
 impl Recording {
-    /// A moment after the start. One of three is drawn from those at which a file was half made. Two of each three, counted by `nth`, are moved
-    /// back to the end of a write that no flush has covered: by count, for chance alone leaves too few of them among eight.
+    /// A moment after the start. One of three is drawn from the moments with a half-made file. Two of each three, by
+    /// `nth`, are moved back to the end of a write that no flush has covered. They are chosen by count, because chance
+    /// alone leaves too few of them among eight.
     fn moment(&self, nth: u64, random: &mut Random) -> u64 {
         let length = self.entries.len() as u64;
         let mut moment = self.from + 1 + random.below(length - self.from - 1);
@@ -69,7 +70,7 @@ impl Recording {
 #[derive(Debug, Default)]
 struct Totals {
     states: u64,
-    /// States in which a write was under way that no flush had covered.
+    /// States with a write that no flush had covered.
     with_loose: u64,
     dropped: u64,
     torn: u64,
@@ -78,7 +79,7 @@ struct Totals {
     half_made: usize,
 }
 
-/// `TICKWHEEL_POWER_CUTS` says how many states (8 if it does not), `TICKWHEEL_FAULT_SEED` which (1).
+/// The number of states is `TICKWHEEL_POWER_CUTS` (8 by default); `TICKWHEEL_FAULT_SEED` chooses them (1 by default).
 #[test]
 fn nothing_acknowledged_is_lost_by_a_power_cut() {
     if !has("power cuts", &NEEDS) {
@@ -107,7 +108,7 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
     assert!(with_loose * 2 >= states, "too few states had anything to lose");
 }
 
-/// The harness finds what is wrong: a server whose syncs never reach the disk loses what it acknowledged.
+/// The harness finds errors: a server whose syncs never reach the disk loses acknowledged tasks.
 #[test]
 fn a_server_without_its_syncs_is_found_out() {
     if !has(
@@ -122,7 +123,7 @@ fn a_server_without_its_syncs_is_found_out() {
     assert!(!broken.is_empty(), "{states} states of a server that syncs nothing, and nothing is missing");
 }
 
-/// Runs a load on a disk that remembers; `inject` is what strace does to the server.
+/// Runs a load on a disk with a journal; `inject` is strace's injection into the server.
 fn record(seed: u64, (large, life): (u64, Duration), inject: Option<&str>) -> Recording {
     let journal = Journal::default();
     let marks = journal.clone();
@@ -157,7 +158,7 @@ fn record(seed: u64, (large, life): (u64, Duration), inject: Option<&str>) -> Re
     Recording { entries, ops, from, half_made, checkpoints }
 }
 
-/// Notes moments at which there is a file that is not finished, if files are named as they are today.
+/// Records moments with an unfinished file, as long as such files end in `.tmp`.
 fn watch(shard: &Path, journal: &Journal, over: &AtomicBool) -> Vec<u64> {
     let mut half_made = Vec::new();
     while !over.load(Ordering::Relaxed) {
@@ -165,13 +166,13 @@ fn watch(shard: &Path, journal: &Journal, over: &AtomicBool) -> Vec<u64> {
         if files.any(|file| file.path().extension().is_some_and(|end| end == "tmp")) {
             half_made.push(journal.mark());
         }
-        // Often enough to see each step of a checkpoint.
+        // The interval is short enough to see each step of a checkpoint.
         thread::sleep(Duration::from_millis(1));
     }
     half_made
 }
 
-/// Looks at states of the disk at moments of the load; what was broken in any of them.
+/// Checks states of the disk at moments of the load. Returns the broken promises of all of them.
 fn cut(recording: &Recording, seed: u64, states: u64, totals: &mut Totals) -> Vec<String> {
     let mut random = Random::new(seed);
     let length = recording.entries.len() as u64;
@@ -199,7 +200,7 @@ fn cut(recording: &Recording, seed: u64, states: u64, totals: &mut Totals) -> Ve
     broken
 }
 
-/// All, none or some of the writes that no flush covered, in any order, and of some of them only the first sectors.
+/// Applies all, none or some of the writes that no flush covered, in any order, and of some only the first sectors.
 fn with_some(durable: &Image, loose: &[Entry], random: &mut Random, totals: &mut Totals) -> Image {
     let is_write = |entry: &&Entry| matches!(entry, Entry::Write { .. } | Entry::Zero { .. });
     let mut loose: Vec<&Entry> = loose.iter().filter(is_write).collect();
@@ -245,7 +246,7 @@ fn judge(directory: &Path, image: &Path, earlier: Vec<Op>, now: u64) -> Vec<Stri
     found.broken
 }
 
-/// A loop device. Dropping it lets it go.
+/// A loop device. Dropping it detaches it.
 struct Loop(String);
 
 impl Loop {

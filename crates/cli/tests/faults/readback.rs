@@ -1,4 +1,4 @@
-//! Everything is read back: lists, keys one by one, and all that is due.
+//! A readback of everything: lists, single keys, and all due tasks.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::judge::Ledger;
 /// The queues that tests use.
 pub(crate) const QUEUES: [&str; 3] = ["0", "1", "2"];
 
-/// What a look at everything found.
+/// The result of a readback.
 #[derive(Debug, Default)]
 pub(crate) struct Readback {
     /// One line for each broken promise.
@@ -18,9 +18,9 @@ pub(crate) struct Readback {
     pub(crate) live: Vec<Key>,
 }
 
-/// Reads everything of a server that has started anew and that nobody else talks to, and judges it with all calls before.
-/// `earlier` are the calls since the ledger was last complete. What is due is leased, and acked but for every eighth, which
-/// is returned in `kept`.
+/// Reads everything from a restarted server without other callers, and judges it together with all calls before.
+/// `earlier` are the calls since the ledger was last complete. Due tasks are leased and acked, but for every eighth
+/// one, which is returned in `kept`.
 pub(crate) fn read_back(
     caller: &Caller<'_>,
     ledger: &mut Ledger,
@@ -41,7 +41,8 @@ pub(crate) fn read_back(
     Readback { broken, live: ledger.maybe_live().cloned().collect() }
 }
 
-/// Keys asked for one by one after each start; of more, every second, third and so on. The lists have all.
+/// The number of keys asked for one by one after each start; of more keys every second, third and so on is asked for.
+/// The lists have all.
 const ASKED_MAX: usize = 2_000;
 
 /// Lists everything, and asks for each of these keys.
@@ -64,7 +65,7 @@ pub(crate) fn look(caller: &Caller<'_>, ledger: &Ledger, keys: &BTreeSet<Key>) {
     }
 }
 
-/// Leases all that is due and acks seven of eight.
+/// Leases all due tasks and acks seven of eight.
 fn drain(caller: &Caller<'_>, kept: &mut Vec<Leased>) {
     for queue in QUEUES {
         loop {

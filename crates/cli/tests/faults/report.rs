@@ -1,4 +1,4 @@
-//! What a server says of itself: the pages that the client has no call for.
+//! Pages of a server that the client has no call for.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long an event may take that has to come.
+/// The time limit for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Status and body of a page.
+/// The status and the body of a page.
 pub(crate) fn page(url: &str, path: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").expect("a server's URL");
     let mut stream = TcpStream::connect(address).expect("connect");
@@ -22,13 +22,13 @@ pub(crate) fn page(url: &str, path: &str) -> (u16, String) {
     (status, body.to_owned())
 }
 
-/// `/readyz`: its status and what it says.
+/// `/readyz`: its status and its body.
 pub(crate) fn ready(url: &str) -> (u16, Value) {
     let (status, body) = page(url, "/readyz");
     (status, serde_json::from_str(&body).expect("JSON"))
 }
 
-/// Asks again and again until the answer is there, or panics after half a minute.
+/// Polls until there is a result. Panics after half a minute.
 pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

@@ -7,12 +7,12 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Where a server lives: its data, what it says, its address.
+/// The place of a server: its data and its log.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     /// The data directory; absolute.
     pub(crate) data: PathBuf,
-    /// What all servers of this home write to stderr, one after the other.
+    /// The file for stderr of all servers of this home, one after the other.
     pub(crate) log: PathBuf,
 }
 
@@ -22,25 +22,25 @@ pub(crate) struct Server {
     pub(crate) url: String,
 }
 
-/// A server that has been started and has not said yet that it is ready. Dropping it kills it.
+/// A server that was started and is not ready yet. Dropping it kills it.
 pub(crate) struct Starting {
     child: Option<Child>,
     out: ChildStdout,
 }
 
 impl Home {
-    /// A home below an existing directory.
+    /// Makes a home below an existing directory.
     pub(crate) fn below(directory: &Path) -> Self {
         Self { data: directory.join("data"), log: directory.join("server.log") }
     }
 
-    /// The server's command line behind `wrapper`, which is a program that runs it, or nothing.
+    /// The server's command line behind `wrapper`: a program that runs it, or nothing.
     pub(crate) fn command(&self, wrapper: &[&str]) -> Command {
         let program = env!("CARGO_BIN_EXE_tickwheel");
         let mut words =
             wrapper.iter().copied().chain([program, "serve", "--listen", "127.0.0.1:0", "--data"]);
         let mut command = Command::new(words.next().expect("the program at least"));
-        // What the environment of the test run would tell it is not meant for it.
+        // Variables of the test run's environment must not reach the server.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
                 command.env_remove(name);
@@ -57,7 +57,7 @@ impl Home {
         self.start_as(&mut self.command(&[]))
     }
 
-    /// Starts a server with a command of [`command`](Self::command).
+    /// Starts a server with a command that [`command`](Self::command) made.
     pub(crate) fn start_as(&self, command: &mut Command) -> Server {
         match Starting::of(command).ready() {
             Ok(server) => server,
@@ -65,21 +65,21 @@ impl Home {
         }
     }
 
-    /// The name of the checkpoint that a recovery would start from, if files are named as they are today.
+    /// The name of the checkpoint from which a recovery would start, under the present naming of files.
     pub(crate) fn newest_checkpoint(&self) -> Option<String> {
         let files = std::fs::read_dir(self.data.join("shard-0000")).ok()?;
         let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
         names.filter(|name| name.starts_with("checkpoint-") && !name.ends_with(".tmp")).max()
     }
 
-    /// The lines of the log that tell of this event.
+    /// The lines of the log with this event.
     pub(crate) fn lines(&self, event: &str) -> Vec<String> {
         let said = std::fs::read_to_string(&self.log).unwrap_or_default();
         let named = format!("event=\"{event}\"");
         said.lines().filter(|line| line.contains(&named)).map(str::to_owned).collect()
     }
 
-    /// The end of what servers have said.
+    /// The end of the servers' log.
     pub(crate) fn last_words(&self) -> String {
         let said = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = said.lines().collect();
@@ -88,14 +88,14 @@ impl Home {
 }
 
 impl Starting {
-    /// Runs a command that becomes a server.
+    /// Runs a command that starts a server.
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("start a server");
         let out = child.stdout.take().expect("piped");
         Self { child: Some(child), out }
     }
 
-    /// Waits for its first line; how it ended if there is none.
+    /// Waits for the first line. Returns the exit status if there is none.
     pub(crate) fn ready(mut self) -> Result<Server, ExitStatus> {
         let mut line = String::new();
         BufReader::new(&mut self.out).read_line(&mut line).expect("read its first line");
@@ -107,7 +107,7 @@ impl Starting {
         Ok(Server { url: url.to_owned(), child })
     }
 
-    /// SIGKILL, and the process is gone when this returns; whether it had become ready.
+    /// Kills with SIGKILL; the process is gone when this returns. True if the server was ready before.
     pub(crate) fn kill(mut self) -> bool {
         kill(self.child.as_mut().expect("taken by `ready` only"));
         let mut said = String::new();
@@ -125,22 +125,22 @@ impl Drop for Starting {
 }
 
 impl Server {
-    /// The process.
+    /// The process id.
     pub(crate) fn pid(&self) -> Pid {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id")
     }
 
-    /// Sends it a signal.
+    /// Sends the process a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("send the signal");
     }
 
-    /// SIGKILL, and the process is gone when this returns.
+    /// Kills with SIGKILL; the process is gone when this returns.
     pub(crate) fn kill(mut self) {
         kill(&mut self.child);
     }
 
-    /// Waits for an end that somebody else brings about.
+    /// Waits for the end of the process, which another cause brings about.
     pub(crate) fn ended(mut self) -> ExitStatus {
         self.child.wait().expect("wait for the server")
     }
@@ -153,7 +153,7 @@ impl Drop for Server {
 }
 
 fn kill(child: &mut Child) {
-    // Gone already after a kill or an end of its own.
+    // The process is gone already after a kill or an end of its own.
     let _gone = child.kill();
     let _status = child.wait();
 }

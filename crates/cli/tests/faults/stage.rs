@@ -1,4 +1,4 @@
-//! A directory with a server's home in it, and all that was said to its servers.
+//! A directory with a server's home, and a history of all calls to its servers.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ pub(crate) fn key(name: &str) -> Key {
     format!("0:{name}").into()
 }
 
-/// A home, and what was said to its servers.
+/// A home, with the calls to its servers.
 pub(crate) struct Stage {
     directory: tempfile::TempDir,
     pub(crate) home: Home,
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) ledger: Ledger,
     pub(crate) kept: Mutex<Vec<Leased>>,
     pub(crate) round: u64,
-    /// Of a hundred calls so many are large ones.
+    /// The percentage of large calls.
     pub(crate) large: u64,
 }
 
@@ -45,7 +45,7 @@ impl Stage {
         self.directory.path()
     }
 
-    /// Load until the server answers that it takes no more, or is gone, and for `life` at most.
+    /// Runs load until the server takes no more or is gone, and for `life` at most.
     pub(crate) fn load(&mut self, server: &Server, life: Duration) {
         self.round += 1;
         let stop = AtomicBool::new(false);
@@ -61,7 +61,7 @@ impl Stage {
         });
     }
 
-    /// A new server, without any fault, has everything. It is killed, too.
+    /// Checks that a new server without faults has everything, and kills it.
     pub(crate) fn restart_and_judge(&mut self, about: &str) {
         let server = self.home.start();
         self.judge(&server, about);
@@ -69,7 +69,7 @@ impl Stage {
         self.ledger.crash();
     }
 
-    /// This server, which has just started, has everything.
+    /// Checks that this server, which has just started, has everything.
     pub(crate) fn judge(&mut self, server: &Server, about: &str) {
         let caller = Caller::new(&server.url, &self.history);
         let kept = self.kept.get_mut().expect("no panic");

@@ -1,4 +1,5 @@
-//! Failing, short, slow and deadly writes and syncs. What failed is not acknowledged, what was acknowledged stays.
+//! Writes and syncs that fail, fall short, are slow or kill the server. A failed write is not acknowledged, and
+//! acknowledged ones stay.
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +18,7 @@ use crate::stage::{HOUR_MS, Stage, key};
 
 const STRACE: [Need; 2] = [Need::Program("strace"), Need::Tracing];
 
-/// One sync fails and all later ones would succeed: nothing is acknowledged any more, everything is still told.
+/// One sync fails and all later ones would succeed: nothing is acknowledged any more, but reads are still answered.
 #[test]
 fn after_a_failed_sync_nothing_is_acknowledged() {
     if !has("a failing sync", &STRACE) {
@@ -63,7 +64,7 @@ fn read_only_after(inject: &str) {
     assert!(matches!(caller.get(&before), Ok(Answer::Live { .. })), "GET is answered");
     match caller.list("0") {
         Ok(tasks) => assert!(tasks.iter().any(|(key, _)| *key == before)),
-        // The failed write was the last change of one of them, and nobody knows what has become of it.
+        // The failed write was the last change of one of these tasks, and its outcome is unknown.
         Err(silence) => {
             assert!(matches!(silence, Silence::Refused(503)), "a list is answered with {silence:?}")
         }
@@ -81,8 +82,8 @@ fn read_only_after(inject: &str) {
     stage.restart_and_judge(inject);
 }
 
-/// The kernel takes two bytes of a write: the server writes the rest. (Those two are not written at all, so what it then
-/// holds is a damaged file, which it has to refuse by name.)
+/// The kernel takes two bytes of a write: the server writes the rest. (strace does not write those two bytes, so the
+/// file is then damaged, and the server has to refuse it by name.)
 #[test]
 fn a_short_write_is_gone_on_with_and_damage_is_refused() {
     if !has("a short write", &STRACE) {
@@ -120,7 +121,7 @@ fn a_short_write_is_gone_on_with_and_damage_is_refused() {
     assert!(words.contains("shard-0000/log-"), "it names the file: {words}");
 }
 
-/// A server that dies in the middle of its syncs.
+/// A server that is killed in the middle of its syncs loses nothing.
 #[test]
 fn a_death_at_a_sync_loses_nothing() {
     if !has("a death at a sync", &STRACE) {
@@ -137,8 +138,8 @@ fn a_death_at_a_sync_loses_nothing() {
     }
 }
 
-/// No answer comes before its sync: where each sync takes 300 ms, so does each put. What is under way at a kill then
-/// happened or did not.
+/// No answer comes before its sync: if each sync takes 300 ms, so does each put. Calls under way at a kill then took
+/// effect or did not.
 #[test]
 fn answers_wait_for_a_slow_sync() {
     if !has("a slow sync", &STRACE) {
@@ -187,23 +188,23 @@ fn a_second_signal_ends_a_stop_that_waits_for_the_disk() {
     wait_for("a lease", || caller.lease("0", 1, 1_000).ok().filter(|leased| !leased.is_empty()));
     let injection = Injection::into_running(server.pid(), "fdatasync:delay_enter=12000000", stage.path());
     server.signal(Signal::TERM);
-    // The lease is on its way to the disk, so this is not the first signal taken twice for one.
+    // The lease is on its way to the disk, so the two signals are not one stop.
     injection.wait_for_call("pwrite64");
-    // strace keeps the thread that syncs, and so the process, until its delay is over.
+    // strace keeps the syncing thread, and so the process, until its delay is over.
     wait_for("the server to give up", || {
         server.signal(Signal::TERM);
         stage.home.last_words().contains("stopped at once").then_some(())
     });
     assert_eq!(server.ended().code(), Some(1), "whoever watches it should know");
     drop(injection);
-    // Whether the lease goes on nobody can know; the task is there.
+    // The outcome of the lease is unknown; the task is there.
     let server = stage.home.start();
     let caller = Caller::new(&server.url, &stage.history);
     assert!(matches!(caller.get(&key("held")), Ok(Answer::Live { .. })));
 }
 
-/// The N-th call of each kind fails, from the very start of the server on: it may refuse to start or to go on, and the next
-/// one has everything.
+/// The N-th call of each kind fails, from the server's very start on. The server may refuse to start or to go on, and
+/// the next one has everything.
 #[test]
 fn whichever_call_fails_nothing_is_lost() {
     if !has("each call's failing", &STRACE) {

@@ -1,13 +1,14 @@
-//! What a key may be, and what each answer says of it. A dozen lines for each verb, and no code of the product's.
+//! The possible states of a key, and the effect of each answer on them. A dozen lines for each verb, without code of
+//! the product.
 
 use crate::history::{Answer, Call, Delivery};
 
-/// One thing that a key may be.
+/// One possible state of a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum World {
-    /// Never there, or cancelled.
+    /// The task never existed, or was cancelled.
     Absent,
-    /// Worked off.
+    /// The task was acked.
     Done,
     Live(Live),
 }
@@ -16,7 +17,7 @@ pub(crate) enum World {
 pub(crate) struct Live {
     pub(crate) due_ms: i64,
     pub(crate) number: u32,
-    /// None if no answer has told it yet.
+    /// `None` if no answer has told it yet.
     pub(crate) version: Option<u64>,
     pub(crate) held: Held,
 }
@@ -24,14 +25,14 @@ pub(crate) struct Live {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Held {
     No,
-    /// By the worker that got the delivery with this serial.
+    /// Leased by the worker that got the delivery with this serial.
     By(u64),
-    /// By a worker that is not known: the answer of a lease was lost.
+    /// Leased by an unknown worker: the answer of a lease was lost.
     Unseen,
 }
 
 impl World {
-    /// What the key is after an answered call; none if that answer cannot be given in this world.
+    /// The state of the key after an answered call; `None` if this answer is impossible in this world.
     pub(crate) fn after(self, call: Call, answer: Answer) -> Option<Self> {
         let free = |live: Live| live.held == Held::No;
         match (call, answer, self) {
@@ -55,7 +56,7 @@ impl World {
             {
                 Some(self)
             }
-            // An end is remembered for a while only.
+            // The server remembers an end for a while only.
             (Call::Patch { .. } | Call::Cancel | Call::Get, Answer::NotFound, Self::Absent | Self::Done) => {
                 Some(self)
             }
@@ -81,7 +82,7 @@ impl World {
         }
     }
 
-    /// What the key is if a call without an answer took effect; none if it could not have any.
+    /// The state of the key if a call without an answer took effect; `None` if it could have no effect.
     pub(crate) fn after_unanswered(self, call: Call) -> Option<Self> {
         let live = |due_ms, number| Self::Live(Live { due_ms, number, version: None, held: Held::No });
         match (call, self) {
@@ -101,7 +102,7 @@ impl World {
         }
     }
 
-    /// What the key is once the server has died: leases die with it.
+    /// The state of the key after the server died: leases die with it.
     pub(crate) fn after_crash(self) -> Self {
         match self {
             Self::Live(live) => Self::Live(Live { held: Held::No, ..live }),
@@ -115,7 +116,8 @@ impl World {
 }
 
 impl Live {
-    /// Whether the token of this delivery speaks for the task: its lease runs, or a crash ended it and nobody else has it.
+    /// Whether the token of this delivery is valid for the task: its lease runs, or a crash ended it and no other
+    /// worker has the task.
     fn is_of(self, delivery: Delivery) -> bool {
         let same = (delivery.due_ms, delivery.number) == (self.due_ms, self.number);
         same && (self.held == Held::No || self.held == Held::By(delivery.serial))
