@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_key() {
+    fn errors_name_their_key() {
         for (text, what) in [
             ("listn = \"127.0.0.1:1\"", "there is no key `listn`; `tickwheel config` prints all"),
             ("tls-cert = \"a\"", "there is no key `tls-cert`; write `tls_cert`"),

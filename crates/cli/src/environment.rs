@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_or_empty_or_of_others_is_passed_over() {
+    fn known_empty_and_foreign_variables_are_ignored() {
         let of_options = known();
         assert!(of_options.contains("TICKWHEEL_LISTEN") && of_options.contains("TICKWHEEL_SERVER"));
         let of_options: Vec<(&str, &str)> = of_options.iter().map(|name| (name.as_str(), "a")).collect();
@@ -280,7 +280,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_kubernetes_sets_is_passed_over_and_no_option_reads_it() {
+    fn variables_of_kubernetes_are_ignored_and_no_option_reads_them() {
         assert_eq!(among(&OF_KUBERNETES), []);
         for name in known() {
             assert!(!is_of_kubernetes(&name, OsStr::new("tcp://127.0.0.1:1")), "Kubernetes may set {name}");

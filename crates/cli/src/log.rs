@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_hides_in_a_name_is_written_out() {
+    fn hidden_characters_in_a_name_are_escaped() {
         let line = "\u{1b}[33mWARN\u{1b}[0m a\u{202e}b\u{9b}\u{1b}[2J\n";
         assert_eq!(logged(Written::Coloured, line), "\u{1b}[33mWARN\u{1b}[0m a\\u{202e}b\\u{9b}\\u{1b}[2J\n");
         assert_eq!(logged(Written::Text, line), "\\u{1b}[33mWARN\\u{1b}[0m a\\u{202e}b\\u{9b}\\u{1b}[2J\n");

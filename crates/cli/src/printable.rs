@@ -78,7 +78,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_drives_a_terminal_or_hides_is_written_out() {
+    fn control_and_hidden_characters_are_escaped() {
         assert_eq!(one_line("a\u{1b}[2Jb\nc\u{202e}d"), "a\\u{1b}[2Jb\\nc\\u{202e}d");
         assert_eq!(lines("a\u{9b}\nb\r\n"), "a\\u{9b}\nb\\r\n");
         for c in HIDDEN {

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_copied_is_told_with_what_may_be_missing() {
+    fn the_summary_of_a_copy_says_which_calls_may_be_missing() {
         let report = |ack| {
             let mut report = BackupReport::default();
             (report.files, report.ack, report.as_of) = (1, ack, tickwheel_queue::Timestamp::from_ms(0));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_queue_what_is_named_is_sent() {
+    fn a_queue_gets_a_patch_of_the_named_members() {
         let patch = |text: &str| {
             let line = OfQueue::try_parse_from(words(text)).expect(text);
             line.retry.patch().map(|value| value.to_string())

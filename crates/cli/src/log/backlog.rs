@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_less_makes_room_and_is_counted() {
+    fn less_important_lines_are_left_out_first_and_counted() {
         let mut backlog = backlog(3);
         backlog.push(Importance::Usual, line("u1"));
         backlog.push(Importance::Low, line("l1"));

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_share_uses_up_does_not_hide_what_another_does() {
+    fn kinds_of_one_share_do_not_hide_lines_of_another() {
         let mut floods = Floods::new(WINDOW, 10);
         let of = |token: &str, n| Kind { share: token.to_owned(), ..kind("act", &format!("{token} {n}")) };
         let written = (0..100).filter(|n| floods.is_written(of("a", *n), None, at(1))).count();

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_counted_and_does_not_end_the_thread() {
+    fn failed_writes_are_counted_and_do_not_end_the_thread() {
         let (outlet, came, take) = outlet(1_000);
         outlet.push(Importance::High, b"a\n".to_vec());
         came.recv_timeout(LONG).expect("it is written");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_last_cursor_line_is_dropped_with_its_connection() {
+    fn lines_after_the_last_cursor_are_dropped_with_a_broken_connection() {
         let mut blocks = Blocks::new(Vec::new(), None);
         let cut = TEXT.len() - 60;
         blocks.push(&TEXT[..cut]).expect("lines");

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_looks_that_are_not_taken_only_the_newest_is_kept() {
+    fn only_the_newest_look_waits_to_be_taken() {
         let (newest, (sender, events)) = (Newest::default(), channel());
         let tell = |figures: &str| {
             let seen = Seen { at: Instant::now(), queues: Vec::new(), figures: Err(figures.to_owned()) };

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_of_ours_is_left_out() {
+    fn sequences_of_other_keys_are_ignored() {
         let mut decoder = Decoder::default();
         assert_eq!(decoder.take(b"\x1b[15~\x1bOP\x1b[3~\x1b[Zj"), [Key::Char('j')], "F5, F1, Del, Shift-Tab");
         assert_eq!(decoder.take("ü€".as_bytes()), []);

@@ -31,7 +31,7 @@ fn say(door: &Door, said: &[&str]) -> String {
 }
 
 #[test]
-fn what_comes_in_by_one_door_goes_out_by_the_other() {
+fn a_job_is_a_task_at_both_doors() {
     let door = Door::ours(&["--memory"]);
     let http = Client::new(&door.http).expect("a client");
     // A job's key is its id.

@@ -101,7 +101,7 @@ fn a_backup_is_begun_without_waiting_listed_and_stopped() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_a_way_out() {
+fn bad_arguments_of_a_backup_are_refused_with_a_hint() {
     let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
     let nowhere = run(&["backup", "--server", &server.url]);
     assert!(nowhere.code == 1 && nowhere.err.contains("--backup-dir"), "{}", nowhere.err);

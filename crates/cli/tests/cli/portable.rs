@@ -87,7 +87,7 @@ impl Folder {
 }
 
 #[test]
-fn what_goes_out_comes_in_over_http_and_offline_and_crosswise() {
+fn an_export_is_imported_over_http_offline_and_crosswise() {
     let folder = Folder::new();
     let [source, offline, online, a, b, c, d] =
         ["source", "offline", "online", "a.ndjson", "b.ndjson", "c.ndjson", "d.ndjson"]

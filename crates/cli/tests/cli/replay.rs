@@ -103,7 +103,7 @@ fn a_put_that_is_due_already_fires_before_the_next_line_of_its_instant() {
 }
 
 #[test]
-fn what_fires_at_one_instant_is_in_the_order_of_the_puts_across_queues() {
+fn deliveries_at_one_instant_follow_the_order_of_the_puts_across_queues() {
     let line = |at: &str, queue: &str, key: &str, due: &str| {
         format!(
             r#"{{"at":"2017-10-02T{at}Z","op":"put","queue":"{queue}","key":"{key}","due_at":"2017-10-02T{due}Z"}}"#
@@ -140,7 +140,7 @@ fn lines_may_be_years_apart() {
 }
 
 #[test]
-fn nothing_in_nothing_out() {
+fn an_empty_file_has_no_deliveries() {
     for input in ["", "\n\n  \n"] {
         let ran = run_with(&["replay", "-"], input);
         assert_eq!((ran.code, ran.out.as_str()), (0, ""));

@@ -92,7 +92,7 @@ fn a_damaged_directory_is_refused_examined_salvaged_and_served_again() {
 }
 
 #[test]
-fn what_was_saved_is_told_to_programs_and_a_whole_directory_is_no_failure() {
+fn the_report_is_json_and_a_whole_directory_is_no_failure() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let [data, out, other] = ["data", "out", "other"].map(|name| place.path().join(name));
     shop(&data);
@@ -116,7 +116,7 @@ fn what_was_saved_is_told_to_programs_and_a_whole_directory_is_no_failure() {
 }
 
 #[test]
-fn what_is_no_place_for_it_is_refused() {
+fn unusable_directories_are_refused() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let [data, out] = ["data", "out"].map(|name| place.path().join(name));
     let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
