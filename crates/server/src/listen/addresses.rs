@@ -1,17 +1,17 @@
-//! How many connections each address has.
+//! The number of connections of each address.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts them, so that one address does not take the places of all.
+/// Counts connections by address, so that one address cannot take all permits.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     max: usize,
     open: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
 }
 
-/// A connection that is counted until this is dropped.
+/// A counted connection. Dropping it ends the count.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: Option<IpAddr>,
@@ -23,13 +23,14 @@ impl Addresses {
         Self { max, open: Arc::default() }
     }
 
-    /// How many one address may have.
+    /// The largest number of connections that one address may have.
     pub(crate) fn max(&self) -> usize {
         self.max
     }
 
-    /// Counts one more; `None`: the address has all that it may have. This machine's own are not counted, whether they come by an
-    /// address or by a path (`from` is `None`): behind a proxy on it all clients look alike.
+    /// Counts one more connection; `None`: the address has all that it may have. Connections of this computer are not
+    /// counted, by an address or by a path (`from` is `None`): behind a proxy on this computer all clients look
+    /// alike.
     pub(crate) fn enter(&self, from: Option<IpAddr>) -> Option<Share> {
         let of = from.filter(|from| !is_loopback(from)).map(household);
         if let Some(of) = of {
@@ -44,7 +45,7 @@ impl Addresses {
     }
 }
 
-/// Who has an address: of IPv6 a machine has a whole network of them, the upper 64 bits.
+/// The address that stands for all addresses of one computer: of IPv6 the network, that is, the upper 64 bits.
 pub(crate) fn household(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(from) => IpAddr::V6(Ipv6Addr::from_bits(from.to_bits() >> 64 << 64)),
@@ -52,7 +53,7 @@ pub(crate) fn household(from: IpAddr) -> IpAddr {
     }
 }
 
-/// 127.0.0.0/8, `::1`, and the former written as an IPv6 address.
+/// Whether the address is in 127.0.0.0/8 or is `::1`. An IPv4 address written as IPv6 counts as well.
 pub(crate) fn is_loopback(ip: &IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_so_many_and_no_more() {
+    fn an_address_has_at_most_its_share() {
         let addresses = Addresses::new(2);
         let enter = |from: &str| addresses.enter(Some(from.parse().expect("an address")));
         let held = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];

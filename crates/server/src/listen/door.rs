@@ -1,4 +1,4 @@
-//! The seam between a listener and the protocols that are spoken to it.
+//! The interface between a listener and the protocols of its clients.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,37 +8,39 @@ use tickwheel_api::Problem;
 use crate::listen::standing::Standing;
 use crate::listen::stream::Stream;
 
-/// A connection that was let in.
+/// A connection that was accepted and has a permit.
 pub(crate) struct Connection {
-    /// Its bytes, decrypted.
+    /// The bytes of the connection, decrypted.
     pub(crate) stream: Stream,
-    /// Its permit; the connection counts until this is dropped.
+    /// The permit of the connection, which counts until this is dropped.
     pub(crate) standing: Arc<Standing>,
 }
 
-/// The service of one connection, to its end.
+/// A future that serves one connection to its end.
 pub(crate) type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a connection may hold while nothing is asked on it.
+/// How a door's connections behave while they have no call.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Idle {
-    /// An idle connection is closed when another needs its permit: its client opens a new one for its next request.
+    /// An idle connection is closed when a new one needs its permit: its client opens another for its next request.
     MakesWay,
-    /// A connection is a session, and to be idle is its work. It is never closed for another. Sessions leave one of 16 permits to the others.
+    /// A connection is a session, which is idle most of the time. A session is never closed for another connection.
+    /// Sessions leave one of 16 permits to other connections.
     Stays,
 }
 
-/// A protocol. The listener accepts, shakes hands and keeps the limits; a door speaks.
+/// A protocol. The listener accepts connections, does the TLS handshake and keeps the limits; a door reads and writes
+/// the protocol.
 pub(crate) trait Door: Send + Sync + 'static {
     /// The name of the protocol, for the log.
     fn name(&self) -> &'static str;
 
-    /// What becomes of its idle connections.
+    /// Whether idle connections of this door make way for new ones.
     fn idle(&self) -> Idle;
 
-    /// Serves a connection until its client leaves or the server stops. Dropping the future cuts it off.
+    /// Serves a connection until its client leaves or the server stops. Dropping the future ends the connection.
     fn serve(self: Arc<Self>, connection: Connection) -> Serving;
 
-    /// A connection is not let in, for this reason. `stream`: the client can still be told, in plain bytes.
+    /// Refuses a connection for the reason `why`. With a `stream`, the client can still be told, in plain bytes.
     fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Serving;
 }

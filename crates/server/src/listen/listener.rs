@@ -18,22 +18,24 @@ use crate::listen::standing::Standing;
 use crate::listen::stream::Stream;
 use crate::listen::tls::{Begun, Tls};
 
-/// Connections beyond the limit that are told so at one time; more are closed without a word, so that a flood costs nothing.
+/// The number of refused connections that are told the reason at one time. More are closed without a word, so that a
+/// flood costs nothing.
 const REFUSALS_MAX: usize = 32;
-/// The pause after a failed accept. It fails when the system is out of something, and trying again at once would only burn time.
+/// The pause after a failed accept. An accept fails when the system lacks some resource; an immediate retry would
+/// only use CPU.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The limits that all doors keep together: they draw on one process's open files and one memory. Cheap to clone.
+/// The limits that all doors share, because they use the open files and the memory of one process. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) permits: Permits,
     pub(crate) addresses: Addresses,
     pub(crate) stopping: Stopping,
-    /// Connections that are served now, at all doors.
+    /// Connections that all doors serve now.
     pub(crate) open: Arc<AtomicUsize>,
 }
 
-/// A socket that is open, and the door behind it.
+/// An open socket and its door.
 pub(crate) struct Listener {
     socket: Opened,
     tls: Option<Tls>,
@@ -46,7 +48,7 @@ impl Listener {
         Self { socket, tls, door, shared }
     }
 
-    /// Serves until the server stops, and then as long as connections take to end, at most `grace`.
+    /// Serves until the server stops. Then waits until the connections end, at most for `grace`.
     pub(crate) async fn run(self, grace: Duration) {
         let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
         loop {
@@ -59,12 +61,12 @@ impl Listener {
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                // Ended connections leave the sets.
+                // Removes ended connections from the sets.
                 Some(_) = connections.join_next() => {}
                 Some(_) = refusals.join_next() => {}
             }
         }
-        // No client waits in the backlog of a server that stops.
+        // Closes the socket, so that no client waits in the backlog of a stopping server.
         drop(self);
         let ended = async { while connections.join_next().await.is_some() {} };
         if timeout(grace, ended).await.is_err() {
@@ -78,7 +80,7 @@ impl Listener {
         }
     }
 
-    /// Serves a connection, or turns it away if there are too many.
+    /// Serves a connection, or refuses it if there are too many.
     fn take(&self, connections: &mut JoinSet<()>, refusals: &mut JoinSet<()>, came: Came) {
         let from = match &came {
             Came::Tcp(_, from) => Some(from.ip()),
@@ -100,9 +102,10 @@ impl Listener {
         Permit::closes(permits, id, task);
     }
 
-    /// Says why, to as many at once as that is done for. Over TLS a refusal would cost a handshake, so there the connection is closed.
+    /// Refuses a connection and tells its client why. Over TLS that would cost a handshake, and above
+    /// [`REFUSALS_MAX`] it would cost too much; then the connection is only closed.
     fn turn_away(&self, refusals: &mut JoinSet<()>, came: Came, why: Problem) {
-        // One address that comes again and again fills no log.
+        // The level is `debug`: one address that connects again and again must not fill the log.
         tracing::debug!(door = self.door.name(), %why, "too many connections");
         let stream = match came {
             _ if refusals.len() >= REFUSALS_MAX => None,
@@ -141,7 +144,7 @@ async fn serve(
     door.serve(Connection { stream, standing }).await;
 }
 
-/// A connection that is counted until this is dropped.
+/// A counted connection. Dropping it ends the count.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,4 +1,4 @@
-//! Where connections come in: sockets, TLS, permits, shares of addresses.
+//! How connections come in: sockets, TLS, permits, shares of addresses.
 
 pub(crate) mod addresses;
 pub(crate) mod door;

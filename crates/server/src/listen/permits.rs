@@ -1,16 +1,18 @@
-//! The permits of connections, for all doors together, and which connections make way when there are too many.
+//! The permits of connections, for all doors together, and the choice of connections that make way when there are too
+//! many.
 //!
 //! ```text
 //! a new connection:  a permit is free         -> takes it
-//!                    none, some are idle      -> the connections that are idle the longest are closed; takes one of their permits
-//!                    none, all are at work    -> a reserved permit: for health, figures and callers with `admin`, and otherwise
-//!                                                for as long as it takes to say that there is none
-//!                    none of those either     -> told so, and closed
-//! a new session:     the same, but no reserved permit, and sessions leave one of 16 permits to the others
+//!                    none, some are idle      -> closes those that are idle the longest, and takes one of their permits
+//!                    none, all are at work    -> takes a reserved permit: for health, metrics and callers with `admin`;
+//!                                                other calls get a refusal
+//!                    no reserved permit       -> refused and closed
+//! a new session:     the same, but without reserved permits, and sessions leave one of 16 permits to the others
 //! ```
 //!
-//! Ground rules: `State` is read and written under its lock only. A seat's `since` is written by its own connection and by
-//! a newcomer that needs the permit; a compare-and-set decides, so a connection is either closed or begins its call.
+//! Ground rules: `State` is read and written under its lock only. A seat's `since` is written by its own connection
+//! and by a new connection that needs the permit. A compare-and-swap decides, so a connection is either closed or
+//! begins its call.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,35 +23,36 @@ use tokio::task::AbortHandle;
 use crate::events;
 use crate::listen::door::Idle;
 
-/// One of 256 connections is closed at once when permits run out: one search for idle connections serves as many newcomers.
+/// When permits run out, one of 256 connections is closed at once, so that one search for idle connections serves
+/// several new ones.
 const CLOSED_TOGETHER: usize = 256;
-/// Sessions leave one of 16 permits to connections that make way.
+/// Sessions leave one of this many permits to connections that make way.
 const LEFT_BY_SESSIONS: usize = 16;
-/// The `since` of a seat whose connection has a call under way.
+/// The `since` of a seat with a call under way.
 const AT_WORK: u64 = 0;
-/// The `since` of a seat whose connection has to go.
+/// The `since` of a seat whose connection must end.
 const GONE: u64 = u64::MAX;
 
-/// All doors draw on one process's open files, and on one memory. Cheap to clone.
+/// The permits of all doors, because they use the open files and the memory of one process. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     max: usize,
-    /// Beyond `max`.
+    /// Permits beyond `max`.
     reserved_max: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Permits that are not reserved ones.
+    /// Permits in use, without the reserved ones.
     taken: usize,
-    /// The permits of sessions among them.
+    /// The part of `taken` that sessions have.
     sessions: usize,
     reserved: usize,
-    /// All connections, in the order in which they came.
+    /// All connections, in the order of their arrival.
     open: BTreeMap<u64, Open>,
     next: u64,
 }
@@ -60,27 +63,27 @@ struct Open {
     task: Option<AbortHandle>,
 }
 
-/// What a connection says about itself. A session is always at work.
+/// The state of one connection. A session is always at work.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    /// The larger, the later it became idle.
+    /// When the connection became idle; larger is later.
     since: AtomicU64,
     reserved: AtomicBool,
 }
 
 impl Seat {
-    /// For a connection that has asked for nothing yet.
+    /// The seat of a connection that has no call yet.
     pub(crate) fn new(reserved: bool) -> Self {
         Self { since: AtomicU64::new(now()), reserved: AtomicBool::new(reserved) }
     }
 
-    /// A call begins. `false`: the connection has to end, for another has its permit.
+    /// Begins a call. `false`: another connection has the permit, so this one must end.
     pub(crate) fn work(&self) -> bool {
         let work = |since| (since != GONE).then_some(AT_WORK);
         self.since.fetch_update(Ordering::AcqRel, Ordering::Acquire, work).is_ok()
     }
 
-    /// No call is under way, and the client was just heard from.
+    /// Ends a call, or notes that the idle client was just heard.
     pub(crate) fn idle(&self) {
         let idle = |since| (since != GONE).then(now);
         let _gone = self.since.fetch_update(Ordering::AcqRel, Ordering::Acquire, idle);
@@ -90,24 +93,24 @@ impl Seat {
         self.since.load(Ordering::Acquire) == AT_WORK
     }
 
-    /// Whether its connection is only there for what reserved permits are for.
+    /// Whether the connection has a reserved permit, and may only make the calls that reserved permits are for.
     pub(crate) fn is_reserved(&self) -> bool {
         self.reserved.load(Ordering::Acquire)
     }
 
-    /// Takes the permit away from a connection that has been idle since then.
+    /// Takes the permit from a connection, if it has been idle since `since`.
     fn close(&self, since: u64) -> bool {
         self.since.compare_exchange(since, GONE, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
-/// A moment, in the order of moments.
+/// The next number of a counter that orders moments.
 fn now() -> u64 {
     static MOMENTS: AtomicU64 = AtomicU64::new(AT_WORK + 1);
     MOMENTS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The right to be open, until this is dropped.
+/// The right of a connection to be open. Dropping it gives the permit back.
 #[derive(Debug)]
 pub(crate) struct Permit {
     id: u64,
@@ -117,12 +120,12 @@ pub(crate) struct Permit {
 }
 
 impl Permits {
-    /// `max` permits, and beyond them `reserved_max` that are reserved.
+    /// Makes `max` permits and, beyond them, `reserved_max` reserved ones.
     pub(crate) fn new(max: usize, reserved_max: usize) -> Self {
         Self(Arc::new(Shared { max, reserved_max, state: Mutex::default() }))
     }
 
-    /// How many there are, without the reserved ones.
+    /// The number of permits, without the reserved ones.
     pub(crate) fn max(&self) -> usize {
         self.0.max
     }
@@ -131,7 +134,8 @@ impl Permits {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a permit, a reserved one if there is no other and the connection is no session. `None`: there is none at all. The log says so then.
+    /// Takes a permit, or a reserved one if there is no other and the connection is no session. `None`: there is none
+    /// at all; the log then says so.
     pub(crate) fn enter(&self, idle: Idle) -> Option<Permit> {
         let mut state = self.state();
         let is_session = idle == Idle::Stays;
@@ -166,7 +170,7 @@ impl Permits {
         Permit { id, seat, is_session, permits: self.clone() }
     }
 
-    /// The log counts these lines: they are in the list of [`events::LIMITED`].
+    /// The log limits the number of these lines: the event is in the list of [`events::LIMITED`].
     fn warn(&self) {
         tracing::warn!(
             event = events::CONNECTIONS_FULL,
@@ -177,7 +181,7 @@ impl Permits {
 }
 
 impl State {
-    /// Takes one of `max` permits, or that of an idle connection where as many are taken.
+    /// Takes one of `max` permits. If all are taken, closes idle connections and takes one of theirs.
     fn find(&mut self, max: usize) -> bool {
         if self.taken >= max {
             let closed = self.close_idle(false, 1 + self.open.len() / CLOSED_TOGETHER);
@@ -190,8 +194,9 @@ impl State {
         true
     }
 
-    /// Closes connections, up to `count`, those that are idle the longest first, and says how many it closed. Their permits are free then.
-    /// Cost: a look at each connection, 0.1 ms for 10,000 of them, and 0.4 ms when it closes 40.
+    /// Closes up to `count` idle connections, those that are idle the longest first, and frees their permits. Returns
+    /// how many it closed. Cost: reads the seat of each connection, 0.1 ms for 10,000 of them, and 0.4 ms when it
+    /// closes 40.
     fn close_idle(&mut self, reserved: bool, count: usize) -> usize {
         let of_this_kind = self.open.iter().filter(|(_, open)| open.seat.is_reserved() == reserved);
         let mut idle: Vec<(u64, u64)> = of_this_kind
@@ -213,26 +218,26 @@ impl State {
 }
 
 impl Permit {
-    /// What its connection says about itself.
+    /// The state of the permit's connection.
     pub(crate) fn seat(&self) -> Arc<Seat> {
         Arc::clone(&self.seat)
     }
 
-    /// The number of its connection.
+    /// The number of the permit's connection.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// The task that serves the connection: it ends when another needs the permit.
+    /// Notes the task that serves the connection, which is aborted when another connection needs the permit.
     pub(crate) fn closes(permits: &Permits, id: u64, task: AbortHandle) {
         match permits.state().open.get_mut(&id) {
             Some(open) => open.task = Some(task),
-            // It has ended, or has to.
+            // The connection has ended, or must end.
             None => task.abort(),
         }
     }
 
-    /// Leaves the reserved permit for another, if there is one by now.
+    /// Exchanges the reserved permit for another, if there is one by now.
     pub(crate) fn move_up(&self) -> bool {
         if !self.seat.is_reserved() {
             return true;
@@ -250,7 +255,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.permits.state();
-        // If it is not there, another has the permit already.
+        // If the entry is gone, another connection has the permit already.
         if state.open.remove(&self.id).is_some() {
             let count = if self.seat.is_reserved() { &mut state.reserved } else { &mut state.taken };
             *count -= 1;
@@ -263,7 +268,7 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    /// A connection with a call under way.
+    /// A permit whose connection has a call under way.
     fn at_work(permit: Option<Permit>) -> Permit {
         let permit = permit.expect("a permit");
         assert!(permit.seat().work());
@@ -280,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_leave_one_of_sixteen_permits_and_theirs_come_back() {
+    fn sessions_leave_one_of_sixteen_permits_and_give_theirs_back() {
         let permits = Permits::new(16, 0);
         let held: Vec<_> = (0..16).map_while(|_| permits.enter(Idle::Stays)).collect();
         assert_eq!(held.len(), 15);
@@ -320,9 +325,10 @@ mod tests {
         assert!(is_reserved(&permits.enter(Idle::MakesWay).expect("the reserved one")));
     }
 
-    /// The story: beyond the share of its door, each new session closed an idle connection of the other though there were free permits.
+    /// A bug that was found: each new session above the share of its door closed an idle connection of the other
+    /// door, though there were free permits.
     #[test]
-    fn a_session_beyond_their_share_closes_no_other_connection() {
+    fn a_session_above_the_share_closes_no_other_connection() {
         let permits = Permits::new(32, 0);
         let other = permits.enter(Idle::MakesWay).expect("a permit");
         let sessions: Vec<_> = (0..32).map_while(|_| permits.enter(Idle::Stays)).collect();

@@ -1,4 +1,4 @@
-//! Where a door listens: an address, or a path of the file system.
+//! Where a listener listens: at an address, or at a path of the file system.
 
 use std::fmt;
 use std::io;
@@ -10,15 +10,15 @@ use std::str::FromStr;
 use rustix::net::sockopt::set_socket_keepalive;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
-/// Connections that the kernel holds for us while we are busy: enough for 1,000 clients that start together.
+/// Connections that the kernel keeps for the server while it is busy: enough for 1,000 clients that start together.
 const BACKLOG: u32 = 1_024;
-/// What a path begins with where an address could stand.
+/// The prefix that marks a path, where an address could stand.
 const UNIX: &str = "unix:";
 
-/// Where a door is.
+/// Where a listener listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ListenAt {
-    /// At this address; port 0 lets the system choose.
+    /// At this address. With port 0 the system chooses a port.
     Tcp(SocketAddr),
     /// At this path of the file system. A socket that a killed server left there is replaced.
     Unix(PathBuf),
@@ -39,20 +39,20 @@ impl From<SocketAddr> for ListenAt {
     }
 }
 
-/// Why a text is no place to listen at.
+/// Why a text is not a [`ListenAt`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ListenAtError {
-    /// There is nothing behind `unix:`.
+    /// Nothing follows `unix:`.
     #[error("the path is empty; write unix:/run/tickwheel.sock")]
     NoPath,
-    /// It is no address with a port.
+    /// The text is not an address with a port.
     #[error(
         "not an address and a port; write 127.0.0.1:8463, [::1]:8463 or unix:/run/tickwheel.sock, for names such as localhost are not looked up"
     )]
     NoAddress,
 }
 
-/// `127.0.0.1:8463`, `[::1]:8463` or `unix:/run/tickwheel.sock`.
+/// Reads `127.0.0.1:8463`, `[::1]:8463` or `unix:/run/tickwheel.sock`.
 impl FromStr for ListenAt {
     type Err = ListenAtError;
 
@@ -66,7 +66,7 @@ impl FromStr for ListenAt {
 }
 
 impl ListenAt {
-    /// What to do about a place that cannot be listened at.
+    /// The advice to a user whose server cannot listen here.
     pub(crate) fn way_out(&self, source: &io::Error) -> &'static str {
         use io::ErrorKind as Kind;
         match (self, source.kind()) {
@@ -86,31 +86,32 @@ impl ListenAt {
     }
 }
 
-/// A door that is bound, and opens when it is told to.
+/// A socket that is bound and does not accept connections yet.
 pub(crate) enum Bound {
     Tcp(TcpSocket),
     Unix(OwnPath, UnixListener),
 }
 
-/// A door that is open. Dropping it closes it and removes its path.
+/// A socket that accepts connections. Dropping it closes it and removes its path.
 pub(crate) enum Opened {
     Tcp(TcpListener),
     Unix(OwnPath, UnixListener),
 }
 
-/// A path that this server listens at. Dropping it removes the path, unless another server has it by then.
+/// A path at which this server listens. Dropping it removes the path, unless another server has it by then.
 ///
-/// It is dropped before its listener: as long as that is open, no other socket has the number of its file.
+/// The path is dropped before its listener: while the listener is open, no other socket can have the number of its
+/// file.
 pub(crate) struct OwnPath {
     path: PathBuf,
     file: Option<FileId>,
 }
 
-/// The device and the number of a file.
+/// The device and the inode number of a file.
 type FileId = (u64, u64);
 
 impl OwnPath {
-    /// Of a socket that was just made there.
+    /// The path of a socket that was just made there.
     fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), file: socket_at(path) }
     }
@@ -119,29 +120,30 @@ impl OwnPath {
 impl Drop for OwnPath {
     fn drop(&mut self) {
         if self.file.is_some() && socket_at(&self.path) == self.file {
-            // The next server makes a new one.
+            // If the removal fails, the next server that starts replaces the socket.
             let _gone = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// The socket at a path, if there is one.
+/// The file of the socket at `path`, if there is one.
 fn socket_at(path: &Path) -> Option<FileId> {
     let file = std::fs::symlink_metadata(path).ok()?;
     file.file_type().is_socket().then(|| (file.dev(), file.ino()))
 }
 
-/// A connection that came in.
+/// An accepted connection.
 pub(crate) enum Came {
     Tcp(TcpStream, SocketAddr),
     Unix(UnixStream),
 }
 
 impl Bound {
-    /// Takes the place and lets nobody in yet. A path cannot be taken without that: a client that comes there waits.
+    /// Binds, and accepts no connection yet. At a path a client can connect from now on; it then waits until the
+    /// socket is open.
     ///
     /// # Errors
-    /// The place cannot be had.
+    /// The address or the path cannot be bound.
     pub(crate) async fn take(at: &ListenAt) -> io::Result<Self> {
         match at {
             ListenAt::Tcp(address) => bind(*address).map(Self::Tcp),
@@ -153,10 +155,10 @@ impl Bound {
         }
     }
 
-    /// Opens it.
+    /// Opens the socket for connections.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refused.
     pub(crate) fn open(self) -> io::Result<Opened> {
         match self {
             Self::Tcp(socket) => socket.listen(BACKLOG).map(Opened::Tcp),
@@ -166,10 +168,10 @@ impl Bound {
 }
 
 impl Opened {
-    /// Where it is, with the port that the system chose.
+    /// The address, with the port that the system chose, or the path.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not tell the address.
     pub(crate) fn place(&self) -> io::Result<ListenAt> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(ListenAt::Tcp),
@@ -177,17 +179,17 @@ impl Opened {
         }
     }
 
-    /// The next connection.
+    /// Waits for the next connection.
     ///
     /// # Errors
-    /// The system is out of something.
+    /// The system lacks some resource.
     pub(crate) async fn accept(&self) -> io::Result<Came> {
         match self {
             Self::Tcp(listener) => {
                 let (socket, from) = listener.accept().await?;
-                // Answers are small and whole: waiting to fill a packet only costs time.
+                // Answers are small and written whole: to wait until a packet is full only costs time.
                 let _as_it_was = socket.set_nodelay(true);
-                // A client that is gone is found out, though nothing is sent for days.
+                // With keep-alive, a client that is gone is found although nothing is sent for days.
                 let _as_it_was = set_socket_keepalive(&socket, true);
                 Ok(Came::Tcp(socket, from))
             }
@@ -196,13 +198,13 @@ impl Opened {
     }
 }
 
-/// A socket that nobody listens on any more is in the way of a new one.
+/// Removes the socket of a server that is gone, because it prevents a new one.
 ///
 /// # Errors
 /// Another server listens there.
 async fn remove_dead(path: &Path) -> io::Result<()> {
     let Some(found) = socket_at(path) else { return Ok(()) };
-    // It does not wait: a server whose backlog is full is another answer than one that is gone.
+    // The connect does not wait: a server with a full backlog gives another error than one that is gone.
     match UnixStream::connect(path).await {
         Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && socket_at(path) == Some(found) => {
@@ -214,7 +216,7 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
 
 fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restart need not wait for the connections of the last run to time out.
+    // A restart then need not wait until the connections of the last run time out.
     socket.set_reuseaddr(true)?;
     socket.bind(listen)?;
     Ok(socket)
@@ -230,7 +232,8 @@ mod tests {
         Bound::take(&ListenAt::Unix(path.to_owned())).await?.open()
     }
 
-    /// The story: a path was cleaned up by hand, a second server took it, and the end of the first one removed it.
+    /// A bug that was found: a user removed a path, a second server took it, and the end of the first server removed
+    /// it.
     #[tokio::test]
     async fn a_path_that_another_server_has_by_now_stays() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -254,7 +257,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// The story: a start asked a server that was busy whether it is there, and waited for the answer as long as that was busy.
+    /// A bug that was found: a start tried to connect to a busy server, and waited until that server was less busy.
     #[tokio::test]
     async fn a_server_that_takes_no_connection_is_not_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! The permit of a connection, and what the connection may ask for: all there is, or only what reserved permits are for.
+//! The permit of a connection, and which calls it may make: all, or only those that reserved permits are for.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use crate::listen::addresses::{Addresses, Share};
 use crate::listen::door::Idle;
 use crate::listen::permits::{Permit, Permits, Seat};
 
-/// The place of a connection, and its share of those that its address may have.
+/// The permit of a connection, and its share of the connections of its address.
 #[derive(Debug)]
 pub(crate) struct Standing {
     permit: Permit,
     from: Option<IpAddr>,
     addresses: Addresses,
-    /// Of its address; `None` while the connection is in a reserved permit because the address has all its connections.
+    /// The share; `None` while the connection has a reserved permit because its address has all its connections.
     share: Mutex<Option<Share>>,
     max: usize,
 }
@@ -24,7 +24,7 @@ impl Standing {
     /// Finds a permit for a connection from this address; `None`: it came by a path of the file system.
     ///
     /// # Errors
-    /// There is none; the problem names the limit.
+    /// There is no permit; the problem names the limit.
     pub(crate) fn find(
         permits: &Permits,
         addresses: &Addresses,
@@ -32,7 +32,7 @@ impl Standing {
         idle: Idle,
     ) -> Result<Self, Box<Problem>> {
         let share = addresses.enter(from);
-        // Before the permit: idle connections do not make way for one that is turned away.
+        // The share is found before the permit, so that no idle connection is closed for one that is refused.
         let permit = match (&share, idle) {
             (Some(_), _) => permits.enter(idle),
             (None, Idle::MakesWay) => permits.enter_reserved(),
@@ -52,15 +52,16 @@ impl Standing {
         self.permit.id()
     }
 
-    /// Where the connection comes from; `None`: from a path of the file system.
+    /// The address of the client; `None`: it came by a path of the file system.
     pub(crate) fn from(&self) -> Option<IpAddr> {
         self.from
     }
 
-    /// Whether a call may be made here that is not what kept permits are for. A permit that became free meanwhile is taken for it.
+    /// Whether the connection may make a call for which reserved permits are not meant. If a permit became free
+    /// meanwhile, takes it.
     ///
     /// # Errors
-    /// There is still none.
+    /// There is still no permit.
     pub(crate) fn admit(&self) -> Result<(), Box<Problem>> {
         let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
         if share.is_none() {

@@ -1,4 +1,4 @@
-//! The bytes of a connection, however it came.
+//! The bytes of a connection, for every kind of socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,17 +8,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-/// A connection over TCP, over TLS, or by a path of the file system. Doors see one type, so their code is compiled once.
+/// A connection over TCP, over TLS, or by a path of the file system. Doors use this one type, so their code is
+/// compiled once.
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Unix(UnixStream),
-    /// A pipe in memory.
+    /// A pipe in memory, for tests.
     #[cfg(test)]
     Pipe(Box<dyn Pipe>),
 }
 
-/// What tests speak through.
+/// A stream that tests use.
 #[cfg(test)]
 pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -32,7 +33,7 @@ impl Stream {
     }
 }
 
-/// Calls the same method of whichever stream it is.
+/// Calls one method of the stream inside.
 macro_rules! each {
     ($stream:expr, $method:ident($($argument:expr),*)) => {
         match $stream.get_mut() {

@@ -18,71 +18,72 @@ use tokio_rustls::server::TlsStream;
 
 use crate::base::watched::{Watched, warn_if_others_read};
 
-/// A client that has not finished its handshake by then is left: as long as one has for the head of a request.
+/// The longest time for a handshake; a client that takes longer is disconnected. The head of a request may take the
+/// same time.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// The first byte of whatever speaks TLS; no request begins with it.
+/// The first byte of each TLS connection. No request begins with it.
 const TLS_RECORD: u8 = 0x16;
 
-/// Where the certificate of a server is and its key, both in PEM. They are read again every two seconds, so that a certificate is
-/// renewed while the server runs.
+/// The files of a server's certificate and its key, both in PEM. The server reads them again every two seconds, so
+/// that a certificate can be renewed while the server runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsFiles {
-    /// The server's certificate, and behind it those between it and a root that clients know.
+    /// The server's certificate, followed by the certificates between it and a root that clients know.
     pub certificates: PathBuf,
     /// The key of the first certificate.
     pub key: PathBuf,
 }
 
-/// Why two files are no certificate with its key. Nothing of what stands in them is shown.
+/// Why two files are not a certificate with its key. The contents of the files are not shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// One of them cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// One of them has not what it should have.
+    /// The contents of a file are wrong.
     #[error("{} {what}", path.display())]
     Parse {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake.
         what: String,
     },
-    /// The key is another's.
+    /// The key belongs to another certificate.
     #[error("the key in {} is not that of the first certificate in {}", key.display(), certificates.display())]
     Mismatch {
-        /// Where the certificates are.
+        /// The file of the certificates.
         certificates: PathBuf,
-        /// Where the key is.
+        /// The file of the key.
         key: PathBuf,
     },
 }
 
-/// Turns connections into those that nobody on the way can read.
+/// Encrypts connections.
 #[derive(Clone)]
 pub(crate) struct Tls {
     acceptor: TlsAcceptor,
     identity: Arc<Watched<Identity>>,
 }
 
-/// How a connection begins.
+/// The result of a handshake.
 pub(crate) enum Begun {
     Encrypted(Box<TlsStream<TcpStream>>),
-    /// The client speaks plain HTTP, and may be told.
+    /// The client speaks plain HTTP, and can be told about TLS.
     Plain(TcpStream),
-    /// It left, took too long, or is no client.
+    /// The client left, took too long, or does not speak TLS.
     Failed(io::Error),
 }
 
-/// Who the server is.
+/// The certificate and key of the server.
 struct Identity {
     key: Arc<CertifiedKey>,
-    /// What the files held, to know another identity by.
+    /// The contents of the files, to see whether they changed.
     read: (Vec<u8>, Vec<u8>),
 }
 
@@ -93,7 +94,7 @@ impl PartialEq for Identity {
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the certificate and the key.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -111,7 +112,7 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), identity })
     }
 
-    /// The same identity, for a door that lets in only who has a certificate that one of these has signed.
+    /// The same identity, for a door that admits only clients with a certificate that one of `signers` signed.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -136,12 +137,12 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), identity: Arc::clone(&self.identity) })
     }
 
-    /// Reads the files again and again.
+    /// Reads the files again at intervals, for ever.
     pub(crate) async fn keep_up(&self) {
         self.identity.keep_up().await;
     }
 
-    /// Shakes hands. It takes bounded time.
+    /// Does the handshake, in at most [`HANDSHAKE`].
     pub(crate) async fn begin(&self, socket: TcpStream) -> Begun {
         let begun = timeout(HANDSHAKE, async {
             let mut first = [0];
@@ -193,7 +194,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> TlsError {
     TlsError::Parse { path: path.to_owned(), what: what.into() }
 }
 
-/// The library's own words may show a line of the file.
+/// Our own words for the mistake, because those of the library may show a line of the file.
 fn not_pem(path: &Path, error: &pem::Error) -> TlsError {
     let what = match error {
         pem::Error::MissingSectionEnd { .. } => "breaks off: a section has no end",
@@ -202,7 +203,7 @@ fn not_pem(path: &Path, error: &pem::Error) -> TlsError {
     wrong(path, what)
 }
 
-/// Gives every client the identity of the moment.
+/// Gives each client the newest identity.
 #[derive(Debug)]
 struct Resolver(Arc<Watched<Identity>>);
 
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_says_nothing_is_left_after_five_seconds() {
+    async fn a_silent_client_is_disconnected_after_five_seconds() {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
         let (_directory, files) = files(&made.cert.pem(), &made.signing_key.serialize_pem());
         let tls = Tls::open(files).expect("a certificate");
