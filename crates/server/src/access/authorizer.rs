@@ -1,4 +1,4 @@
-//! Which right a call needs, and whether its caller has it.
+//! The right that a call needs, and whether its caller has it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,47 +11,48 @@ use crate::access::tokens::{Grant, Right, Tokens, TokensError};
 use crate::base::watched::{Watched, warn_if_others_read};
 use crate::events;
 
-/// Knows the tokens.
+/// Decides by the tokens of the server whether a caller may make a call.
 #[derive(Debug, Default)]
 pub(crate) struct Authorizer {
-    /// Those that are valid as long as the server runs.
+    /// Tokens that are valid as long as the server runs.
     fixed: Tokens,
-    /// Those that may be replaced while it runs.
+    /// Tokens of a file, which may be replaced while the server runs.
     file: Option<Watched<Tokens>>,
 }
 
-/// Why a file gives no tokens. Nothing of what stands in it is shown.
+/// Why a file gives no tokens. The contents of the file are not shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read it: {0}")]
     Read(#[from] std::io::Error),
-    /// It has a line that is no token.
+    /// A line of the file is not a token.
     #[error("{0}")]
     Parse(#[from] TokensError),
 }
 
-/// The name of the queue in which earlier releases kept their jobs. No client can use it, so that no task of a client is taken for a job.
+/// The name of the queue in which earlier releases kept their jobs. No client can use it, so no task of a client is
+/// taken for a job.
 pub(crate) const OWN_QUEUE: &str = "$jobs";
 
-/// A right that a call needs, and where.
+/// The right that a call needs, and where it needs it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
-    /// Nothing: programs that watch over a server have no token.
+    /// No right: programs that monitor a server have no token.
     Nothing,
-    /// Any token.
+    /// Any known token.
     Token,
-    /// This right, in this queue.
+    /// The right in this queue.
     In(Right, String),
-    /// This right, somewhere: the handler shows what the scope covers.
+    /// The right in some queue. The handler then shows only what the scope covers.
     Somewhere(Right),
-    /// This right, everywhere.
+    /// The right in all queues.
     Everywhere(Right),
 }
 
 impl Authorizer {
-    /// Reads the file, if there is one.
+    /// Reads the token file, if there is one.
     ///
     /// # Errors
     /// [`TokenFileError`].
@@ -70,7 +71,7 @@ impl Authorizer {
         Ok(Self { fixed, file })
     }
 
-    /// Reads the file again and again.
+    /// Reads the file again at intervals, for ever.
     pub(crate) async fn keep_up(&self) {
         match &self.file {
             Some(file) => file.keep_up().await,
@@ -78,16 +79,18 @@ impl Authorizer {
         }
     }
 
-    /// What the bearer of a token may do.
+    /// The rights of the bearer of a token; `None`: the token is not known.
     fn grant(&self, token: &[u8]) -> Option<Grant> {
         let of_file = || self.file.as_ref()?.last().grant(token);
         self.fixed.grant(token).or_else(of_file)
     }
 
-    /// The rights of a caller, for a call that needs these; `changes`: the call may change something. An empty token is not known.
+    /// The rights of a caller for a call with this need. `changes`: the call may change something. An empty token is
+    /// not known.
     ///
     /// # Errors
-    /// 401 without a token that is known, 403 if the right is missing or the queue is the server's own, 404 for a queue outside of its scope.
+    /// 401 without a known token, 403 if the right is missing or the queue is the server's own, 404 for a queue
+    /// outside of the token's scope.
     pub(crate) fn check(&self, token: Option<&[u8]>, need: &Need, changes: bool) -> Result<Grant, Refusal> {
         let grant = self.granted(token, need)?;
         match need {
@@ -100,7 +103,8 @@ impl Authorizer {
         !self.fixed.is_empty() || self.file.is_some()
     }
 
-    /// The name of a caller in the log: `none` and `unknown` where it has no token of this server, and nothing where the server has no tokens.
+    /// The name of a caller in the log: `none` without a token, `unknown` with a token that is not known. `None` if
+    /// the server has no tokens.
     pub(crate) fn name(&self, token: Option<&[u8]>) -> Option<Arc<str>> {
         if !self.has_tokens() {
             return None;
@@ -112,7 +116,7 @@ impl Authorizer {
         }
     }
 
-    /// Whether a token says that the caller looks after the server. Where there are none, no caller can show that.
+    /// Whether the caller's token has the right `admin`. On a server without tokens no caller has it.
     pub(crate) fn is_admin(&self, token: Option<&[u8]>) -> bool {
         let grant = token.filter(|_| self.has_tokens()).and_then(|token| self.grant(token));
         grant.is_some_and(|grant| grant.allows(Right::Admin))
@@ -124,7 +128,8 @@ impl Authorizer {
         }
         let grant = token.and_then(|token| self.grant(token));
         if *need == Need::Nothing {
-            // What it may do decides how much it is told. It is not counted: health is looked at whatever the token has used up.
+            // The rights decide how much detail the answer shows. The call is not counted: health is answered
+            // although the token has used up its quota.
             return Ok(grant.map_or_else(Grant::nothing, Grant::without_quota));
         }
         let grant = grant.ok_or_else(|| Refusal::from(Problem::unauthorized()))?;
@@ -135,7 +140,7 @@ impl Authorizer {
         match need {
             Need::Nothing | Need::Token => {}
             Need::In(right, queue) => {
-                // What is no name at all is told so by its handler.
+                // The handler answers a name that is not valid.
                 if let Ok(queue) = QueueName::new(queue)
                     && !grant.covers(&queue)
                 {
@@ -155,7 +160,7 @@ impl Authorizer {
     }
 }
 
-/// Says it in the log if tokens of the file are not as secret as they should be, and were not so before.
+/// Warns in the log if the file holds tokens in plain text, other users can read it, and this was not so before.
 fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
     if tokens.plain() > 0 && before.plain() == 0 {
         warn_if_others_read(path);

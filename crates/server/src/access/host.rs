@@ -1,9 +1,10 @@
-//! Who may speak to a server that trusts its own machine.
+//! Which hosts and origins a request may name.
 //!
-//! On a loopback address the only guard is that nobody outside can connect. A browser breaks that: any page it shows can
-//! send requests to `127.0.0.1`, and a page whose own name suddenly resolves to `127.0.0.1` (DNS rebinding) can read
-//! the answers, too. So a request must name this machine as its host, and one that changes something must not come from
-//! another site's page. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`, and pass.
+//! On a loopback address the only protection is that no other computer can connect. A browser breaks that: any page
+//! that it shows can send requests to `127.0.0.1`, and a page whose own name suddenly resolves to `127.0.0.1` (DNS
+//! rebinding) can also read the answers. So a request must name this computer as its host, and a request that changes
+//! something must not come from a page of another site. Programs that are not browsers send neither `Origin` nor
+//! `Sec-Fetch-Site`, and pass.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -18,23 +19,25 @@ use crate::access::refusal::Refusal;
 use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 
-/// The rule for hosts and origins, by the place where the server listens.
+/// The rule for hosts and origins. It depends on where the server listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// The listening address, for requests must name it, another loopback name, or one of `allowed`. `None`: every host may be named.
+    /// The listening address. Requests must name it, another loopback name, or one of `allowed`. `None`: every host
+    /// may be named.
     only_local: Option<IpAddr>,
-    /// Names by which a proxy is reached, each with or without a port.
+    /// Names of proxies before this server, each with or without a port.
     allowed: Arc<[String]>,
-    /// What the pages of this server begin with; `None`: nobody knows, for it is reached through a proxy.
+    /// The scheme of this server's own pages; `None`: not known, because clients come through a proxy.
     scheme: Option<&'static str>,
 }
 
-/// What the pages of web servers begin with.
+/// The schemes of web pages.
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
 impl Hosts {
-    /// At a path of the file system every host may be named, because no browser can come in there but through a proxy. If names are
-    /// allowed, a request has to give one of them: a proxy may pass every name on, which would open the way for DNS rebinding.
+    /// The rule for a server that listens at `listen`. At a path of the file system every host may be named, because
+    /// a browser can come in there only through a proxy. If names are allowed, a request must have one of them: a
+    /// proxy may pass every name on, which would allow DNS rebinding.
     pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let (only_local, scheme) = match listen {
@@ -44,7 +47,7 @@ impl Hosts {
         Self { only_local, allowed: allowed.into(), scheme }
     }
 
-    /// Whether a proxy is reached by this name.
+    /// Whether `host` is the name of a proxy that is allowed.
     fn is_allowed(&self, host: &str) -> bool {
         self.allowed.iter().any(|allowed| {
             let host = if has_port(allowed) { host } else { without_port(host) };
@@ -52,7 +55,7 @@ impl Hosts {
         })
     }
 
-    /// Refuses what a browser was tricked into sending.
+    /// Refuses a request that a page of another site made a browser send.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
         let host = host(&parts.uri, &parts.headers);
         if let (Some(listen), Some(host)) = (self.only_local, &host)
@@ -68,14 +71,14 @@ impl Hosts {
         Ok(())
     }
 
-    /// Whether a browser says that a page of another site sent this.
+    /// Whether the headers show that a page of another site sent the request.
     fn is_cross_site(&self, headers: &HeaderMap, host: Option<&str>) -> bool {
         let fetch_site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
         if fetch_site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
             return true;
         }
         let Some(origin) = headers.get(ORIGIN) else { return false };
-        // A proxy may speak TLS where this server does not.
+        // A proxy may speak TLS although this server does not.
         let schemes = match &self.scheme {
             Some(scheme) if !host.is_some_and(|host| self.is_allowed(host)) => std::slice::from_ref(scheme),
             _ => &SCHEMES[..],
@@ -87,13 +90,13 @@ impl Hosts {
     }
 }
 
-/// The host a request is for, as it was sent; `None`: an HTTP/1.0 client, which is no browser.
+/// The host of a request, as it was sent. `None`: an HTTP/1.0 client, which is no browser.
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let named = || headers.get(HOST).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     uri.authority().map(ToString::to_string).or_else(named)
 }
 
-/// Why no request names this as its host; `None`: one may.
+/// Why no request can name this as its host. `None`: a request can.
 pub(crate) fn no_host(name: &str) -> Option<&'static str> {
     if name.contains("://") || name.contains('/') {
         return Some("it is a URL");
@@ -115,7 +118,7 @@ fn has_port(host: &str) -> bool {
     without_port(host).len() < host.len()
 }
 
-/// `[::1]:8463` as `[::1]`, and `tasks.example:8443` as `tasks.example`.
+/// `[::1]:8463` becomes `[::1]`, and `tasks.example:8443` becomes `tasks.example`.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port))
@@ -128,7 +131,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether `host`, with or without a port, can only mean this machine.
+/// Whether `host`, with or without a port, can only mean this computer.
 fn is_local(host: &str, listen: IpAddr) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_end_matches('.');
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn over_tls_its_own_pages_are_those_over_tls() {
+    fn over_tls_only_pages_over_tls_are_of_this_site() {
         let hosts = hosts("192.0.2.1:443", true, &[]);
         let post = |origin| checked(&hosts, "POST", &[("host", "tasks.example"), ("origin", origin)]);
         assert_eq!(post("https://tasks.example"), None);
@@ -276,7 +279,7 @@ mod tests {
         assert_eq!(post("tasks.example", "https://evil.example"), Some(403));
     }
 
-    /// The story: `--allow-host` had no effect there, though a proxy may pass the name of any page on.
+    /// A bug that was found: `--allow-host` had no effect at a path, though a proxy may pass the name of any page on.
     #[test]
     fn at_a_path_only_allowed_names_pass_where_some_are() {
         let hosts = hosts("unix:/run/tickwheel.sock", false, &["tasks.example"]);

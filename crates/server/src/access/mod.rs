@@ -1,4 +1,4 @@
-//! Who may do what: tokens, rights, scopes, quotas, hosts.
+//! The access to a server: tokens, rights, scopes, quotas, hosts.
 
 pub(crate) mod authorizer;
 pub(crate) mod host;

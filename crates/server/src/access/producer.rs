@@ -1,17 +1,18 @@
-//! Who calls, where callers have shares: of batches, of large bodies, of jobs.
+//! The caller to whom a share is counted: of batches, of large bodies, of jobs.
 
 use std::net::IpAddr;
 
 use crate::listen::addresses::{household, is_loopback};
 
-/// A caller, as far as calls can be told apart.
+/// A caller, as far as the server can tell callers apart.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Producer {
     /// The bearer of the token with this hash.
     Token([u8; 32]),
-    /// A machine, where there are no tokens.
+    /// A client computer, if the server has no tokens.
     Address(IpAddr),
-    /// This machine, where there are no tokens: all clients of a proxy on it look alike, so there are no shares.
+    /// A client on this computer, if the server has no tokens. All clients of a local proxy look alike, so they have
+    /// no shares.
     Local,
 }
 
@@ -24,7 +25,7 @@ impl Producer {
         }
     }
 
-    /// Whether it has a share of its own. All together have the places of those that have none.
+    /// Whether this caller has a share of its own. Callers without one share all places among them.
     pub(crate) fn has_share(self) -> bool {
         self != Self::Local
     }

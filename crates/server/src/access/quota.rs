@@ -1,4 +1,4 @@
-//! How much the bearer of a token may do, and have, at most.
+//! The quota of a token: how much its bearer may do and have.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,23 +9,23 @@ use tokio::time::Instant;
 
 use crate::access::refusal::Refusal;
 
-/// A count of tasks is believed for 1 s; what is put meanwhile is added to it.
+/// A count of tasks is used for at most 1 s. Tasks that are put meanwhile are added to it.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a line of the token file lays down. Nothing named, nothing limited.
+/// The limits that a line of the token file sets. A limit that is not named does not apply.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Allowed {
-    /// Calls; each line of a batch is one.
+    /// Calls per time; each line of a batch is a call.
     pub(crate) rate: Option<RateBody>,
-    /// Bytes of bodies.
+    /// Bytes of request bodies per time.
     pub(crate) bytes: Option<RateBody>,
-    /// Tasks, live and dead, in the queues of its scope.
+    /// Tasks, live and dead, in the queues of the token's scope.
     pub(crate) tasks: Option<u64>,
-    /// From now to when a put may be due, milliseconds.
+    /// How far ahead the due time of a put may be (ms).
     pub(crate) max_delay_ms: Option<u64>,
 }
 
-/// What is allowed, and how much of it is used up.
+/// The limits of a token, and how much of them is used.
 #[derive(Debug)]
 pub(crate) struct Quota {
     allowed: Allowed,
@@ -37,15 +37,16 @@ pub(crate) struct Quota {
 struct Used {
     calls: Option<Bucket>,
     bytes: Option<Bucket>,
-    /// When tasks were counted, and how many there were, with those put since.
+    /// The instant of the last count, and its result plus the tasks put since.
     tasks: Option<(Instant, u64)>,
 }
 
-/// Goes into debt: who has something left may take more than that, and waits all the longer. So a body is charged when its length is known.
+/// A token bucket that may go into debt: a caller with anything left may take more than that, and then waits longer.
+/// So a body is charged when its length is known.
 #[derive(Debug)]
 struct Bucket {
     rate: RateBody,
-    /// When all is paid back, in nanoseconds times `rate.tasks`: so one is a whole number of them.
+    /// When the debt is paid back, in nanoseconds times `rate.tasks`: then one unit is a whole number of them.
     owed: u128,
 }
 
@@ -62,10 +63,10 @@ impl Bucket {
         now.as_nanos() * u128::from(self.rate.tasks)
     }
 
-    /// How long until there is one left.
+    /// Whether at least one unit is left.
     ///
     /// # Errors
-    /// That long, if there is none.
+    /// The wait until one is left.
     fn check(&self, now: Duration) -> Result<(), Duration> {
         let room = self.one() * u128::from(self.rate.tasks - 1);
         let over = self.owed.saturating_sub(self.at(now)).saturating_sub(room);
@@ -92,10 +93,10 @@ impl Quota {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more call.
+    /// Counts one call.
     ///
     /// # Errors
-    /// 429.
+    /// 429 if the rate is used up.
     pub(crate) fn call(&self) -> Result<(), Refusal> {
         let (now, Some(rate)) = (self.since.elapsed(), self.allowed.rate) else { return Ok(()) };
         let mut used = self.used();
@@ -105,17 +106,17 @@ impl Quota {
         Ok(())
     }
 
-    /// Whether a body may come.
+    /// Whether a body may come now.
     ///
     /// # Errors
-    /// 429.
+    /// 429 if the bytes are used up.
     pub(crate) fn body(&self) -> Result<(), Refusal> {
         let (now, Some(rate)) = (self.since.elapsed(), self.allowed.bytes) else { return Ok(()) };
         let checked = self.used().bytes.as_ref().map_or(Ok(()), |bytes| bytes.check(now));
         checked.map_err(|wait| over(&format!("{rate} bytes of bodies"), wait))
     }
 
-    /// A body came, or a line of a batch, which is a call as well.
+    /// Counts a body that came, and the calls in it: each line of a batch is a call.
     pub(crate) fn came(&self, bytes: usize, calls: u64) {
         let (now, mut used) = (self.since.elapsed(), self.used());
         if let Some(bucket) = &mut used.bytes {
@@ -126,21 +127,21 @@ impl Quota {
         }
     }
 
-    /// Whether the tasks have to be counted before more are put.
+    /// Whether the tasks must be counted again before more are put.
     pub(crate) fn has_to_count(&self) -> bool {
         let stale = |(at, _): (Instant, u64)| at.elapsed() >= COUNT_TIME_MAX;
         self.allowed.tasks.is_some() && self.used().tasks.is_none_or(stale)
     }
 
-    /// The tasks were counted, and this is their number.
+    /// Notes the result of a count.
     pub(crate) fn counted(&self, tasks: u64) {
         self.used().tasks = Some((Instant::now(), tasks));
     }
 
-    /// One more put. Where there are as many tasks as may be it changes one that is there, or is refused.
+    /// Counts one put. If the token has all its tasks, the put may only change a task that is there.
     ///
     /// # Errors
-    /// 400 if it is due too late.
+    /// 400 if its due time is too far ahead.
     pub(crate) fn put(&self, put: &mut Put, now: Timestamp) -> Result<(), Refusal> {
         self.due(put.due, put.body.timeline.last().map(|moment| moment.at), now)?;
         let (Some(max), Some((_, tasks))) = (self.allowed.tasks, &mut self.used().tasks) else {
@@ -151,15 +152,15 @@ impl Quota {
         Ok(())
     }
 
-    /// Up to when something may be due that is put off now.
+    /// The latest due time that is allowed now.
     pub(crate) fn latest(&self, now: Timestamp) -> Option<Timestamp> {
         self.allowed.max_delay_ms.map(|max_ms| now.saturating_plus_ms(max_ms))
     }
 
-    /// Something due then.
+    /// Checks a due time and the last instant of a timeline.
     ///
     /// # Errors
-    /// 400 if that is too late.
+    /// 400 if it is too far ahead.
     pub(crate) fn due(&self, due: Due, last: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
         let Some(max_ms) = self.allowed.max_delay_ms else { return Ok(()) };
         let until = |at: Timestamp| u64::try_from(at.as_ms().saturating_sub(now.as_ms())).unwrap_or(0);
@@ -177,7 +178,7 @@ impl Quota {
 }
 
 impl PartialEq for Quota {
-    /// The same is allowed.
+    /// Two quotas are equal if their limits are.
     fn eq(&self, other: &Self) -> bool {
         self.allowed == other.allowed
     }
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rate_is_kept_and_its_rest_told() {
+    async fn a_rate_is_kept_and_the_wait_is_told() {
         let quota = Quota::new(Allowed { rate: rate("3/m"), ..Allowed::default() });
         for _ in 0..3 {
             assert_eq!(wait(quota.call()), None);
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_longer_than_the_rest_is_taken_and_paid_back() {
+    async fn a_body_longer_than_what_is_left_is_taken_and_paid_back() {
         let quota = Quota::new(Allowed { bytes: rate("1000/s"), ..Allowed::default() });
         assert_eq!(wait(quota.body()), None);
         quota.came(10_000, 0);

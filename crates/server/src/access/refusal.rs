@@ -1,27 +1,27 @@
-//! A call that is refused.
+//! The refusal of a call.
 
 use tickwheel_api::{BadRequest, Problem};
 
-/// Why a call is refused.
+/// A refusal, and whether the server or the token's quota is its reason.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     problem: Box<Problem>,
-    /// The caller's token has used up its own limits; the server has not reached one of its.
+    /// The caller's token has used up its own quota. Otherwise a rule or a limit of the server is the reason.
     is_token_limit: bool,
 }
 
 impl Refusal {
-    /// The caller's token has used up its own limits.
+    /// The refusal of a caller whose token has used up its quota.
     pub(crate) fn token_limit(problem: Problem) -> Self {
         Self { problem: Box::new(problem), is_token_limit: true }
     }
 
-    /// Why it was refused.
+    /// The problem that the caller gets.
     pub(crate) fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// Whether the caller's token has used up its own limits.
+    /// Whether the caller's token has used up its quota.
     pub(crate) fn is_token_limit(&self) -> bool {
         self.is_token_limit
     }

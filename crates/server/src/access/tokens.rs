@@ -1,4 +1,4 @@
-//! Who may do what: tokens with their rights and scopes. Of a token only its hash is kept.
+//! The tokens of a server with their rights and scopes. Only the hash of a token is kept.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,22 +10,28 @@ use tickwheel_queue::QueueName;
 use crate::access::quota::{Allowed, Quota};
 use crate::base::hex;
 
-/// A token of fewer bytes is too easy to guess: 22 of base64 are 128 bits.
+/// A token of fewer bytes is too easy to guess: 22 characters of base64 are 128 bits.
 pub const TOKEN_BYTES_ADVISED: usize = 22;
-/// A server takes 1,000 tokens: all are compared with each request.
+/// The largest number of tokens. All of them are compared with the token of each request.
 const TOKENS_MAX: usize = 1_000;
 
-/// The tokens of a server. None at all: everybody may do everything.
+/// The tokens of a server. Without any token, all callers may do everything.
 ///
 /// # The text
-/// A line for each: the token, or `sha256:` and the SHA-256 of it in hex, which a file should have (64 hex digits without `sha256:` are a token);
-/// then, if it may not do everything,
-/// `rights=` with some of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
-/// comment. `name=billing` is what the log calls the token; without it that is the line, `line:3`. Several lines are valid at once, so that a token can be replaced while it is in use.
+/// The text has one line for each token. A line begins with the token, or better with `sha256:` and the token's
+/// SHA-256 in hex. (64 hex digits without `sha256:` are a token.) To restrict the token, `rights=` follows with some
+/// of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
+/// comment. `name=billing` is the name of the token in the log; without it the name is the line, `line:3`. Several
+/// lines are valid at once, so a token can be replaced while it is in use.
 ///
-/// What its bearer may have at most: `rate=100/s` calls, of which each line of a batch is one; `bytes=1000000/s` of bodies; `tasks=50000`, dead ones
-/// too, in the queues of the scope (counted once a second); `max_delay=30d`, how far ahead a put may be due. Beyond the first three the answer is
-/// 429, with the time to wait; with all its tasks it may still change those there are. What its schedules put is not held up, and a token whose line is changed begins
+/// Four members set the quota of the token:
+/// - `rate=100/s`: calls; each line of a batch is one call.
+/// - `bytes=1000000/s`: bytes of bodies.
+/// - `tasks=50000`: live and dead tasks in the queues of the scope, counted once a second.
+/// - `max_delay=30d`: how far ahead the due time of a put may be.
+///
+/// Above one of the first three the answer is 429, with the time to wait. A token that has all its tasks may still
+/// change those tasks. Puts by its schedules are not limited. When the line of a token changes, its quota begins
 /// anew.
 ///
 /// ```
@@ -42,49 +48,49 @@ const TOKENS_MAX: usize = 1_000;
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Tokens {
     known: Vec<(Hash, Grant)>,
-    /// How many stood there themselves, and not their hashes.
+    /// The number of tokens that stand in the text in plain, not as hashes.
     plain: usize,
-    /// How many of these are too easy to guess.
+    /// The number of plain tokens that are too easy to guess.
     short: usize,
-    /// The lines (from 1) whose token has the 64 hex digits of a hash.
+    /// The lines (from 1) whose token has 64 hex digits, as a hash has.
     like_hashes: Vec<usize>,
 }
 
 type Hash = [u8; 32];
 
-/// What a hash begins with, where a token could stand. Nothing else marks one.
+/// The prefix of a hash. Nothing else marks one.
 pub const HASHED: &str = "sha256:";
 
-/// What the bearer of a token may do.
+/// The rights, scope and quota of a caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Grant {
     rights: Rights,
     scopes: Option<Arc<[Scope]>>,
     quota: Option<Arc<Quota>>,
-    /// The hash of the token that a request brought.
+    /// The hash of the token that the request brought.
     token: Option<Hash>,
-    /// What the log calls it.
+    /// The name of the token in the log.
     name: Option<Arc<str>>,
 }
 
-/// Where.
+/// A queue, or all queues of a namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Scope {
     Queue(QueueName),
-    /// With its slash.
+    /// The namespace with its slash.
     Namespace(String),
 }
 
-/// One thing that a token may allow.
+/// A right that a token may have.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Right {
-    /// Look at tasks, queues, schedules, figures.
+    /// Read tasks, queues, schedules and statistics.
     Read,
     /// Put, change and cancel tasks and schedules.
     Produce,
     /// Lease, ack, nack, extend.
     Consume,
-    /// Lay down settings, hold queues, redrive, move the clock.
+    /// Configure queues, pause them, redrive, move the clock.
     Admin,
 }
 
@@ -104,32 +110,33 @@ impl Right {
         1 << self as u8
     }
 
-    /// Its name.
+    /// The name of the right.
     pub(crate) fn name(self) -> &'static str {
         WORDS.iter().find(|(_, right)| *right == self).map(|(name, _)| *name).expect("each has a name")
     }
 }
 
-/// What may stand behind a token.
+/// The members that may follow a token.
 const NAMES: [&str; 7] = ["name", "rights", "scope", "rate", "bytes", "tasks", "max_delay"];
-/// The name of a token has at most so many bytes.
+/// The longest name of a token (bytes).
 const NAME_BYTES_MAX: usize = 64;
 
-/// Why a text says no tokens. What stands in it is not shown: it may be a secret.
+/// Why a text has no valid tokens. The text is not shown, because it may hold secrets.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct TokensError {
-    /// Which, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong, and what to write.
+    /// The mistake, and the correct form.
     pub what: String,
 }
 
 impl Tokens {
-    /// Reads them.
+    /// Reads the tokens of a text.
     ///
     /// # Errors
-    /// [`TokensError`] for the first line that is none; nothing at all is an error, too, for a server without tokens lets everybody in.
+    /// [`TokensError`] for the first line that is not a token. An empty text is an error, too, because a server
+    /// without tokens admits every caller.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let mut tokens = Self::default();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -166,7 +173,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The same, and what was used up of the limits of those that stay as they were.
+    /// Takes over the used quotas of the tokens whose limits did not change.
     pub(crate) fn with_quotas_of(mut self, before: &Self) -> Self {
         for (hash, grant) in &mut self.known {
             let stays = before.known.iter().find(|(known, old)| known == hash && old.quota == grant.quota);
@@ -177,35 +184,36 @@ impl Tokens {
         self
     }
 
-    /// How many there are.
+    /// The number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// How many stood in the text themselves, and not their hashes: each reader of the text has them.
+    /// The number of tokens that stand in the text in plain, so that each reader of the text has them.
     pub(crate) fn plain(&self) -> usize {
         self.plain
     }
 
-    /// How many of these are shorter than is advised, and may be guessed.
+    /// The number of plain tokens that are shorter than [`TOKEN_BYTES_ADVISED`].
     pub(crate) fn short(&self) -> usize {
         self.short
     }
 
-    /// The lines (from 1) with 64 hex digits and without `sha256:`. They are tokens, such as `openssl rand -hex 32` makes; but the
-    /// hash of one may have been meant.
+    /// The lines (from 1) with 64 hex digits and without `sha256:`. They are tokens, such as `openssl rand -hex 32`
+    /// makes, but their author may have meant a hash.
     pub(crate) fn like_hashes(&self) -> &[usize] {
         &self.like_hashes
     }
 
-    /// What the bearer of this one may do; `None`: it is not known. It takes as long whichever it is.
+    /// The rights of the bearer of a token; `None`: the token is not known. The look-up takes the same time for every
+    /// token.
     pub(crate) fn grant(&self, token: &[u8]) -> Option<Grant> {
         let hash: Hash = Sha256::digest(token).into();
         let mut found = None;
@@ -219,7 +227,7 @@ impl Tokens {
     }
 }
 
-/// A token as it should stand in a file.
+/// The hashed form of a token, for a token file.
 ///
 /// ```
 /// let line = tickwheel_server::hashed("secret");
@@ -237,19 +245,19 @@ impl fmt::Debug for Tokens {
 }
 
 impl Grant {
-    /// Of a server without tokens.
+    /// The grant on a server without tokens: everything.
     pub(crate) fn everything() -> Self {
         Self { rights: Rights(u8::MAX), scopes: None, quota: None, token: None, name: None }
     }
 
-    /// Of each client of a door that asks for no token: all rights, in the queues of a namespace if there is one.
+    /// The grant of each client of a door without tokens: all rights, in the queues of a namespace if one is given.
     pub(crate) fn of_door(namespace: Option<&str>) -> Self {
         let scope = namespace.map(|namespace| [Scope::Namespace(format!("{namespace}/"))].into());
         Self { scopes: scope, ..Self::everything() }
     }
 
-    /// The one prefix, with its slash, that all its queues have, and that makes a queue one of them; empty: it holds for all queues. `None`: there
-    /// is no such prefix.
+    /// The one prefix, with its slash, that makes a queue one of this scope. Empty: the scope is all queues. `None`:
+    /// no single prefix says it.
     pub(crate) fn namespace(&self) -> Option<&str> {
         match self.scopes.as_deref() {
             None => Some(""),
@@ -258,22 +266,22 @@ impl Grant {
         }
     }
 
-    /// Of a caller that is not known.
+    /// The grant of an unknown caller.
     pub(crate) fn nothing() -> Self {
         Self { rights: Rights(0), ..Self::everything() }
     }
 
-    /// The same without limits.
+    /// The same grant without a quota.
     pub(crate) fn without_quota(self) -> Self {
         Self { quota: None, ..self }
     }
 
-    /// What the log calls the token; `None` where the server has none, and for a caller that is not known.
+    /// The name of the token in the log; `None` if the server has no tokens, or the caller is unknown.
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
         self.name.as_ref()
     }
 
-    /// The hash of the token that the request brought; `None`: the server has none.
+    /// The hash of the token that the request brought; `None` if the server has no tokens.
     pub(crate) fn token(&self) -> Option<Hash> {
         self.token
     }
@@ -282,22 +290,23 @@ impl Grant {
         self.rights.0 & right.bit() != 0
     }
 
-    /// Whether it holds everywhere.
+    /// Whether the grant holds in all queues.
     pub(crate) fn is_unscoped(&self) -> bool {
         self.scopes.is_none()
     }
 
-    /// What limits it, if anything does.
+    /// The quota of the token, if it has one.
     pub(crate) fn quota(&self) -> Option<&Quota> {
         self.quota.as_deref()
     }
 
-    /// The same, for what goes on when the call is over.
+    /// The quota of the token, for work that outlives the call.
     pub(crate) fn shared_quota(&self) -> Option<Arc<Quota>> {
         self.quota.clone()
     }
 
-    /// What the names of its queues begin with. No queue has two of these prefixes, but a queue with one may still be outside of its scope.
+    /// The prefixes of the names of the queues in the scope. No queue has two of these prefixes, but a queue with one
+    /// may still be outside of the scope.
     pub(crate) fn prefixes(&self) -> Vec<&str> {
         let Some(scopes) = &self.scopes else { return vec![""] };
         let mut all: Vec<&str> = scopes
@@ -308,12 +317,12 @@ impl Grant {
             })
             .collect();
         all.sort_unstable();
-        // Of those that continue one another the shortest comes first.
+        // A prefix that begins with another one follows it in the order, and is removed.
         all.dedup_by(|longer, shorter| longer.starts_with(*shorter));
         all
     }
 
-    /// Whether it holds for this queue.
+    /// Whether the scope includes this queue.
     pub(crate) fn covers(&self, queue: &QueueName) -> bool {
         let Some(scopes) = &self.scopes else { return true };
         scopes.iter().any(|scope| match scope {
@@ -323,11 +332,11 @@ impl Grant {
     }
 }
 
-/// What a line says of a token.
+/// The contents of one line.
 struct Said {
     hash: Hash,
     grant: Grant,
-    /// How long the token is, if it stands there itself.
+    /// The length of the token (bytes), if it stands there in plain.
     plain_bytes: Option<usize>,
 }
 
@@ -340,7 +349,7 @@ fn said(line: &str) -> Result<Said, String> {
         None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
             return Err("the token comes first, before `rights=` and the rest".to_owned());
         }
-        // As a token it would let in everybody who has read the file, and keep out the owner of the real one.
+        // Taken as a token, this text would admit each reader of the file and refuse the owner of the real token.
         None if is_of_other_hash(&lower) => {
             return Err(
                 "a hash is marked by `sha256:` and nothing else; write `sha256:` and the SHA-256 of the token in 64 hex digits, or the token itself"
@@ -383,10 +392,11 @@ fn said(line: &str) -> Result<Said, String> {
     Ok(Said { hash, grant, plain_bytes })
 }
 
-/// What the log calls callers without a token of this file. The token of the variable gets its name elsewhere.
+/// The names that the log uses for callers without a known token. The token of the environment variable gets its name
+/// elsewhere.
 const OF_THE_LOG: [&str; 2] = ["none", "unknown"];
 
-/// What the log may call a token: it is to be read there, and to be looked for.
+/// The name of a token, checked so that a log shows it well and can be searched for it.
 fn token_name(name: &str) -> Result<Arc<str>, String> {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if OF_THE_LOG.contains(&name) {
@@ -398,7 +408,7 @@ fn token_name(name: &str) -> Result<Arc<str>, String> {
     Err(format!("`name=` takes 1 to {NAME_BYTES_MAX} letters, digits and `.`, `_`, `-`"))
 }
 
-/// Whether it begins as a hash may be marked elsewhere: `sha-256:`, `sha512:`, `sha1:`.
+/// Whether the text begins with the mark of another hash: `sha-256:`, `sha512:`, `sha1:`.
 fn is_of_other_hash(token: &str) -> bool {
     let mark = token.split_once(':').and_then(|(mark, _)| mark.strip_prefix("sha"));
     let bits = mark.map(|bits| bits.trim_start_matches(['-', '_']));
@@ -437,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_token_is_known_plain_and_by_its_hash() {
-        // printf secret | sha256sum
+        // The hash is made by: printf secret | sha256sum
         let hash = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
         let upper = hash.to_uppercase();
         for text in [
@@ -475,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_and_scopes_narrow_what_it_may() {
+    fn rights_and_scopes_restrict_a_token() {
         let tokens = Tokens::parse("t rights=read,consume scope=close,shop/").expect("tokens");
         let grant = tokens.grant(b"t").expect("it is one");
         let allowed = WORDS.map(|(_, right)| grant.allows(right));
@@ -515,15 +525,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_secret_as_it_should_be_is_counted() {
+    fn plain_and_short_tokens_are_counted() {
         let hash = hashed("a");
         let read = |text: &str| Tokens::parse(text).map(|tokens| (tokens.plain(), tokens.short()));
         assert_eq!(read(&hash.to_uppercase()), Ok((0, 0)));
         assert_eq!(read("secret\n0123456789abcdefghijkl rights=read\n"), Ok((2, 1)));
     }
 
-    /// The story: `TICKWHEEL_TOKEN=$(openssl rand -hex 32)` was refused, and the hint said to write `sha256:` before it. Then the server
-    /// waited for a token with that hash, which nobody has.
+    /// A bug that was found: `TICKWHEEL_TOKEN=$(openssl rand -hex 32)` was refused, and the hint said to write
+    /// `sha256:` before it. Then the server waited for a token with that hash, which no client has.
     #[test]
     fn sixty_four_hex_digits_are_a_token_and_only_the_mark_makes_them_a_hash() {
         let digits = "0123456789abcdef".repeat(4);
