@@ -1,4 +1,4 @@
-//! Work that would keep others waiting: done on a thread beside those that serve, or in steps.
+//! Long work that must not delay other tasks: it runs on another thread, or in steps.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
@@ -9,27 +9,28 @@ use tokio::task::spawn_blocking;
 
 use crate::base::others::let_others;
 
-/// 16 KiB of input: the worst text takes some 0.3 ms. What is longer is worked on aside.
+/// Input above this size (16 KiB) is processed on another thread. The worst text of this size takes about 0.3 ms.
 pub(crate) const LONG_BYTES: usize = 16 << 10;
-/// A line, a task or a token is as much work as 256 bytes, beside its own bytes.
+/// A line, a task or a token costs as much work as 256 bytes, in addition to its own bytes.
 pub(crate) const ONE_BYTES: usize = 256;
 
-/// 2 MiB: what is longer is freed aside.
+/// Memory above this size (2 MiB) is freed on another thread.
 const DISCARDED_BYTES: usize = 2 << 20;
 
-/// Works aside at one time: no more than there are processors. More would only take turns on them, and take them from the threads that serve.
+/// Limits the work on other threads to one item for each processor. More would only compete with the threads that
+/// serve.
 static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Arc::new(Semaphore::new(processors))
 });
 
-/// Does the work on another thread than those that serve. Where its caller leaves, it still goes to its end.
+/// Does the work on a thread that serves no connections. If the caller leaves, the work still runs to its end.
 ///
 /// # Errors
 /// The server stops, and the work was not begun.
 ///
 /// # Panics
-/// If the work does.
+/// If the work panics.
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
@@ -45,27 +46,27 @@ pub(crate) async fn aside<T: Send + 'static>(
     })
 }
 
-/// Frees these bytes, aside if there are very many: to free 16 MiB takes 1 ms.
+/// Frees the bytes, on another thread if they are many: to free 16 MiB takes 1 ms.
 pub(crate) fn discard(bytes: Vec<u8>) {
     if bytes.len() > DISCARDED_BYTES {
-        // Nobody waits for that; where the server stops they are freed at once.
+        // No caller waits for the thread. If the server stops, the bytes are freed at once.
         drop(spawn_blocking(move || drop(bytes)));
     }
 }
 
-/// Work that is cut in steps: others have their turn between two.
+/// Counts work, so that other tasks have their turn between two steps.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     bytes: usize,
 }
 
 impl Steps {
-    /// One more was done, with this many bytes.
+    /// Counts one more item with this many bytes.
     pub(crate) async fn did(&mut self, bytes: usize) {
         self.worked(ONE_BYTES + bytes).await;
     }
 
-    /// As much work was done as for this many bytes.
+    /// Counts work that costs as much as this many bytes.
     pub(crate) async fn worked(&mut self, bytes: usize) {
         self.bytes += bytes;
         if self.bytes >= LONG_BYTES {
@@ -98,13 +99,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_done_aside_is_done_on_another_thread() {
+    async fn aside_runs_on_another_thread() {
         let there = aside(|| thread::current().id()).await.expect("it is done");
         assert_ne!(there, thread::current().id());
     }
 
     #[tokio::test]
-    async fn no_more_works_aside_than_there_are_processors() {
+    async fn at_most_one_work_for_each_processor_runs_aside() {
         let (running, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let works: Vec<_> = (0..64)
             .map(|_| {

@@ -1,11 +1,11 @@
 //! Bytes as hex digits.
 
-/// Two digits a byte, in lower case.
+/// Two lower-case digits for each byte.
 pub(crate) fn write(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes that these digits stand for, in either case; `None`: they are not pairs of digits.
+/// The bytes of these digits, in either case; `None`: they are not pairs of digits.
 pub(crate) fn read(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {

@@ -1,4 +1,5 @@
-//! What any room may use: the stop signal, turns of long work, watched files, hex. Nothing here knows a task or a door.
+//! Helpers for all folders: the stop signal, turns during long work, watched files, hex. Nothing here knows a task or
+//! a door.
 
 pub(crate) mod aside;
 pub(crate) mod hex;

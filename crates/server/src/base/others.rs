@@ -1,4 +1,4 @@
-//! A turn for all others in the midst of long work.
+//! A turn for all other tasks in the middle of long work.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,25 +6,25 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::task::yield_now;
 
-/// Ready once all others had their turn, also those that wait for a socket or an instant.
+/// A future that is ready once all other tasks had their turn, including those that wait for a socket or an instant.
 ///
-/// [`yield_now`] alone does not do that: a task that is woken meanwhile goes on at once. The task of a batch and that of its connection
-/// wake each other with each piece, and tokio looks at sockets and timers only where no task is ready, or after 61 of them: others had to wait
-/// for 61 pieces of work, 10 ms of it.
+/// [`yield_now`] alone does not do that: a task that is woken meanwhile goes on at once. The task of a batch and the
+/// task of its connection wake each other with each piece. Tokio polls sockets and timers only when no task is ready,
+/// or after 61 tasks, so the others had to wait for 61 pieces, 10 ms of work.
 #[derive(Debug, Default)]
 pub(crate) struct LetOthers {
-    /// `None`: it was not polled yet.
+    /// `None`: the future was not polled yet.
     turn: Option<Arc<Yielded>>,
 }
 
-/// Woken by tokio alone, when it has looked at sockets and timers.
+/// A waker that only tokio calls, after it has polled sockets and timers.
 #[derive(Debug)]
 struct Yielded(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     over: bool,
-    /// Of the task that waits for it.
+    /// The waker of the task that waits for the turn.
     waker: Waker,
 }
 
@@ -52,7 +52,7 @@ impl Future for LetOthers {
         let Some(turn) = &self.turn else {
             let turn = Arc::new(Yielded(Mutex::new(State { over: false, waker: cx.waker().clone() })));
             let waker = Waker::from(Arc::clone(&turn));
-            // Tokio keeps the waker until then; the future itself has done all it does.
+            // Tokio keeps the waker until then; the `yield_now` future itself is not needed any more.
             let _pending = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
             self.turn = Some(turn);
             return Poll::Pending;
@@ -66,7 +66,7 @@ impl Future for LetOthers {
     }
 }
 
-/// Gives all others their turn.
+/// Gives all other tasks their turn.
 pub(crate) fn let_others() -> LetOthers {
     LetOthers::default()
 }
@@ -79,7 +79,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Counts how often tokio gives a turn to those that let all others go first.
+    /// Counts the turns of a task that always lets all others go first.
     pub(crate) fn turns() -> Arc<AtomicUsize> {
         let turns = Arc::<AtomicUsize>::default();
         let counted = Arc::clone(&turns);
@@ -92,9 +92,10 @@ pub(crate) mod tests {
         turns
     }
 
-    /// The story: a batch and its connection woke each other, and others waited for 9 ms, though each of both gave them their turn.
+    /// A bug that was found: a batch and its connection woke each other, and other tasks waited for 9 ms, though both
+    /// yielded.
     #[tokio::test]
-    async fn two_that_wake_each_other_let_others_have_their_turn() {
+    async fn two_tasks_that_wake_each_other_give_others_a_turn() {
         let turns = turns();
         let (waker, asked) = (Arc::<Mutex<Option<Waker>>>::default(), Arc::new(Notify::new()));
         let (woken, asks) = (Arc::clone(&waker), Arc::clone(&asked));

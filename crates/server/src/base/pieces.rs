@@ -1,7 +1,7 @@
 //! Bytes in pieces of 64 KiB.
 //!
-//! Long bytes in one vector cost long stretches of work: a vector that grows copies all that it holds (8 MiB take 4 ms), and to free 16 MiB
-//! takes 1 ms. Pieces are never copied again, and each is freed once it is sent.
+//! One long vector costs long stretches of work: a vector that grows copies all its bytes (8 MiB take 4 ms), and to
+//! free 16 MiB takes 1 ms. Pieces are never copied again, and each is freed once it is sent.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,29 +14,29 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::base::others::{LetOthers, let_others};
 
-/// Bytes in a piece.
+/// The size of a piece (bytes).
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes that are written behind each other.
+/// Bytes that were written one after another.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     full: VecDeque<Bytes>,
-    /// The one that is written; it is never full.
+    /// The piece that is written now; it is never full.
     last: Vec<u8>,
 }
 
 impl Pieces {
-    /// Bytes so far.
+    /// The number of bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.full.len() * PIECE_BYTES + self.last.len()
     }
 
-    /// Writes these behind what is there.
+    /// Appends bytes.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while self.last.len() + bytes.len() >= PIECE_BYTES {
             let (now, later) = bytes.split_at(PIECE_BYTES - self.last.len());
             self.last.extend_from_slice(now);
-            // A writer that fills one piece mostly fills the next one, too.
+            // A writer that fills one piece mostly fills the next one, too, so its memory is reserved now.
             let full = std::mem::replace(&mut self.last, Vec::with_capacity(PIECE_BYTES));
             self.full.push_back(full.into());
             bytes = later;
@@ -44,12 +44,12 @@ impl Pieces {
         self.last.extend_from_slice(bytes);
     }
 
-    /// A body of them, whose length is in its head. Others have their turn between two pieces.
+    /// A body of these bytes, with a known length. Other tasks have their turn between two pieces.
     pub(crate) fn into_body(self) -> Body {
         if self.full.is_empty() { Body::from(self.last) } else { Body::new(self.into_sent()) }
     }
 
-    /// The same, by its own name.
+    /// The same body as a named type.
     pub(crate) fn into_sent(mut self) -> Sent {
         let bytes = self.len();
         if !self.last.is_empty() {
@@ -77,12 +77,12 @@ impl std::fmt::Write for Pieces {
     }
 }
 
-/// Pieces on their way.
+/// A body that sends pieces.
 pub(crate) struct Sent {
     pieces: VecDeque<Bytes>,
-    /// Those of all that are left.
+    /// The bytes that are left.
     bytes: usize,
-    /// Before the next piece.
+    /// A turn for others, before the next piece.
     others: Option<LetOthers>,
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use crate::base::others::tests::turns;
     use crate::doors::http::body::next_piece;
 
-    /// What comes out, piece by piece.
+    /// The pieces of the body.
     async fn sent(pieces: Pieces) -> Vec<Bytes> {
         let bytes = pieces.len() as u64;
         let mut body = pieces.into_body();

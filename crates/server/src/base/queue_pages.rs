@@ -1,13 +1,13 @@
-//! All queues, page by page: there may be 100,000 of them, and other calls are served between two pages.
+//! All queues, page by page: there may be 100,000 of them, and other calls need their turn between two pages.
 
 use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, Stats, Unavailable};
 
 use crate::base::others::let_others;
 
-/// Pages of queues, the next of which is asked for when it is wanted.
+/// Pages of queues; each is read when it is asked for.
 pub(crate) struct QueuePages<'a> {
     queue: &'a Queue,
-    /// What to ask for next; `None`: the last page was given.
+    /// The query for the next page; `None`: the last page was given.
     list: Option<ListQueues>,
 }
 
@@ -16,16 +16,16 @@ impl<'a> QueuePages<'a> {
         Self { queue, list: Some(list) }
     }
 
-    /// The next page, which may be empty; `None` behind the last.
+    /// The next page, which may be empty; `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<QueueCounts>>, Unavailable> {
         let Some(list) = self.list.take() else { return Ok(None) };
         let page = self.queue.queues(list.clone()).await?;
-        // A page that is here already is not waited for.
+        // A page that is ready at once does not yield by itself.
         let_others().await;
         Ok(Some(self.take(list, page)))
     }
 
-    /// The next page, with counts that are as right as may be also while the queue is read-only, and the figures beside it.
+    /// The next page and the statistics. The counts are as correct as possible, also while the queue is read-only.
     pub(crate) async fn next_with_stats(
         &mut self,
     ) -> Result<Option<(Vec<QueueCounts>, Box<Stats>)>, Unavailable> {
@@ -37,7 +37,8 @@ impl<'a> QueuePages<'a> {
     }
 
     fn take(&mut self, list: ListQueues, page: QueuePage) -> Vec<QueueCounts> {
-        // The caller wants more than its first page gave, perhaps because it may see few of them. Small pages would be many.
+        // The caller needs more than the first page, perhaps because it may see few of the queues. Small pages would
+        // be many calls.
         self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
         page.queues
     }
@@ -49,7 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// The story: a list with `limit=1` for a token that may see none of 100,000 queues looked at two of them at a time.
+    /// A bug that was found: a list with `limit=1`, for a token that may see none of 100,000 queues, read two queues
+    /// at a time.
     #[tokio::test]
     async fn only_the_first_page_is_small() {
         let queue = Queue::options().open_memory().expect("a queue");

@@ -1,8 +1,8 @@
-//! The one signal that ends everything that waits.
+//! The one signal that ends all waiting.
 
 use tokio::sync::watch;
 
-/// Gives the signal. Dropping it gives it, too: nobody waits for a server that is gone.
+/// Gives the signal. Dropping it gives the signal, too, because a server that is gone serves no call.
 pub(crate) struct Stop(watch::Sender<bool>);
 
 /// Waits for the signal. Cheap to clone.
@@ -22,15 +22,15 @@ impl Stop {
 }
 
 impl Stopping {
-    /// Returns once the signal is given, at once if it was given before.
+    /// Waits until the signal is given; returns at once if it was given before.
     pub(crate) async fn wait(&self) {
-        // An error means that the sender is gone: a signal, as its doc says.
+        // An error means that the sender is gone, which counts as the signal.
         let mut signal = self.0.clone();
         let _given = signal.wait_for(|given| *given).await;
     }
 
     pub(crate) fn is_given(&self) -> bool {
-        // The sender is gone: a signal, too.
+        // A sender that is gone counts as the signal, too.
         *self.0.borrow() || self.0.has_changed().is_err()
     }
 }

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use crate::events;
 
-/// The time between two looks at the file.
+/// The interval at which the file is read.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// What was last read from it.
+/// The value that was last read from the file.
 pub(crate) struct Watched<T> {
-    /// What it gives, for the log.
+    /// The name of the value in the log.
     what: &'static str,
     read: Arc<dyn Fn() -> Result<T, String> + Send + Sync>,
     last: RwLock<Arc<T>>,
 }
 
 impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
-    /// Reads it for the first time.
+    /// Reads the file for the first time.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// The errors of `read`.
     pub(crate) fn open<E: ToString>(
         what: &'static str,
         read: impl Fn() -> Result<T, E> + Send + Sync + 'static,
@@ -36,15 +36,15 @@ impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
         Arc::clone(&self.last.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads it again and again, for ever, and takes over what it gives. Where it gives nothing, what was before stays, and that is
-    /// told once.
+    /// Reads the file at intervals, for ever, and takes over the new value. If the file gives none, the old value
+    /// stays, and the log says so once.
     pub(crate) async fn keep_up(&self) {
         let what = self.what;
         let mut told = None;
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             let read = Arc::clone(&self.read);
-            // Reading a file may take its time, and others are served on this thread.
+            // To read a file may take long, and this thread serves others.
             let Ok(found) = tokio::task::spawn_blocking(move || read()).await else { continue };
             match found {
                 Ok(found) => {
@@ -75,7 +75,7 @@ impl<T> std::fmt::Debug for Watched<T> {
     }
 }
 
-/// Says it in the log if others than its owner may read a file with secrets.
+/// Warns in the log if users other than its owner may read a file with secrets.
 pub(crate) fn warn_if_others_read(path: &Path) {
     let open = std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
     if open {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_file_gives_is_taken_over_and_what_gives_nothing_is_not() {
+    async fn a_good_file_is_taken_over_and_a_bad_one_is_not() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("number");
         let write = |text: &str| std::fs::write(&path, text).expect("written");
